@@ -90,6 +90,8 @@ it is part of a formula that counts on the order. It may be contracted to a fuse
 ROUNDED = "low.rounded"
 """Unit attribute of a multiplication of such a formula: it is rounded, never contracted. Of a sum of two products the
 other one may be, and no choice is left that could differ between vectors of different widths."""
+DEFINED = "low.defined"
+"""Unit attribute of a division whose divisor is not zero and whose quotient does not overflow."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
 MOST_COPIES = 1024

@@ -9,7 +9,7 @@ and `math` ops take vectors as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -39,6 +39,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
+
+T = TypeVar("T")
 
 
 def mask_type(lanes: Attribute) -> VectorType[Attribute]:
@@ -291,3 +293,8 @@ LANE_FORMS: Mapping[type[Operation], type[Operation]] = {
     arith.IndexCastOp: IndexCastOp,
 }
 """Scalar op -> the op that does the same on every lane."""
+
+
+def with_lane_forms(table: Mapping[type[Operation], T]) -> dict[type[Operation], T]:
+    """A table of scalar ops, in which the lane form of an op has the same entry."""
+    return {**table, **{form: table[scalar] for scalar, form in LANE_FORMS.items() if scalar in table}}

@@ -92,8 +92,8 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         LowerDotsPass(target),
         # After rules registered by users, which take precedence. C compilers expand functions themselves.
         *((LowExpandMathPass(target),) if kind == "llvm" else ()),
-        # Last: it widens only the narrow operations that the passes before have left.
-        *((LowLegalizePass(kind),) if kind in LEGALIZED else ()),
+        # Last: it rewrites what the passes before have left or inserted.
+        *((LowLegalizePass(target),) if kind in LEGALIZED else ()),
         # Last: passes of a registered target are written for its low level.
         *(() if registered is None else registered.passes),
     )
@@ -159,6 +159,6 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerDotsPass(target),
         # After rules registered by users, which take precedence.
         LowExpandMathPass(target),
-        # Last: it widens only the narrow operations that the passes before have left.
-        LowLegalizePass(target.partition(" ")[0]),
+        # Last: it rewrites what the passes before have left or inserted.
+        LowLegalizePass(target),
     )

@@ -144,3 +144,17 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
         for instruction in _DOT_INSTRUCTIONS
         if 4 * instruction.lanes <= target.vector_bytes and has_intrinsic(target, instruction.name)
     )
+
+
+def range_intrinsic(bits: int, element_bits: int) -> str:
+    """The intrinsic, without `llvm.`, for the extrema of vectors of floats in registers of AVX-512DQ."""
+    return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"
+
+
+def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
+    """Lanes of the registers that hold a vector of floats for `range_intrinsic`; 0 where the CPU lacks it, or where the
+    vector does not fill them: LLVM cuts and pads such vectors as it finds best."""
+    whole = lanes * element_bits
+    size = min(whole, 8 * target.vector_bytes)
+    fills = size in (128, 256, 512) and whole % size == 0
+    return size // element_bits if fills and has_intrinsic(target, range_intrinsic(size, element_bits)) else 0

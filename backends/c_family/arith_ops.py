@@ -16,7 +16,7 @@ from weft.backends.c_family import index_ranges
 from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import LANE, Expr
 from weft.backends.c_family.index_ranges import IndexRange
-from weft.dialects import low_lanes
+from weft.dialects.low_lanes import with_lane_forms
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -292,11 +292,16 @@ def _predicate(op: Operation, names: list[str]) -> str:
 def plain_float(emitter: FunctionEmitter, op: Operation, type_: Attribute | None = None) -> str:
     """The element type of the floating-point values of `op`. Small ones are legalised away before."""
     element = emitter.element(op.results[0].type if type_ is None else type_, op)
+    require_plain(emitter, op, element)
+    return element
+
+
+def require_plain(emitter: FunctionEmitter, op: Operation, element: str) -> None:
+    """Raises `CompileError` for a 16-bit float."""
     if element in ("f16", "bf16"):
         raise CompileError.at(
             op, f"{op.name} of {element} has no form in {emitter.language.name}: run low-legalize first"
         )
-    return element
 
 
 def emit_float(emitter: FunctionEmitter, op: Operation) -> None:
@@ -333,38 +338,7 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(result, c.conditional(condition, yes, no), op)
 
 
-def emit_add_extended(emitter: FunctionEmitter, op: Operation) -> None:
-    """The sum, and whether it wrapped around."""
-    lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
-    element = emitter.element(op.results[0].type, op)
-    if element in ("i1", "index"):
-        raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
-    total = emitter.variable(op.results[0].name_hint or "sum", wrapped(emitter, op, "+", lhs, rhs, element), op)
-    emitter.values[op.results[0]] = total
-    emitter.define(op.results[1], compared(emitter, "<", total, lhs, element, signed=False), op)
-
-
-def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
-    """The low and the high half of a product."""
-    lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
-    low, high = op.results
-    element = emitter.element(low.type, op)
-    if element not in ("i8", "i16", "i32"):
-        raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
-    signed = isinstance(op, arith.MulSIExtendedOp)
-    wide = emitter.language.types["i64"] if signed else emitter.language.unsigned["i64"]
-
-    def widened(operand: Expr) -> Expr:
-        return c.cast(wide, operand if signed else c.cast(emitter.language.unsigned[element], operand, element), "i64")
-
-    product = emitter.variable("product", c.binary("*", widened(lhs), widened(rhs), "i64"), op)
-    type_ = emitter.language.type(element, op)
-    bits = number(int(element[1:]), "i32")
-    emitter.define(low, c.cast(type_, product, element), op)
-    emitter.define(high, c.cast(type_, c.binary(">>", product, bits, "i64"), element), op)
-
-
-RULES: Final[Rules] = {
+_SCALARS: Final[Rules] = {
     arith.ConstantOp: emit_constant,
     **dict.fromkeys(_PLAIN, emit_plain),
     **dict.fromkeys(_BITWISE, emit_bitwise),
@@ -374,9 +348,8 @@ RULES: Final[Rules] = {
     **dict.fromkeys(_FLOAT_HELPERS, emit_float_helper),
     **dict.fromkeys(_FLOAT_FUNCTIONS, emit_float_function),
     arith.NegfOp: emit_negation,
-    **dict.fromkeys((arith.CmpiOp, low_lanes.CmpiOp), emit_integer_comparison),
-    **dict.fromkeys((arith.CmpfOp, low_lanes.CmpfOp), emit_float_comparison),
-    **dict.fromkeys((arith.SelectOp, low_lanes.SelectOp), emit_select),
-    arith.AddUIExtendedOp: emit_add_extended,
-    **dict.fromkeys((arith.MulSIExtendedOp, arith.MulUIExtendedOp), emit_mul_extended),
+    arith.CmpiOp: emit_integer_comparison,
+    arith.CmpfOp: emit_float_comparison,
+    arith.SelectOp: emit_select,
 }
+RULES: Final = with_lane_forms(_SCALARS)

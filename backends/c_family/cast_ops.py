@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects import arith, vector
 
 from weft.backends.c_family import expression as c
+from weft.backends.c_family.arith_ops import require_plain
 from weft.backends.c_family.constants import number
-from weft.dialects import low_lanes
+from weft.dialects.low_lanes import with_lane_forms
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _signed(emitter: FunctionEmitter, operand: Expr, element: str) -> Expr:
 def emit_extend(emitter: FunctionEmitter, op: Operation) -> None:
     (operand,) = emitter.exprs(op)
     source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
-    signed = isinstance(op, arith.ExtSIOp | low_lanes.ExtSIOp)
+    signed = op.name.endswith("extsi")
     taken = _signed(emitter, operand, source) if signed else _unsigned(emitter, operand, source)
     emitter.define(op.results[0], _converted(emitter, op, taken, target), op)
 
@@ -90,8 +91,8 @@ def _relabelled(operand: Expr, element: str) -> Expr:
 def emit_to_float(emitter: FunctionEmitter, op: Operation) -> None:
     (operand,) = emitter.exprs(op)
     source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
-    _require_plain(emitter, op, target)
-    signed = isinstance(op, arith.SIToFPOp | low_lanes.SIToFPOp)
+    require_plain(emitter, op, target)
+    signed = op.name.endswith("sitofp")
     taken = _signed(emitter, operand, source) if signed else _unsigned(emitter, operand, source)
     emitter.define(op.results[0], _converted(emitter, op, taken, target), op)
 
@@ -99,21 +100,14 @@ def emit_to_float(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> None:
     (operand,) = emitter.exprs(op)
     source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
-    _require_plain(emitter, op, source)
+    require_plain(emitter, op, source)
     if target == "i1":
         wide = _converted(emitter, op, operand, "i32")
         emitter.define(op.results[0], _narrowed(emitter, op, wide, "i1"), op)
         return
-    if isinstance(op, arith.FPToUIOp | low_lanes.FPToUIOp):
+    if op.name.endswith("fptoui"):
         operand = c.cast(emitter.language.unsigned[target], operand, target)
     emitter.define(op.results[0], _converted(emitter, op, operand, target), op)
-
-
-def _require_plain(emitter: FunctionEmitter, op: Operation, element: str) -> None:
-    if element in ("f16", "bf16"):
-        raise CompileError.at(
-            op, f"{op.name} of {element} has no form in {emitter.language.name}: run low-legalize first"
-        )
 
 
 def emit_float_cast(emitter: FunctionEmitter, op: Operation) -> None:
@@ -153,12 +147,13 @@ def emit_bitcast(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{op.name} of {source} to {target} has no form in {emitter.language.name}")
 
 
-RULES: Final[Rules] = {
-    **dict.fromkeys((arith.ExtSIOp, arith.ExtUIOp, low_lanes.ExtSIOp, low_lanes.ExtUIOp), emit_extend),
-    **dict.fromkeys((arith.TruncIOp, low_lanes.TruncIOp), emit_truncate),
-    **dict.fromkeys((arith.IndexCastOp, low_lanes.IndexCastOp), emit_index_cast),
-    **dict.fromkeys((arith.SIToFPOp, arith.UIToFPOp, low_lanes.SIToFPOp, low_lanes.UIToFPOp), emit_to_float),
-    **dict.fromkeys((arith.FPToSIOp, arith.FPToUIOp, low_lanes.FPToSIOp, low_lanes.FPToUIOp), emit_to_integer),
+_SCALARS: Final[Rules] = {
+    **dict.fromkeys((arith.ExtSIOp, arith.ExtUIOp), emit_extend),
+    arith.TruncIOp: emit_truncate,
+    arith.IndexCastOp: emit_index_cast,
+    **dict.fromkeys((arith.SIToFPOp, arith.UIToFPOp), emit_to_float),
+    **dict.fromkeys((arith.FPToSIOp, arith.FPToUIOp), emit_to_integer),
     **dict.fromkeys((arith.ExtFOp, arith.TruncFOp), emit_float_cast),
     **dict.fromkeys((arith.BitcastOp, vector.BitcastOp), emit_bitcast),
 }
+RULES: Final = with_lane_forms(_SCALARS)

@@ -101,17 +101,6 @@ $inline $T $name($T a) {
   }
   return count;
 }""",
-    "ipow": """\
-// An integer power by squaring; a negative one leaves 1 and -1 only.
-$inline $T $name($T base, $T power) {
-  if (power < 0) return base == 1 ? 1 : base == -1 ? ((power & 1) != 0 ? -1 : 1) : 0;
-  $W result = 1, factor = ($W)base;
-  for ($U rest = ($U)power; rest != 0; rest = ($U)(rest >> 1)) {
-    if ((rest & 1) != 0) result *= factor;
-    factor *= factor;
-  }
-  return ($T)result;
-}""",
 }
 _NAMED: Final = {
     "weft_f16_to_f32": """\

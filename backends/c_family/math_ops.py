@@ -20,14 +20,13 @@ _FUNCTIONS: Final = (
     *(math.AbsFOp, math.AcosOp, math.AcoshOp, math.AsinOp, math.AsinhOp, math.AtanOp, math.Atan2Op, math.AtanhOp),
     *(math.CbrtOp, math.CeilOp, math.CopySignOp, math.CosOp, math.CoshOp, math.ErfOp, math.ExpOp, math.Exp2Op),
     *(math.ExpM1Op, math.FloorOp, math.FmaOp, math.LogOp, math.Log10Op, math.Log1pOp, math.Log2Op, math.PowFOp),
-    *(math.RoundOp, math.RoundEvenOp, math.SinOp, math.SinhOp, math.SqrtOp, math.TanOp, math.TanhOp, math.TruncOp),
-    vector.FMAOp,
+    *(math.RoundOp, math.RoundEvenOp, math.RsqrtOp, math.SinOp, math.SinhOp, math.SqrtOp, math.TanOp, math.TanhOp),
+    *(math.TruncOp, vector.FMAOp),
 )
 _BITS: Final[dict[type[Operation], str]] = {
     math.CountLeadingZerosOp: "weft_clz",
     math.CountTrailingZerosOp: "weft_ctz",
     math.CtPopOp: "weft_popcount",
-    math.IPowIOp: "weft_ipow",
 }
 
 
@@ -53,18 +52,6 @@ def _function(emitter: FunctionEmitter, op: Operation, name: str, element: str) 
     return spelled
 
 
-def emit_rsqrt(emitter: FunctionEmitter, op: Operation) -> None:
-    """1 / sqrt(x), as precise as the two are."""
-    element = plain_float(emitter, op)
-    operands = tuple(emitter.exprs(op))
-    fast = emitter.language.fast_functions.get("rsqrt") if element == "f32" and _is_fast(op) else None
-    if fast:
-        emitter.define(op.results[0], c.call(fast, operands, element), op)
-        return
-    root = c.call(_function(emitter, op, "sqrt", element), operands, element)
-    emitter.define(op.results[0], c.binary("/", number(1.0, element), root, element), op)
-
-
 def emit_bits(emitter: FunctionEmitter, op: Operation) -> None:
     element = emitter.element(op.results[0].type, op)
     if element in ("i1", "index"):
@@ -84,22 +71,8 @@ def emit_absolute(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], c.conditional(below, negative, operand), op)
 
 
-def emit_float_integer_power(emitter: FunctionEmitter, op: Operation) -> None:
-    """`pow` of f64, whose result for an integer power is right for negative bases also."""
-    element = plain_float(emitter, op)
-    base, power = emitter.exprs(op)
-    wide = emitter.language.type("f64", op)
-    operands = (c.cast(wide, base, "f64"), c.cast(wide, power, "f64"))
-    result = c.call(_function(emitter, op, "powf", "f64"), operands, "f64")
-    emitter.define(
-        op.results[0], result if element == "f64" else c.cast(emitter.language.type(element, op), result, element), op
-    )
-
-
 RULES: Final[Rules] = {
     **dict.fromkeys(_FUNCTIONS, emit_function),
     **dict.fromkeys(_BITS, emit_bits),
-    math.RsqrtOp: emit_rsqrt,
     math.AbsIOp: emit_absolute,
-    math.FPowIOp: emit_float_integer_power,
 }

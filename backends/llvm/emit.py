@@ -82,8 +82,8 @@ def _text(
         parts.append("\n".join(emitter.declarations.values()))
     imports = imported_ir(module)
     metadata = emitter.metadata.lines()
-    # Functions from elsewhere, and those that rules add, are there to be inlined.
-    if not (imports or emitter.has_helpers or target.reassociate):
+    # Functions from elsewhere are there to be inlined.
+    if not (imports or target.reassociate):
         metadata += leftover_lines(leftover(functions), len(metadata))
     if metadata:
         parts.append("\n".join(metadata))
@@ -101,11 +101,8 @@ def rules() -> Rules:
     from weft.backends.llvm import (
         arith_ops,
         call_ops,
-        cast_ops,
         control_ops,
-        division_ops,
         dot_ops,
-        extrema_ops,
         math_ops,
         memory_ops,
         parallel_ops,
@@ -115,11 +112,8 @@ def rules() -> Rules:
     return {
         **arith_ops.RULES,
         **call_ops.RULES,
-        **cast_ops.RULES,
         **control_ops.RULES,
-        **division_ops.RULES,
         **dot_ops.RULES,
-        **extrema_ops.RULES,
         **math_ops.RULES,
         **memory_ops.RULES,
         **parallel_ops.RULES,

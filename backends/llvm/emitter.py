@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from xdsl.dialects.arith import FastMathFlagsAttr
 
 from weft.backends.llvm.metadata import Metadata
-from weft.backends.llvm.types import TypeTable, ValueType
+from weft.backends.llvm.types import TypeTable, ValueType, value_type
 from weft.dialects.levels import allowed_at
 from weft.support.errors import CompileError, InternalError
 
@@ -71,23 +71,10 @@ class ModuleEmitter:
         self.declarations: dict[str, str] = {}
         self.flags = "reassoc contract " if target.reassociate else "contract "
         """Flags of every addition, subtraction and multiplication: fused multiply-adds are always allowed."""
-        self._helpers: dict[str, str] = {}
 
     def declare(self, name: str, text: str) -> None:
         """Declare the outside function `name` as `text`, once."""
         self.declarations.setdefault(name, text)
-
-    def helper(self, hint: str, make: Callable[[str], str]) -> str:
-        """The name of an internal function, whose text `make` gives for its name; defined once a hint."""
-        if hint not in self._helpers:
-            self._helpers[hint] = self.names.fresh(hint)
-            self.functions.append(make(self._helpers[hint]))
-        return self._helpers[hint]
-
-    @property
-    def has_helpers(self) -> bool:
-        """Whether a rule asked for an internal function."""
-        return bool(self._helpers)
 
     def flags_of(self, op: Operation, base: str) -> str:
         """The fast-math flags of `op`, added to those in `base`; followed by a blank unless empty."""
@@ -142,6 +129,13 @@ class FunctionEmitter:
         """The type of `value`; an error about it is placed at `op`."""
         return self.module.types.of(value.type, op)
 
+    def float_type_of(self, value: SSAValue, op: Operation) -> ValueType:
+        """The type of `value`, which `op` computes with. Raises `CompileError` for `bf16`."""
+        type_ = self.type_of(value, op)
+        if type_.element == "bfloat":
+            raise CompileError.at(op, f"{op.name} of bf16 has no form in LLVM IR: run low-legalize first")
+        return type_
+
     def name_of(self, value: SSAValue, default: str = "v") -> str:
         """A fresh name `%x` for `value`, bound to it."""
         hint = value.name_hint
@@ -186,6 +180,25 @@ class FunctionEmitter:
         operands = ", ".join(f"{type_.text} {argument}" for argument in arguments)
         return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands})"
 
+    def by_parts(
+        self, type_: ValueType, width: int, texts: list[str], call: Callable[[ValueType, list[str]], str]
+    ) -> str:
+        """The instruction that gives the results of `call` (type and texts of `width` lanes) in all lanes of `type_`,
+        whose number `width` divides."""
+        part = value_type(type_.element, width)
+        if part is type_:
+            return call(part, texts)
+        result, instruction = "poison", ""
+        for start in range(0, type_.lanes, width):
+            extract = f"call {part.text} @llvm.vector.extract.{part.suffix}.{type_.suffix}"
+            parts = [self.emit(f"{extract}({type_.text} {text}, i64 {start})", "part") for text in texts]
+            called = self.emit(call(part, parts), "called")
+            insert = f"call {type_.text} @llvm.vector.insert.{type_.suffix}.{part.suffix}"
+            instruction = f"{insert}({type_.text} {result}, {part.text} {called}, i64 {start})"
+            if start + width < type_.lanes:
+                result = self.emit(instruction, "lanes")
+        return instruction
+
     def leave(self) -> None:
         """Return to who called, or to the runtime, which tells another thread that it may go on."""
         if self.stores_past_caches:
@@ -210,5 +223,6 @@ class FunctionEmitter:
 
 def _unknown(op: Operation) -> Exception:
     if allowed_at("low", op.name):
-        return CompileError.at(op, f"{op.name} has no lowering in the llvm backend")
+        hint = ": run low-legalize first" if op.dialect_name() in ("arith", "math") else ""
+        return CompileError.at(op, f"{op.name} has no lowering in the llvm backend{hint}")
     return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import memref
 
-from weft.backends.llvm import arith_ops, call_ops, cast_ops, control_ops, division_ops, memory_ops
+from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops
 from weft.backends.llvm.constants import byte_text
 from weft.backends.names import quoted
 from weft.dialects.low_kernel import LaunchOp
@@ -73,9 +73,7 @@ def _name(emitter: FunctionEmitter, kernel: str) -> str:
 RULES: Final[Rules] = {
     **arith_ops.RULES,
     **call_ops.RULES,
-    **cast_ops.RULES,
     **control_ops.RULES,
-    **division_ops.RULES,
     memref.AllocOp: memory_ops.emit_alloc,
     memref.DeallocOp: memory_ops.emit_dealloc,
     memref.GetGlobalOp: emit_get_constant,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects import math, vector
+from xdsl.dialects import vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
 
-from weft.backends.llvm.arith_ops import float_op
-from weft.backends.llvm.bfloat16 import narrow, widen
-from weft.backends.llvm.extrema_ops import reduced_by_halves, reduces_by_halves
 from weft.backends.llvm.types import lane_list
 from weft.support.errors import CompileError, InternalError
 
@@ -40,12 +37,6 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
         )
     if source in emitter.constants:
         emitter.constants[result] = emitter.constants[source]
-
-
-def emit_fma(emitter: FunctionEmitter, op: Operation) -> None:
-    if emitter.type_of(op.results[0], op).element in ("half", "bfloat"):
-        raise CompileError.at(op, f"{op.name} of 16-bit floats is rounded once by a formula: run low-expand-math first")
-    float_op(emitter, op, lambda type_, texts: emitter.call(type_, "fma", *texts))
 
 
 _REDUCTIONS: Final = {
@@ -86,56 +77,23 @@ def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
     name = _REDUCTIONS[kind.data.value][type_.is_float]
     if not name:
         raise CompileError.at(op, f"vector.reduction <{kind.data.value}> does not work on {result.type}")
+    emitter.float_type_of(result, op)
     texts = emitter.texts(op)
-    accumulator = texts[1] if len(texts) > 1 else None
+    reduce = f"@llvm.vector.reduce.{name}.{source.suffix}"
     if name in _NEUTRAL:
-        _emit_ordered_reduction(emitter, op, name, source, texts[0], accumulator)
+        flags = emitter.module.flags_of(op, "reassoc " if emitter.module.target.reassociate else "")
+        start = texts[1] if len(texts) > 1 else _NEUTRAL[name]
+        emitter.define(result, f"call {flags}{type_.text} {reduce}({type_.text} {start}, {source.text} {texts[0]})")
         return
-    text = texts[0]
-    if source.element == "bfloat":  # a maximum or minimum, which is exact in any wider type
-        text, source = widen(emitter, source, text), source.of("float")
     flags = emitter.module.flags_of(op, "")
-    scalar = type_.of(source.element)
-    if reduces_by_halves(emitter, name, source, flags):
-        reduced = reduced_by_halves(emitter, name, source, text)
-    else:
-        reduced = f"call {flags}{scalar.text} @llvm.vector.reduce.{name}.{source.suffix}({source.text} {text})"
-    if accumulator is not None:
+    reduced = f"call {flags}{type_.text} {reduce}({source.text} {texts[0]})"
+    if len(texts) > 1:
         left = emitter.emit(reduced, "reduced")
-        right = accumulator if scalar is type_ else widen(emitter, type_, accumulator)
         if name in _COMBINING:
-            reduced = emitter.call(scalar, _COMBINING[name], left, right, flags=flags)
+            reduced = emitter.call(type_, _COMBINING[name], left, texts[1], flags=flags)
         else:
-            reduced = f"{name} {scalar.text} {left}, {right}"
-    emitter.define(result, reduced if scalar is type_ else narrow(emitter, type_, emitter.emit(reduced, "wide")))
-
-
-def _emit_ordered_reduction(
-    emitter: FunctionEmitter, op: Operation, name: str, source: ValueType, text: str, accumulator: str | None
-) -> None:
-    """Sum or product of floating-point lanes."""
-    flags = emitter.module.flags_of(op, "reassoc " if emitter.module.target.reassociate else "")
-    scalar = emitter.type_of(op.results[0], op)
-    if source.element != "bfloat":
-        start = accumulator if accumulator is not None else _NEUTRAL[name]
-        emitter.define(
-            op.results[0],
-            f"call {flags}{scalar.text} @llvm.vector.reduce.{name}.{source.suffix}"
-            f"({scalar.text} {start}, {source.text} {text})",
-        )
-        return
-    wide = widen(emitter, source, text)
-    lanes = [
-        emitter.emit(f"extractelement {source.of('float').text} {wide}, i64 {lane}", "lane")
-        for lane in range(source.lanes)
-    ]
-    total = lanes.pop(0) if accumulator is None else widen(emitter, scalar, accumulator)
-    for lane in lanes:
-        combined = emitter.emit(f"{name} {flags}float {total}, {lane}", "combined")
-        rounded = emitter.emit(narrow(emitter, scalar, combined), "rounded")
-        total = widen(emitter, scalar, rounded)
-    # Exact: the value has been rounded already, unless the vector has a single lane, which is rounded as it stands.
-    emitter.define(op.results[0], narrow(emitter, scalar, total))
+            reduced = f"{name} {type_.text} {left}, {texts[1]}"
+    emitter.define(result, reduced)
 
 
 def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
@@ -214,8 +172,6 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:
 
 RULES: Final[Rules] = {
     vector.BroadcastOp: emit_broadcast,
-    vector.FMAOp: emit_fma,
-    math.FmaOp: emit_fma,
     vector.ReductionOp: emit_reduction,
     vector.ShuffleOp: emit_shuffle,
     vector.ExtractOp: emit_extract,

@@ -16,6 +16,7 @@ from weft.dialects.effects import Effects, effects_of, is_pure, may_trap, only_c
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import erase_if_unused
 
 _ALLOCATIONS = frozenset((memref.AllocaOp, memref.AllocOp))
 _NESTS = frozenset((scf.ForOp, scf.IfOp, ParallelForOp))
@@ -165,17 +166,4 @@ def _erase_writes(alloc: Operation) -> None:
         operands = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
         op.detach()
         op.erase()
-        _erase_chain(operands)
-
-
-def _erase_chain(ops: list[Operation]) -> None:
-    """Erase computations that lost their last use, and what only they used."""
-    while ops:
-        op = ops.pop()
-        if op.parent is None or not only_computes(op):
-            continue
-        if any(result.first_use is not None for result in op.results):
-            continue
-        ops.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
-        op.detach()
-        op.erase()
+        erase_if_unused(operands)

@@ -9,11 +9,9 @@ from xdsl.context import Context
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
     Float64Type,
-    FloatAttr,
     ModuleOp,
     VectorType,
 )
@@ -25,7 +23,8 @@ from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.fused_multiply_add import multiply_add
-from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
+from weft.passes.low.elementary.lanes import F32, F64, Constants, Writer, shape_of
+from weft.passes.low.op_rewriter import element_of, known_number
 from weft.support.cpu_instructions import has_intrinsic
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from xdsl.ir import Attribute, Operation, SSAValue
 
-    from weft.passes.low.elementary.lanes import Formula, Shape
+    from weft.passes.low.elementary.lanes import Format, Formula, Shape
 
 FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.ExpOp: exponential.exp,
@@ -115,66 +114,51 @@ def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]
                 _expand(call, constants, scales)
 
 
-_BITS: Final[Mapping[type[Attribute], int]] = {Float16Type: 32, BFloat16Type: 32, Float32Type: 32, Float64Type: 64}
-"""The width of the format that a type is computed in."""
+_FORMATS: Final[Mapping[type[Attribute], Format]] = {
+    Float16Type: F32,
+    BFloat16Type: F32,
+    Float32Type: F32,
+    Float64Type: F64,
+}
+"""The format that a type is computed in."""
 
 
 def _shape(type_: Attribute, *, in_double: bool) -> Shape | None:
     """The shape that a function of `type_` is computed in; None when there is none."""
-    element, extents = (type_.element_type, type_.get_shape()) if isinstance(type_, VectorType) else (type_, (0,))
-    bits = _BITS.get(type(element))
-    if bits is None or len(extents) != 1 or (in_double and bits == 64):
+    extents = type_.get_shape() if isinstance(type_, VectorType) else (0,)
+    format_ = _FORMATS.get(type(element_of(type_)))
+    if format_ is None or len(extents) != 1 or (in_double and format_ is F64):
         return None
-    return shape_of(64 if in_double else bits, extents[0])
-
-
-def _is_simple(power: SSAValue) -> bool:
-    owner = power.owner
-    if isinstance(owner, vector.BroadcastOp):
-        owner = owner.source.owner
-    if not isinstance(owner, arith.ConstantOp):
-        return False
-    value = owner.value
-    if isinstance(value, FloatAttr):
-        return value.value.data in _SIMPLE_POWERS
-    return isinstance(value, DenseIntOrFPElementsAttr) and set(value.get_values()) <= {*_SIMPLE_POWERS}
+    return shape_of(F64 if in_double else format_, extents[0])
 
 
 def _expand(op: Operation, constants: Constants, scales: int) -> None:
     type_: Attribute = op.results[0].type
     shape = _shape(type_, in_double=isinstance(op, _IN_DOUBLE))
-    if shape is None or (isinstance(op, math.PowFOp) and _is_simple(op.rhs)):
+    if shape is None or (isinstance(op, math.PowFOp) and known_number(op.rhs) in _SIMPLE_POWERS):
         return
     has_ldexp = scales > 0 and shape.bytes > 0 and shape.bytes % scales == 0
     _replace(op, FORMULAS[type(op)], constants, shape, has_ldexp=has_ldexp)
 
 
-def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> None:
-    """Expand a fused multiply-add of 16-bit floats; others stay."""
+def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
+    """Expand a fused multiply-add of 16-bit floats; others stay. Returns what wrote it, None for others."""
     type_ = op.results[0].type
-    element = type_.element_type if isinstance(type_, VectorType) else type_
-    if isinstance(element, Float16Type | BFloat16Type):
-        shape = _shape(type_, in_double=has_double and isinstance(element, BFloat16Type))
-        if shape is not None:
-            _replace(op, multiply_add, constants, shape)
+    element = element_of(type_)
+    if not isinstance(element, Float16Type | BFloat16Type):
+        return None
+    shape = _shape(type_, in_double=has_double and isinstance(element, BFloat16Type))
+    return None if shape is None else _replace(op, multiply_add, constants, shape)
 
 
-def _replace(op: Operation, formula: Formula, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> None:
+def _replace(op: Operation, formula: Formula, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> Writer:
     """Put a formula in the place of an op; its operands and result are converted where they are narrower."""
-    (result,) = op.results
-    type_: Attribute = result.type
-    block = op.parent
-    if block is None:
-        return
-    writer = Writer(op, block, constants, shape, has_ldexp=has_ldexp)
+    type_: Attribute = op.results[0].type
+    writer = Writer(op, constants, shape, has_ldexp=has_ldexp)
     is_small = writer.float_type != type_
     operands: list[SSAValue] = list(op.operands)
     if is_small:
         operands = [writer.op(arith.ExtFOp, (operand,), writer.float_type) for operand in operands]
     value = formula(*(writer.lanes(operand) for operand in operands)).value
-    if is_small:
-        value = writer.op(arith.TruncFOp, (value,), type_)
-    value.name_hint = result.name_hint
-    result.replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    writer.replace(writer.op(arith.TruncFOp, (value,), type_) if is_small else value)
+    return writer

@@ -1,19 +1,22 @@
-"""low-legalize: arithmetic on 16-bit floats as arithmetic on `f32` between conversions; shuffles of 32 bits."""
+"""low-legalize: rewrite operations that a target lacks into operations that it has."""
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, vector
+from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
     Float16Type,
+    Float32Type,
+    Float64Type,
     FloatAttr,
-    IntegerAttr,
+    IndexType,
     IntegerType,
     ModuleOp,
     VectorType,
@@ -22,31 +25,36 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects import low_lanes
-from weft.dialects.low import PARAMS
+from weft.dialects.levels import allowed_at
+from weft.dialects.low import DEFINED, PARAMS
 from weft.dialects.low_gpu import ShuffleOp
 from weft.dialects.low_kernel import kernel_of
-from weft.passes.low.elementary.lanes import Constants
+from weft.dialects.low_lanes import LANE_FORMS
+from weft.passes.low import decompositions
+from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
+from weft.passes.low.op_rewriter import OpRewriter, element_of, known_number, lanes_of, like
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.gpu_machine import GPU_KINDS
+from weft.support.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from xdsl.ir import Attribute
 
-TARGETS: Final = ("c", "cuda", "opencl", "metal")
-"""Kinds of target that this pass prepares for. All keep 16-bit floats as their bits, and convert them."""
-_KEPT: Final = ("arith.constant", "arith.extf", "arith.truncf", "arith.select", "arith.bitcast")
-_COMPUTING: Final = ("arith.", "math.", "vector.fma", "low.cmpf")
-_FROM_INTEGER: Final = (arith.SIToFPOp, arith.UIToFPOp, low_lanes.SIToFPOp, low_lanes.UIToFPOp)
-_TO_INTEGER: Final = (arith.FPToSIOp, arith.FPToUIOp, low_lanes.FPToSIOp, low_lanes.FPToUIOp)
+    from weft.passes.low.elementary.lanes import Format
+
+TARGETS: Final = ("llvm", "c", "cuda", "opencl", "metal")
+"""Kinds of target that this pass prepares for."""
+_LLVM: Final = ("llvm",)
+_C_FAMILY: Final = ("c", "cuda", "opencl", "metal")
 
 
 @dataclass(frozen=True)
 class LowLegalizePass(ModulePass):
-    """Leave only operations that the languages of a target have: `low-legalize{target=cuda}`.
+    """Leave only operations that a target has: `low-legalize{target="llvm -mcpu=haswell"}`, `{target=cuda}`.
 
     ```mlir
     %s = arith.addf %a, %b : f16       ->     %a.wide = arith.extf %a : f16 to f32
@@ -54,10 +62,12 @@ class LowLegalizePass(ModulePass):
                                               %s.wide = arith.addf %a.wide, %b.wide : f32
                                               %s = arith.truncf %s.wide : f32 to f16
     ```
-    `f32` has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
-    root does no harm (Figueroa 1995). Fused multiply-adds are rounded once as well
-    (`elementary/fused_multiply_add.py`). Integers become `bf16` through `f64`, rounded once. Threads exchange
-    floats and integers of less than 32 bits (`low.shuffle`) as wider ones. Raises `CompileError` for an unknown target.
+    `RULES` lists what each kind of target lacks. Arithmetic on 16-bit floats that a target lacks is computed in `f32`,
+    which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
+    root does no harm (Figueroa 1995); fused multiply-adds are rounded once as well
+    (`elementary/fused_multiply_add.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
+    and the smallest number over -1 wraps to itself. Functions of the host in a program of kernels are prepared for
+    LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
     """
 
     name = "low-legalize"
@@ -69,200 +79,365 @@ class LowLegalizePass(ModulePass):
         if kind not in TARGETS:
             raise CompileError(f"low-legalize: unknown target '{self.target}'{did_you_mean(kind, TARGETS)}")
         for function in op.ops:
-            if isinstance(function, FuncOp) and (PARAMS in function.attributes or kernel_of(function) is not None):
-                legalize(function, has_double=kind != "metal")
+            if not isinstance(function, FuncOp) or function.is_declaration:
+                continue
+            is_kernel = kernel_of(function) is not None
+            if is_kernel or PARAMS in function.attributes or all(allowed_at("low", op.name) for op in function.walk()):
+                for_host = kind in GPU_KINDS and not is_kernel
+                legalize(function, "llvm" if for_host else self.target)
 
 
-def legalize(function: FuncOp, *, has_double: bool = True) -> None:
-    """Widen the arithmetic on 16-bit floats of one function."""
-    constants = Constants(function.body.block)
-    for op in list(function.walk()):
-        if isinstance(op, MULTIPLY_ADDS):
-            expand_multiply_add(op, constants, has_double=has_double)
-            continue
-        rewrite = _rewrite_of(op)
-        if rewrite is not None:
-            rewrite(op)
+def legalize(function: FuncOp, target: str) -> None:
+    """Rewrite the operations of one low function that `target` lacks, and those that they are rewritten into."""
+    context = _Legalization(target, Constants(function.body.block))
+    pending = list(function.walk())
+    pending.reverse()
+    rules = _rules_of(context.kind)
+    while pending:
+        op = pending.pop()
+        for rule in (*rules.get(type(op), ()), _widened):
+            rewriter = rule(op, context)
+            if rewriter is not None:
+                pending.extend(reversed(rewriter.inserted))
+                break
+
+
+@dataclass
+class _Legalization:
+    """What the rules know of a target and a function."""
+
+    target: str
+    constants: Constants
+
+    def __post_init__(self) -> None:
+        self.kind = self.target.split()[0]
+        self.lacking = (BFloat16Type,) if self.kind == "llvm" else (BFloat16Type, Float16Type)
+        """Types that arithmetic of the target does not take."""
+
+    @cached_property
+    def machine(self) -> Target:
+        return Target.parse(self.target)
+
+    def writer(self, op: Operation, type_: Attribute) -> Writer:
+        """A writer of formulas on values of a type, in the place of `op`."""
+        element, lanes = element_of(type_), lanes_of(type_)
+        if isinstance(element, IntegerType | IndexType):
+            return Writer(op, self.constants, integer_shape(element, lanes))
+        return Writer(op, self.constants, shape_of(_FORMATS[element], lanes))
+
+
+_FORMATS: Final[Mapping[Attribute, Format]] = {format_.float_type: format_ for format_ in (F16, BF16, F32, F64)}
+Rule: TypeAlias = Callable[[Operation, _Legalization], OpRewriter | None]
+"""Rewrites an operation and returns what it inserted; None where the target has the operation as it stands."""
+
+
+# Floats of 16 bits
+
+_SMALL: Final = (BFloat16Type, Float16Type)
+_KEPT: Final = ("arith.constant", "arith.extf", "arith.truncf", "arith.select", "arith.bitcast")
+_COMPUTING: Final = ("arith.", "math.", "vector.fma", "low.cmpf")
+_FROM_INTEGER: Final = tuple(form for kind in (arith.SIToFPOp, arith.UIToFPOp) for form in (kind, LANE_FORMS[kind]))
+_TO_INTEGER: Final = tuple(form for kind in (arith.FPToSIOp, arith.FPToUIOp) for form in (kind, LANE_FORMS[kind]))
+
+
+def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """Compute on 16-bit floats in `f32`, and round."""
+    # LLVM computes on f16; for its functions it has f32.
+    lacking = _SMALL if op.name.startswith("math.") or isinstance(op, _TO_INTEGER) else context.lacking
+    if not any(isinstance(element_of(value.type), lacking) for value in (*op.operands, *op.results)):
+        return None
+    if op.name in _KEPT or not (op.name.startswith(_COMPUTING) or isinstance(op, (*_TO_INTEGER, ShuffleOp))):
+        return None
+    rewriter = OpRewriter(op)
+    operands = [_extended(rewriter, operand) for operand in op.operands]
+    (result,) = op.results
+    type_ = like(result.type, f32) if _is_small(result.type) else result.type
+    computed = rewriter.op(type(op), operands, type_, op.properties, op.attributes)
+    rewriter.replace(_truncated(rewriter, computed, result.type))
+    return rewriter
 
 
 def _is_small(type_: Attribute) -> bool:
-    element = type_.element_type if isinstance(type_, VectorType) else type_
-    return isinstance(element, Float16Type | BFloat16Type)
+    return isinstance(element_of(type_), _SMALL)
 
 
-def _rewrite_of(op: Operation) -> Callable[[Operation], None] | None:
-    """How `op` is rewritten, None when it stays."""
-    if isinstance(op, ShuffleOp) and isinstance(op.value.type, IntegerType) and op.value.type.width.data < 32:
-        return _widen_shuffle
-    touched = any(_is_small(value.type) for value in (*op.operands, *op.results))
-    if not touched or op.name in _KEPT:
-        return None
-    if isinstance(op, vector.ReductionOp):
-        return _widen_reduction
-    if isinstance(op, _FROM_INTEGER):
-        return _convert_integer
-    return _widen if op.name.startswith(_COMPUTING) or isinstance(op, (*_TO_INTEGER, ShuffleOp)) else None
-
-
-def _like(type_: Attribute, element: Attribute) -> Attribute:
-    """As many lanes of `element` as `type_` has."""
-    return VectorType(element, type_.get_shape()) if isinstance(type_, VectorType) else element
-
-
-class _Builder:
-    """Inserts ops before the one that is rewritten, at its place in the source."""
-
-    def __init__(self, op: Operation) -> None:
-        self._op = op
-        block = op.parent
-        if block is None:
-            raise CompileError.at(op, f"{op.name} stands nowhere")
-        self._block = block
-
-    def insert(self, op: Operation) -> SSAValue:
-        op.location = self._op.location
-        self._block.insert_op_before(op, self._op)
-        return op.results[0]
-
-    def constant(self, value: Attribute, type_: Attribute) -> SSAValue:
-        return self.insert(arith.ConstantOp.create(result_types=[type_], properties={"value": value}))
-
-    def extend(self, value: SSAValue) -> SSAValue:
-        """A small float as `f32`."""
-        wide = _like(value.type, f32)
-        number = _known(value)
-        if number is not None:
-            return self.constant(FloatAttr(number, f32), wide)
-        result = self.insert(arith.ExtFOp.create(operands=[value], result_types=[wide]))
-        result.name_hint = value.name_hint
-        return result
-
-    def truncate(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        return self.insert(arith.TruncFOp.create(operands=[value], result_types=[type_]))
-
-    def replace(self, value: SSAValue) -> None:
-        """Let `value` stand for the result of the op, which goes."""
-        result = self._op.results[0]
-        if result.name_hint is not None:
-            value.name_hint = result.name_hint
-        result.replace_all_uses_with(value)
-        self._op.detach()
-        self._op.erase()
-
-
-def _known(value: SSAValue) -> float | None:
-    """The number that a scalar constant is exactly."""
-    owner = value.owner
-    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr):
-        return None
-    number = owner.value.value.data
-    if isinstance(value.type, Float16Type):
-        try:
-            return number if struct.unpack("<e", struct.pack("<e", number))[0] == number else None
-        except OverflowError:
-            return None
-    (bits,) = struct.unpack("<I", struct.pack("<f", number)) if abs(number) < 3e38 else (1,)
-    exact = bits & 0xFFFF == 0 and struct.unpack("<f", struct.pack("<I", bits))[0] == number
-    return number if exact else None
-
-
-def _widen(op: Operation) -> None:
-    """Compute in `f32`, and round what was a small float."""
-    build = _Builder(op)
-    operands = [build.extend(operand) if _is_small(operand.type) else operand for operand in op.operands]
-    (result,) = op.results
-    small = _is_small(result.type)
-    computed = build.insert(
-        type(op).create(
-            operands=operands,
-            result_types=[_like(result.type, f32) if small else result.type],
-            properties=dict(op.properties),
-            attributes=dict(op.attributes),
+def _extended(rewriter: OpRewriter, value: SSAValue) -> SSAValue:
+    """A 16-bit float as `f32`; other values as they are."""
+    if not _is_small(value.type):
+        return value
+    wide = like(value.type, f32)
+    number = known_number(value)
+    if number is not None:
+        constant = (
+            DenseIntOrFPElementsAttr.from_list(VectorType(f32, wide.get_shape()), [number])
+            if isinstance(wide, VectorType)
+            else FloatAttr(number, f32)
         )
-    )
-    build.replace(build.truncate(computed, result.type) if small else computed)
+        return rewriter.op(arith.ConstantOp, (), wide, {"value": constant})
+    result = rewriter.op(arith.ExtFOp, (value,), wide)
+    result.name_hint = value.name_hint
+    return result
 
 
-def _widen_shuffle(op: Operation) -> None:
-    """The lanes of a warp exchange values of 32 bits and more."""
-    shuffle = cast("ShuffleOp", op)
-    build = _Builder(op)
-    wide = build.insert(arith.ExtSIOp(shuffle.value, i32))
-    moved = build.insert(ShuffleOp(shuffle.mode.data, wide, shuffle.offset, shuffle.lanes))
-    build.replace(build.insert(arith.TruncIOp(moved, cast("IntegerType", shuffle.value.type))))
+def _truncated(rewriter: OpRewriter, value: SSAValue, type_: Attribute) -> SSAValue:
+    return value if value.type == type_ else rewriter.op(arith.TruncFOp, (value,), type_)
 
 
-def _widen_reduction(op: Operation) -> None:
+def _multiply_add(op: Operation, context: _Legalization) -> OpRewriter | None:
+    return expand_multiply_add(op, context.constants, has_double=context.kind != "metal")
+
+
+def _reduction(op: Operation, context: _Legalization) -> OpRewriter | None:
     """Sums and products round after every lane; the greatest and the least lane are exact in any wider type."""
     reduction = cast("vector.ReductionOp", op)
-    build = _Builder(op)
-    kind = reduction.kind.data.value
     type_ = op.results[0].type
-    lanes = build.extend(op.operands[0])
+    if not isinstance(type_, context.lacking):
+        return None
+    rewriter = OpRewriter(op)
+    kind = reduction.kind.data.value
+    lanes = _extended(rewriter, op.operands[0])
     if kind not in ("add", "mul"):
-        accumulator = [build.extend(operand) for operand in op.operands[1:]]
-        wide = build.insert(
-            vector.ReductionOp.create(
-                operands=[lanes, *accumulator], result_types=[f32], properties=dict(op.properties)
-            )
-        )
-        build.replace(build.truncate(wide, type_))
-        return
+        accumulator = [_extended(rewriter, operand) for operand in op.operands[1:]]
+        wide = rewriter.op(vector.ReductionOp, [lanes, *accumulator], f32, op.properties)
+        rewriter.replace(_truncated(rewriter, wide, type_))
+        return rewriter
     combine = arith.AddfOp if kind == "add" else arith.MulfOp
-    count = cast("VectorType[Attribute]", op.operands[0].type).get_shape()[0]
-    scalars = [build.insert(vector.ExtractOp(lanes, [lane], f32)) for lane in range(count)]
-    total = build.extend(op.operands[1]) if len(op.operands) > 1 else scalars.pop(0)
-    rounded = build.truncate(total, type_)
+    scalars = [rewriter.extract(lanes, lane) for lane in range(lanes_of(op.operands[0].type))]
+    total = _extended(rewriter, op.operands[1]) if len(op.operands) > 1 else scalars.pop(0)
+    rounded = _truncated(rewriter, total, type_)
     for scalar in scalars:
-        combined = build.insert(
-            combine.create(operands=[total, scalar], result_types=[f32], properties={"fastmath": _NO_FLAGS})
-        )
-        rounded = build.truncate(combined, type_)
-        total = build.extend(rounded)
-    build.replace(rounded)
+        combined = rewriter.op(combine, (total, scalar), f32, {"fastmath": arith.FastMathFlagsAttr("none")})
+        rounded = _truncated(rewriter, combined, type_)
+        total = _extended(rewriter, rounded)
+    rewriter.replace(rounded)
+    return rewriter
 
 
-_NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
+def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The sign of an encoding of 16 bits."""
+    if not isinstance(element_of(op.results[0].type), context.lacking):
+        return None
+    writer = context.writer(op, op.results[0].type)
+    writer.replace((writer.lanes(op.operands[0]).bits ^ 0x8000).numbers.value)
+    return writer
 
 
-def _convert_integer(op: Operation) -> None:
+def _integer_to_float(op: Operation, context: _Legalization) -> OpRewriter | None:
     """An integer as a small float, rounded once: `f64` holds it exactly, or as exactly as the rounding needs."""
-    build = _Builder(op)
-    (operand,) = op.operands
-    element = operand.type.element_type if isinstance(operand.type, VectorType) else operand.type
-    width = element.width.data if isinstance(element, IntegerType) else 64
-    if width == 64:
-        operand = _sticky(build, operand, signed=isinstance(op, arith.SIToFPOp | low_lanes.SIToFPOp))
-    between = f32 if width <= 16 else f64
-    wide = build.insert(type(op).create(operands=[operand], result_types=[_like(operand.type, between)]))
-    build.replace(build.truncate(wide, op.results[0].type))
+    (operand,), (result,) = op.operands, op.results
+    if not isinstance(element_of(result.type), context.lacking):
+        return None
+    writer = context.writer(op, operand.type)
+    if writer.shape.integer_bits == 64:
+        signed = isinstance(op, arith.SIToFPOp | LANE_FORMS[arith.SIToFPOp])
+        operand = decompositions.sticky(writer.bits(operand), signed=signed).value
+    wide = writer.op(type(op), (operand,), like(result.type, f32 if writer.shape.integer_bits <= 16 else f64))
+    writer.replace(_truncated(writer, wide, result.type))
+    return writer
 
 
-def _sticky(build: _Builder, value: SSAValue, *, signed: bool) -> SSAValue:
-    """A 64-bit integer that is exact in `f64` and rounds to a small float like `value`: the low 11 bits of a large one
-    are gathered in the lowest bit that stays."""
-    type_: Attribute = value.type
+def _extend_bf16(op: Operation, context: _Legalization) -> OpRewriter | None:
+    (operand,), (result,) = op.operands, op.results
+    if not isinstance(element_of(operand.type), BFloat16Type):
+        return None
+    wide = context.writer(op, like(result.type, f32))
+    value = decompositions.from_bf16(context.writer(op, operand.type).lanes(operand), wide).value
+    wide.replace(value if value.type == result.type else wide.op(arith.ExtFOp, (value,), result.type))
+    return wide
 
-    def constant(number: int) -> SSAValue:
-        element = type_.element_type if isinstance(type_, VectorType) else type_
-        scalar = cast("IntegerType", element)
-        if not isinstance(type_, VectorType):
-            return build.constant(IntegerAttr(number, scalar), scalar)
-        lanes = VectorType(scalar, type_.get_shape())
-        return build.constant(DenseIntOrFPElementsAttr.from_list(lanes, [number]), lanes)
 
-    def integer(kind: type[Operation], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        flags = {"overflowFlags": arith.IntegerOverflowAttr("none")} if kind is arith.AddiOp else {}
-        return build.insert(kind.create(operands=[lhs, rhs], result_types=[type_], properties=flags))
+def _truncate_to_bf16(op: Operation, context: _Legalization) -> OpRewriter | None:
+    (operand,), (result,) = op.operands, op.results
+    if not isinstance(element_of(result.type), BFloat16Type):
+        return None
+    writer = context.writer(op, operand.type)
+    value = writer.lanes(operand)
+    if writer.format is F64:
+        value = decompositions.to_odd_float(value, context.writer(op, like(operand.type, f32)))
+    writer.replace(decompositions.to_bf16(value, context.writer(op, result.type)).value)
+    return writer
 
-    low = integer(arith.AndIOp, value, constant(2047))
-    carry = integer(arith.AddiOp, low, constant(2047))
-    kept = integer(arith.AndIOp, integer(arith.OrIOp, value, carry), constant(-2048))
-    # Small ones are exact as they are: -2^53 <= x < 2^53, or below 2^53 when unsigned.
-    offset = integer(arith.AddiOp, value, constant(1 << 53)) if signed else value
-    bound = constant(1 << 54 if signed else 1 << 53)
-    if isinstance(type_, VectorType):
-        small = build.insert(low_lanes.CmpiOp(offset, bound, 6))
-        return build.insert(low_lanes.SelectOp(small, value, kept))
-    small = build.insert(arith.CmpiOp(offset, bound, 6))
-    return build.insert(arith.SelectOp(small, value, kept))
+
+# Integers
+
+
+def _division(op: Operation, context: _Legalization) -> OpRewriter | None:
+    divisor = known_number(op.operands[1])
+    if DEFINED in op.attributes or decompositions.is_instruction(type(op), divisor):
+        return None
+    writer = context.writer(op, op.results[0].type)
+    lhs, rhs = map(writer.bits, op.operands)
+    writer.replace(decompositions.divided(type(op), lhs, rhs, divisor).value)
+    return writer
+
+
+def _integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
+    type_ = op.results[0].type
+    if element_of(type_) == IntegerType(1):
+        raise CompileError.at(op, "math.ipowi of i1 has no form in any target: extend it first")
+    writer = context.writer(op, type_)
+    base, power = map(writer.bits, op.operands)
+    writer.replace(decompositions.integer_power(base, power, lambda inner: context.writer(inner, type_)).value)
+    return writer
+
+
+def _add_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The sum, and whether it wrapped around."""
+    writer = context.writer(op, op.results[0].type)
+    lhs, rhs = map(writer.bits, op.operands)
+    total = lhs + rhs
+    writer.replace(total.value, total.compare("ult", lhs).value)
+    return writer
+
+
+def _multiply_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The low and the high half of a product, which is computed in twice the bits."""
+    type_ = op.results[0].type
+    writer = context.writer(op, type_)
+    bits = writer.shape.integer_bits
+    if bits not in (8, 16, 32):
+        return None
+    wide = context.writer(op, like(type_, IntegerType(2 * bits)))
+    extend = arith.ExtSIOp if isinstance(op, arith.MulSIExtendedOp) else arith.ExtUIOp
+    lhs, rhs = (writer.bits(operand).cast(extend, wide) for operand in op.operands)
+    product = lhs * rhs
+    halves = (product.cast(arith.TruncIOp, writer), (product >> bits).cast(arith.TruncIOp, writer))
+    writer.replace(*(half.value for half in halves))
+    return writer
+
+
+def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The threads of a warp exchange values of 32 bits and more."""
+    shuffle = cast("ShuffleOp", op)
+    type_ = shuffle.value.type
+    if not isinstance(type_, IntegerType) or type_.width.data >= 32:
+        return None
+    rewriter = OpRewriter(op)
+    wide = rewriter.insert(arith.ExtSIOp(shuffle.value, i32))
+    moved = rewriter.insert(ShuffleOp(shuffle.mode.data, wide, shuffle.offset, shuffle.lanes))
+    rewriter.replace(rewriter.insert(arith.TruncIOp(moved, type_)))
+    return rewriter
+
+
+# Functions
+
+
+def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """1 / sqrt(x), both correctly rounded: the instruction of a CPU is good to 12 or 14 bits. Languages of kernels have
+    a function for f32, which ops may allow (`afn`)."""
+    type_ = op.results[0].type
+    if _is_small(type_):
+        return None
+    flags = op.properties.get("fastmath")
+    allowed = isinstance(flags, arith.FastMathFlagsAttr) and any(flag.value in ("afn", "fast") for flag in flags.data)
+    if allowed and context.kind in GPU_KINDS and element_of(type_) == f32:
+        return None
+    writer = context.writer(op, type_)
+    root = writer.op(math.SqrtOp, op.operands, type_, op.properties)
+    writer.replace(writer.op(arith.DivfOp, (writer.number(1.0).value, root), type_, op.properties))
+    return writer
+
+
+def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """`pow` of `f64`, whose result for an integer power is right for negative bases also."""
+    base, power = op.operands
+    type_ = base.type
+    wide = like(type_, f64)
+    rewriter = OpRewriter(op)
+    if type_ != wide:
+        base = rewriter.op(arith.ExtFOp, (base,), wide)
+    to_float = LANE_FORMS[arith.SIToFPOp] if isinstance(wide, VectorType) else arith.SIToFPOp
+    exponent = rewriter.op(to_float, (power,), wide)
+    result = rewriter.op(math.PowFOp, (base, exponent), wide, op.properties)
+    rewriter.replace(_truncated(rewriter, result, type_))
+    return rewriter
+
+
+def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """A function of the C library, which takes scalars."""
+    type_ = op.results[0].type
+    if not isinstance(type_, VectorType) or _is_small(type_):
+        return None
+    rewriter = OpRewriter(op)
+    rewriter.replace(
+        rewriter.lane_by_lane(lambda scalars: rewriter.op(type(op), scalars, type_.element_type, op.properties))
+    )
+    return rewriter
+
+
+def _has_extrema(op: Operation, context: _Legalization) -> bool:
+    """Whether the forms of x86 stand for an op: not where flags make LLVM's shorter."""
+    flags = op.properties.get("fastmath")
+    has_flags = isinstance(flags, arith.FastMathFlagsAttr) and bool(flags.data)
+    is_wide = isinstance(element_of(op.results[0].type), Float32Type | Float64Type)
+    return is_wide and not has_flags and decompositions.has_extrema(context.machine)
+
+
+def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """`maximumf` and `minimumf` of vectors, on x86."""
+    type_ = op.results[0].type
+    if not isinstance(type_, VectorType) or not _has_extrema(op, context):
+        return None
+    writer = context.writer(op, type_)
+    lhs, rhs = map(writer.lanes, op.operands)
+    known = [known_number(operand) for operand in op.operands]
+    is_maximum = isinstance(op, arith.MaximumfOp)
+    if known == [None, None]:
+        result = decompositions.maximum(lhs, rhs, context.machine) if is_maximum else decompositions.minimum(lhs, rhs)
+    elif None in known and any(str(number) == "0.0" for number in known):
+        x, zero = (lhs, rhs) if known[0] is None else (rhs, lhs)
+        form = decompositions.maximum_with_zero if is_maximum else decompositions.minimum_with_zero
+        result = form(x, zero)
+    else:
+        return None
+    writer.replace(result.value)
+    return writer
+
+
+def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The maximum or minimum of all lanes, on x86, where LLVM compares scalars in general registers."""
+    kind = decompositions.REDUCTIONS.get(cast("vector.ReductionOp", op).kind.data.value)
+    lanes = lanes_of(op.operands[0].type)
+    if kind is None or lanes < 2 or lanes & (lanes - 1) or not _has_extrema(op, context):
+        return None
+    rewriter = OpRewriter(op)
+    result = decompositions.extremum_of_lanes(rewriter, kind, op.operands[0])
+    for accumulator in op.operands[1:]:
+        result = rewriter.op(kind, (result, accumulator), result.type, {"fastmath": arith.FastMathFlagsAttr("none")})
+    rewriter.replace(result)
+    return rewriter
+
+
+_LIBRARY: Final = (*(math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp),)
+"""Functions that LLVM has no intrinsics for."""
+RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ...]] = (
+    (TARGETS, MULTIPLY_ADDS, _multiply_add),
+    (TARGETS, (arith.NegfOp,), _negation),
+    (TARGETS, _FROM_INTEGER, _integer_to_float),
+    (TARGETS, (vector.ReductionOp,), _reduction),
+    (_LLVM, (arith.ExtFOp,), _extend_bf16),
+    (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),
+    # The languages of the C family have functions for divisions, which the ranges of indices often make operators.
+    (_LLVM, decompositions.DIVISIONS, _division),
+    (TARGETS, (math.IPowIOp,), _integer_power),
+    (TARGETS, (arith.AddUIExtendedOp,), _add_extended),
+    (_C_FAMILY, (arith.MulSIExtendedOp, arith.MulUIExtendedOp), _multiply_extended),
+    (_C_FAMILY, (ShuffleOp,), _shuffle),
+    (TARGETS, (math.RsqrtOp,), _reciprocal_root),
+    (TARGETS, (math.FPowIOp,), _float_to_integer_power),
+    (_LLVM, _LIBRARY, _lane_by_lane),
+    (_LLVM, (arith.MaximumfOp, arith.MinimumfOp), _extremum),
+    (_LLVM, (vector.ReductionOp,), _extremum_of_lanes),
+)
+"""Kinds of target, the operations that they lack for some types, and their rewrite. The first that applies is taken;
+after them, arithmetic on 16-bit floats is widened."""
+
+
+@cache
+def _rules_of(kind: str) -> Mapping[type[Operation], tuple[Rule, ...]]:
+    found: dict[type[Operation], tuple[Rule, ...]] = {}
+    for kinds, ops, rule in RULES:
+        if kind in kinds:
+            for op in ops:
+                found[op] = (*found.get(op, ()), rule)
+    return found

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    MemRefType,
     ModuleOp,
     Signedness,
     VectorType,
@@ -22,13 +23,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects import low_lanes
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
+from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused
+from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -77,77 +79,50 @@ class LowerDotsPass(ModulePass):
                     _legalize(inner, instructions)
 
 
-class _Builder:
-    """Inserts ops before the one that is rewritten, at its place in the source."""
-
-    def __init__(self, op: Operation) -> None:
-        self.op = op
-
-    def insert(self, op: Operation) -> SSAValue:
-        """Insert an op; its result, where it has one."""
-        block = self.op.parent
-        if block is None:
-            raise InternalError(f"{self.op.name} stands nowhere")
-        op.location = self.op.location
-        block.insert_op_before(op, self.op)
-        return op.results[0] if op.results else self.op.operands[0]
-
+class _Builder(OpRewriter):
     def load(self, pointer: SSAValue, element: Attribute, lanes: int, offset: SSAValue | None = None) -> SSAValue:
         """Lanes that are next to each other in memory, so many elements further."""
         access = _pointer(pointer)
         at = access.indices[0]
         if offset is not None:
-            sum_ = arith.AddiOp.create(operands=[at, offset], result_types=[at.type], properties=_NO_OVERFLOW)
-            at = self.insert(sum_)
+            at = self.combine(arith.AddiOp, at, offset)
         return self.insert(vector.LoadOp(access.buffer, [at], VectorType(element, [lanes])))
 
     def store(self, value: SSAValue, pointer: SSAValue) -> None:
         access = _pointer(pointer)
-        self.insert(vector.StoreOp(value, access.buffer, list(access.indices)))
+        self.add(vector.StoreOp(value, access.buffer, list(access.indices)))
 
     def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        element = cast("VectorType[Attribute]", first.type).element_type
         mask = DenseArrayBase.from_list(i64, list(lanes))
-        type_ = VectorType(element, [len(lanes)])
-        return self.insert(
-            vector.ShuffleOp.create(operands=[first, second], result_types=[type_], properties={"mask": mask})
-        )
+        type_ = VectorType(element_of(first.type), [len(lanes)])
+        return self.op(vector.ShuffleOp, (first, second), type_, {"mask": mask})
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
         """One or two vectors behind each other."""
         if len(parts) == 1:
             return parts[0]
         first, second = parts
-        count = sum(cast("VectorType[Attribute]", part.type).get_shape()[0] for part in parts)
-        return self.shuffle(first, second, range(count))
+        return self.shuffle(first, second, range(sum(map(lanes_of, (part.type for part in parts)))))
 
     def times(self, value: SSAValue, factor: int) -> SSAValue | None:
         """An index so many times; None for zero."""
         if factor < 2:
             return value if factor else None
         number = self.insert(arith.ConstantOp(IntegerAttr(factor, IndexType())))
-        return self.insert(
-            arith.MuliOp.create(operands=[value, number], result_types=[value.type], properties=_NO_OVERFLOW)
-        )
+        return self.combine(arith.MuliOp, value, number)
 
     def constant(self, number: int, type_: VectorType[Attribute]) -> SSAValue:
         value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), [number])
-        return self.insert(arith.ConstantOp.create(result_types=[type_], properties={"value": value}))
+        return self.op(arith.ConstantOp, (), type_, {"value": value})
 
     def combine(self, kind: type[Operation], first: SSAValue, second: SSAValue) -> SSAValue:
         properties = {} if kind is arith.XOrIOp else _NO_OVERFLOW
-        return self.insert(kind.create(operands=[first, second], result_types=[first.type], properties=properties))
-
-    def replace(self, value: SSAValue) -> None:
-        """Let `value` stand for the result of the op, which goes."""
-        self.op.results[0].replace_all_uses_with(value)
-        self.erase()
+        return self.op(kind, (first, second), first.type, properties)
 
     def erase(self) -> None:
         """Erase the op, and pointers that nobody takes any more."""
-        operands = list(dict.fromkeys(self.op.operands))
-        self.op.detach()
-        self.op.erase()
+        operands = list(dict.fromkeys(self.rewritten.operands))
+        super().erase()
         for value in operands:
             if isinstance(value.owner, AccessPtrOp) and value.first_use is None:
                 indices = list(value.owner.indices)
@@ -239,13 +214,11 @@ def _spell_out(op: DotOp) -> None:
     wide = VectorType(i32, [op.lanes])
 
     def lanes_of(value: SSAValue, reading: IntegerType, step: int, *, is_group: bool) -> SSAValue:
+        widen = arith.ExtSIOp if is_signed(reading) else arith.ExtUIOp
         if is_group:
-            widen = arith.ExtSIOp if is_signed(reading) else arith.ExtUIOp
-            scalar = build.insert(vector.ExtractOp(value, [step], IntegerType(reading.width.data)))
-            return build.insert(vector.BroadcastOp(build.insert(widen(scalar, i32)), wide))
+            return build.insert(vector.BroadcastOp(build.insert(widen(build.extract(value, step), i32)), wide))
         narrow = build.shuffle(value, value, range(step, op.lanes * op.group, op.group))
-        widen_lanes = low_lanes.ExtSIOp if is_signed(reading) else low_lanes.ExtUIOp
-        return build.insert(widen_lanes(narrow, wide))
+        return build.op(LANE_FORMS[widen], (narrow,), wide)
 
     total: SSAValue = op.acc
     for step in range(op.group):
@@ -258,7 +231,7 @@ def _spell_out(op: DotOp) -> None:
 def _interleave(op: TileInterleaveOp) -> None:
     """Rows as vectors behind each other, then one shuffle, which code generators know how to do best."""
     build = _Builder(op)
-    element = cast("VectorType[Attribute]", _pointer(op.source).buffer.type).element_type
+    element = cast("MemRefType[Attribute]", _pointer(op.source).buffer.type).element_type
     lanes, count = op.lane_count, op.row_count
     parts = [build.load(op.source, element, lanes, build.times(op.distance, row)) for row in range(count)]
     while len(parts) > 2:

@@ -6,21 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects import vector
-from xdsl.dialects.builtin import (
-    IndexType,
-    ModuleOp,
-    StringAttr,
-    SymbolRefAttr,
-    UnitAttr,
-    VectorType,
-)
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.element_types import element_name
 from weft.dialects.low import INTRINSIC, PURE
+from weft.passes.low.op_rewriter import OpRewriter, element_of
 from weft.support.errors import CompileError
 from weft.support.user_functions import IntrinsicCall, intrinsics, lowered_name, names_with_rules
 
@@ -74,8 +67,8 @@ def _drop_unused(module: ModuleOp, functions: dict[str, FuncOp]) -> None:
 def _lower(
     module: ModuleOp, functions: dict[str, FuncOp], op: Operation, name: str, target: str, *, required: bool
 ) -> None:
-    results = [_element(result.type) for result in op.results]
-    elements = [_element(operand.type) for operand in op.operands]
+    results = [element_of(result.type) for result in op.results]
+    elements = [element_of(operand.type) for operand in op.operands]
     if len(results) > 1:
         raise CompileError.at(op, f"an intrinsic gives one result or none, '{name}' gives {len(results)}")
     dtype = _dtype(results[0], op) if results else "void"
@@ -92,16 +85,16 @@ def _lower(
         )
     known = intrinsics().get(name)
     _declare(module, functions, found, elements, results, name, pure=known is None or known.pure)
+    rewriter = OpRewriter(op)
+
+    def call_on(operands: list[SSAValue]) -> SSAValue:
+        return rewriter.insert(CallOp(SymbolRefAttr(found), operands, results))
+
     if results:
-        (result,) = op.results
-        value = _called(op, found, results[0])
-        if result.name_hint is not None:
-            value.name_hint = result.name_hint
-        result.replace_all_uses_with(value)
-    elif op.parent is not None:
-        op.parent.insert_op_before(CallOp(SymbolRefAttr(found), list(op.operands), []), op)
-    op.detach()
-    op.erase()
+        rewriter.replace(rewriter.lane_by_lane(call_on))
+    else:
+        rewriter.add(CallOp(SymbolRefAttr(found), list(op.operands), []))
+        rewriter.erase()
 
 
 def _declare(
@@ -131,35 +124,6 @@ def _declare(
         raise CompileError.at(
             found, f"@{name} is {found.function_type}, and an intrinsic is lowered to one with other types"
         )
-
-
-def _called(op: Operation, name: str, element: Attribute) -> SSAValue:
-    """The result of the function on the operands of `op`, lane by lane for vectors."""
-    block = op.parent
-    if block is None:
-        raise CompileError.at(op, f"{op.name} stands nowhere")
-
-    def insert(new: Operation) -> SSAValue:
-        new.location = op.location
-        block.insert_op_before(new, op)
-        return new.results[0]
-
-    type_ = op.results[0].type
-    if not isinstance(type_, VectorType):
-        return insert(CallOp(SymbolRefAttr(name), list(op.operands), [element]))
-    lanes: SSAValue | None = None
-    for lane in range(type_.get_shape()[0]):
-        scalars = [insert(vector.ExtractOp(operand, [lane], _element(operand.type))) for operand in op.operands]
-        called = insert(CallOp(SymbolRefAttr(name), scalars, [element]))
-        new = vector.BroadcastOp(called, type_) if lanes is None else vector.InsertOp(called, lanes, [lane])
-        lanes = insert(new)
-    if lanes is None:
-        raise CompileError.at(op, f"{op.name} has no lanes")
-    return lanes
-
-
-def _element(type_: Attribute) -> Attribute:
-    return type_.element_type if isinstance(type_, VectorType) else type_
 
 
 def _dtype(type_: Attribute, op: Operation) -> str:

@@ -17,7 +17,7 @@ from tiers import first_tier
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.scalar_functions import round_bf16
-from weft.passes.low.low_expand_math import LowExpandMathPass
+from weft.passes.low.low_legalize import LowLegalizePass
 from weft.runtime.library import Library
 from weft.runtime.low_module import load_low_module
 from weft.support.target import Target
@@ -45,8 +45,7 @@ FLOATS = ("f16", "bf16", "f32", "f64")
 def compile_text(text: str, target: Target = HOST) -> Library:
     module = parse_text(context(), text, "test.mlir")
     module.verify()
-    if ".fma" in text:
-        LowExpandMathPass().apply(context(), module)
+    LowLegalizePass(str(target)).apply(context(), module)
     return load_low_module(module, target)
 
 
@@ -442,7 +441,7 @@ def test_extrema_of_lanes(op: str, type_: str, lanes: int) -> None:
       func.return
     }}"""
     result = np.empty(count, dtype)
-    load_low_module(parse_text(context(), text, "test.mlir"), Target("llvm"))["f"](data.reshape(-1), result)
+    compile_text(text)["f"](data.reshape(-1), result)
     wanted = data[:, 0]
     for lane in range(1, lanes):
         wanted = FLOAT_OPS[op](wanted, data[:, lane])

@@ -26,6 +26,7 @@ from weft.backends.metal.language import METAL
 from weft.backends.metal.targets import MetalTarget
 from weft.backends.opencl.targets import OpenCLTarget
 from weft.dialects.low_kernel import kernel_of
+from weft.passes.low.low_legalize import LowLegalizePass
 from weft.runtime import gpu_call, gpu_library
 from weft.runtime.devices import (
     Device,
@@ -143,6 +144,7 @@ def library(text: str = SCALE, target: str = "opencl") -> GpuLibrary:
 
 
 def host_source(module: ModuleOp) -> str:
+    LowLegalizePass("opencl").apply(Context(), module)
     return emit_host_functions(module, Target.of_process(0))
 
 

@@ -9,7 +9,6 @@ import llvmlite.binding as llvm
 import pytest
 
 from weft.backends.llvm.float_helpers import HELPERS_FILE
-from weft.backends.llvm.math_ops import integer_power_ir
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.call import native_call_ir
 from weft.runtime.export.program import threads_ir
@@ -29,7 +28,6 @@ TRIPLES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unk
 
 CASES = {
     "backends/llvm/float_helpers.ll": [ir_text(HELPERS_FILE)],
-    "backends/llvm/integer_power.ll": [integer_power_ir(f"i{bits}", "weft.ipow") for bits in (8, 16, 32, 64)],
     "runtime/memory.ll": [memory_ir(architecture) for architecture in ARCHITECTURES],
     "runtime/native_call.ll": [native_call_ir()],
     "runtime/parallel_for.ll": [parallel_for_ir(threads) for threads in (1, MAX_THREADS)],

@@ -20,23 +20,29 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
+    IndexType,
     IntegerAttr,
+    IntegerType,
     UnitAttr,
     VectorType,
+    bf16,
+    f16,
     f32,
     f64,
     i1,
+    i16,
     i32,
     i64,
 )
 
 from weft.dialects import low_lanes
-from weft.dialects.low import ORDERED, ROUNDED
+from weft.dialects.low import DEFINED, ORDERED, ROUNDED
+from weft.passes.low.op_rewriter import OpRewriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from xdsl.dialects.builtin import AnyFloat, IntegerType
+    from xdsl.dialects.builtin import AnyFloat
     from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 
@@ -67,31 +73,38 @@ class Format:
         return 2.0 ** (1 - self.bias)
 
 
+F16: Final = Format(f16, i16, 10, 15)
+BF16: Final = Format(bf16, i16, 7, 127)
 F32: Final = Format(f32, i32, 23, 127)
 F64: Final = Format(f64, i64, 52, 1023)
 
 _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
-_NOTHING: Final[Mapping[str, Attribute]] = {}
 _FLOAT: Final[Mapping[str, Attribute]] = {"fastmath": _NO_FLAGS}
 _INTEGER: Final[Mapping[str, Attribute]] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 _MARK: Final[Mapping[str, Attribute]] = {ORDERED: UnitAttr()}
 _ROUNDED: Final[Mapping[str, Attribute]] = {ROUNDED: UnitAttr()}
+_DEFINED: Final[Mapping[str, Attribute]] = {DEFINED: UnitAttr()}
 _PREDICATES: Final = {
     name: IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(name), i64)
-    for name in ("oeq", "olt", "ole", "ogt", "oge", "ult", "uno")
+    for name in ("oeq", "olt", "ole", "ogt", "oge", "one", "ult", "uno")
+}
+_INTEGER_PREDICATES: Final = {
+    name: IntegerAttr(number, i64) for number, name in enumerate(arith.CMPI_COMPARISON_OPERATIONS)
 }
 
 
 class Shape:
     """The types of a formula's values: `lanes` of a format, or scalars for 0. One object a format and number of lanes,
-    for types and constants cost more to make than to keep."""
+    for types and constants cost more to make than to keep. `integer`: what formulas on integers alone compute with."""
 
-    def __init__(self, format_: Format, lanes: int) -> None:
+    def __init__(self, format_: Format, lanes: int, integer: IntegerType | IndexType | None = None) -> None:
         self.format = format_
+        self.element = integer or format_.integer_type
+        self.integer_bits = self.element.width.data if isinstance(self.element, IntegerType) else 64
         self.is_vector = lanes > 0
-        self.bytes = lanes * format_.integer_type.width.data // 8
+        self.bytes = lanes * self.integer_bits // 8
         self.float_type = _type(format_.float_type, lanes)
-        self.integer_type = _type(format_.integer_type, lanes)
+        self.integer_type = _type(self.element, lanes)
         self.mask_type = _type(i1, lanes)
         self._values: dict[int | str, Attribute] = {}
 
@@ -113,7 +126,7 @@ class Shape:
             self._values[number] = (
                 DenseIntOrFPElementsAttr.from_list(lanes, [number])
                 if self.is_vector
-                else IntegerAttr(number, self.format.integer_type)
+                else IntegerAttr(number, self.element)
             )
         return self._values[number]
 
@@ -123,9 +136,15 @@ def _type(element: Attribute, lanes: int) -> Attribute:
 
 
 @cache
-def shape_of(bits: int, lanes: int) -> Shape:
-    """The shape of `lanes` numbers of 32 or 64 bits."""
-    return Shape(F32 if bits == 32 else F64, lanes)
+def shape_of(format_: Format, lanes: int) -> Shape:
+    """The shape of `lanes` numbers of a format."""
+    return Shape(format_, lanes)
+
+
+@cache
+def integer_shape(integer: IntegerType | IndexType, lanes: int) -> Shape:
+    """The shape of formulas on `lanes` integers."""
+    return Shape(F64, lanes, integer)
 
 
 @dataclass
@@ -158,12 +177,11 @@ class Constants:
         return op.result
 
 
-class Writer:
+class Writer(OpRewriter):
     """Inserts the ops of a formula before the op that it replaces, which has the given shape."""
 
-    def __init__(
-        self, op: Operation, block: Block, constants: Constants, shape: Shape, *, has_ldexp: bool = False
-    ) -> None:
+    def __init__(self, op: Operation, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> None:
+        super().__init__(op)
         self.shape = shape
         self.format = shape.format
         self.float_type = shape.float_type
@@ -172,31 +190,7 @@ class Writer:
         self.is_vector = shape.is_vector
         self.has_ldexp = has_ldexp
         """Whether `low.ldexp` is an instruction for this shape."""
-        self._op = op
-        self._block = block
         self._constants = constants
-
-    def insert(self, op: Operation) -> SSAValue:
-        op.location = self._op.location
-        self._block.insert_op_before(op, self._op)
-        return op.results[0]
-
-    def op(
-        self,
-        kind: type[Operation],
-        operands: Sequence[SSAValue],
-        result: Attribute,
-        properties: Mapping[str, Attribute] = _NOTHING,
-        attributes: Mapping[str, Attribute] = _NOTHING,
-    ) -> SSAValue:
-        return self.insert(
-            kind.create(
-                operands=operands,
-                result_types=[result],
-                properties=dict(properties),
-                attributes=dict(attributes),
-            )
-        )
 
     def number(self, number: float) -> Lanes:
         """A floating-point number in every lane."""
@@ -204,13 +198,15 @@ class Writer:
 
     def integer(self, number: int) -> Bits:
         """An integer, given modulo 2^width, in every lane."""
-        width = self.format.integer_type.width.data
-        half = 1 << (width - 1)
-        signed = (number + half) % (1 << width) - half
+        half = 1 << (self.shape.integer_bits - 1)
+        signed = (number + half) % (2 * half) - half
         return Bits(self, self._constants.integer(self.shape, signed))
 
     def lanes(self, value: SSAValue) -> Lanes:
         return Lanes(self, value)
+
+    def bits(self, value: SSAValue) -> Bits:
+        return Bits(self, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +346,31 @@ class Bits:
     def __rshift__(self, count: int) -> Bits:
         return self._binary(arith.ShRUIOp, count, {})
 
+    def __mul__(self, other: Bits | int) -> Bits:
+        return self._binary(arith.MuliOp, other, _INTEGER)
+
+    def shifted_right_signed(self, count: int) -> Bits:
+        """These over a power of two, rounded down."""
+        return self._binary(arith.ShRSIOp, count, {})
+
+    def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
+        """The result of a division, `kind`, by what is not zero and does not make it overflow."""
+        writer = self.writer
+        return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, _DEFINED))
+
+    def compare(self, predicate: str, other: Bits | int) -> Mask:
+        """Which lanes stand in a relation, named as in `arith.cmpi`."""
+        writer = self.writer
+        kind = low_lanes.CmpiOp if writer.is_vector else arith.CmpiOp
+        right = other if isinstance(other, Bits) else writer.integer(other)
+        properties = {"predicate": _INTEGER_PREDICATES[predicate]}
+        return Mask(writer, writer.op(kind, (self.value, right.value), writer.mask_type, properties))
+
+    def cast(self, kind: type[Operation], writer: Writer) -> Bits:
+        """These as the integers of another writer, by a cast of scalars, `kind`."""
+        taken = low_lanes.LANE_FORMS[kind] if writer.is_vector else kind
+        return Bits(writer, writer.op(taken, (self.value,), writer.integer_type))
+
     @property
     def numbers(self) -> Lanes:
         """The numbers that these are the encodings of."""
@@ -367,10 +388,16 @@ class Mask:
 
     def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
         """`yes` where true, else `no`."""
-        writer = self.writer
-        left, right = (x if isinstance(x, Lanes) else writer.number(x) for x in (yes, no))
-        kind = low_lanes.SelectOp if writer.is_vector else arith.SelectOp
-        return Lanes(writer, writer.op(kind, (self.value, left.value, right.value), writer.float_type))
+        left, right = (x if isinstance(x, Lanes) else self.writer.number(x) for x in (yes, no))
+        return Lanes(left.writer, self._select(left.value, right.value, left.writer.float_type))
+
+    def choose_bits(self, yes: Bits, no: Bits) -> Bits:
+        """`yes` where true, else `no`."""
+        return Bits(yes.writer, self._select(yes.value, no.value, yes.writer.integer_type))
+
+    def _select(self, yes: SSAValue, no: SSAValue, type_: Attribute) -> SSAValue:
+        kind = low_lanes.SelectOp if self.writer.is_vector else arith.SelectOp
+        return self.writer.op(kind, (self.value, yes, no), type_)
 
     def __and__(self, other: Mask) -> Mask:
         return Mask(self.writer, self.writer.op(arith.AndIOp, (self.value, other.value), self.writer.mask_type))

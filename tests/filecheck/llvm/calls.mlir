@@ -1,4 +1,4 @@
-// RUN: weft-opt %s -t llvm-ir | filecheck %s
+// RUN: weft-opt %s -p 'low-legalize{target=llvm}' -t llvm-ir | filecheck %s
 // Calls pass pointers and symbols; constants are bytes; what a callee only reads is only read by the caller.
 
 // CHECK: @eight = private unnamed_addr constant [8 x i8] c"\00\00\80\3F\00\00\00\C0", align 64

@@ -119,7 +119,7 @@ func.func @print(%a: f32) {
 func.func @power(%A: memref<1xbf16>, %k: i32) {
   %c0 = arith.constant 0 : index
   %a = memref.load %A[%c0] : memref<1xbf16>
-  // expected-error@+1 {{math.fpowi of bf16 has no lowering in the llvm backend: use f32}}
+  // expected-error@+1 {{math.fpowi has no lowering in the llvm backend: run low-legalize first}}
   %p = math.fpowi %a, %k : bf16, i32
   func.return
 }
@@ -191,9 +191,39 @@ func.func @access(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", m
 func.func @multiply_add(%A: memref<4xbf16>) {
   %c0 = arith.constant 0 : index
   %a = memref.load %A[%c0] : memref<4xbf16>
-  // expected-error@+1 {{math.fma of 16-bit floats is rounded once by a formula: run low-expand-math first}}
+  // expected-error@+1 {{math.fma of bf16 has no form in LLVM IR: run low-legalize first}}
   %r = math.fma %a, %a, %a : bf16
   memref.store %r, %A[%c0] : memref<4xbf16>
+  func.return
+}
+
+// -----
+
+func.func @divide(%A: memref<1xi32>, %k: i32) {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<1xi32>
+  // expected-error@+1 {{arith.divsi by what may be zero or overflow has no form in LLVM IR: run low-legalize first}}
+  %q = arith.divsi %a, %k : i32
+  func.return
+}
+
+// -----
+
+func.func @half(%A: memref<4xf16>) {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xf16>
+  // expected-error@+1 {{math.exp of f16 has no form in LLVM IR: run low-legalize first}}
+  %r = math.exp %a : f16
+  func.return
+}
+
+// -----
+
+func.func @library(%A: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<4xf32>, vector<4xf32>
+  // expected-error@+1 {{math.erf of vectors has no form in LLVM IR: run low-legalize first}}
+  %r = math.erf %a : vector<4xf32>
   func.return
 }
 

@@ -1,18 +1,18 @@
-// RUN: weft-opt %s -t 'llvm-ir{triple="x86_64-unknown-linux-gnu" cpu=haswell}' | filecheck %s
-// RUN: weft-opt %s -t 'asm{triple="x86_64-unknown-linux-gnu" cpu=haswell}' | filecheck %s --check-prefix=ASM
-// RUN: weft-opt %s -t 'llvm-ir{triple="x86_64-unknown-linux-gnu" cpu=skylake-avx512}' | filecheck %s --check-prefix=RANGE
-// RUN: weft-opt %s -t 'asm{triple="x86_64-unknown-linux-gnu" cpu=znver4}' | filecheck %s --check-prefix=ZEN
-// RUN: weft-opt %s -t 'llvm-ir{triple="aarch64-unknown-linux-gnu" cpu=neoverse-v1}' | filecheck %s --check-prefix=ARM
+// RUN: weft-opt %s -p 'low-legalize{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"}' -t 'llvm-ir{triple="x86_64-unknown-linux-gnu" cpu=haswell}' | filecheck %s
+// RUN: weft-opt %s -p 'low-legalize{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"}' -t 'asm{triple="x86_64-unknown-linux-gnu" cpu=haswell}' | filecheck %s --check-prefix=ASM
+// RUN: weft-opt %s -p 'low-legalize{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512"}' -t 'llvm-ir{triple="x86_64-unknown-linux-gnu" cpu=skylake-avx512}' | filecheck %s --check-prefix=RANGE
+// RUN: weft-opt %s -p 'low-legalize{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4"}' -t 'asm{triple="x86_64-unknown-linux-gnu" cpu=znver4}' | filecheck %s --check-prefix=ZEN
+// RUN: weft-opt %s -p 'low-legalize{target="llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-v1"}' -t 'llvm-ir{triple="aarch64-unknown-linux-gnu" cpu=neoverse-v1}' | filecheck %s --check-prefix=ARM
 
 // On x86, vectors take both orders of maxps; against 0 one and an addition. Constants with a form of their own and
 // scalars are LLVM's, and so is all of it where the CPU has the instruction. AVX-512DQ has it for maxima of numbers.
-// CHECK:      %first = fcmp ogt <8 x float> %a, %b
-// CHECK-NEXT: %chosen = select <8 x i1> %first, <8 x float> %a, <8 x float> %b
-// CHECK:      %both = and <8 x i32>
-// CHECK:      %unordered = fcmp uno <8 x float> %a, %b
-// CHECK-NEXT: select <8 x i1> %unordered, <8 x float> splat (float 0x7FF8000000000000), <8 x float>
+// CHECK:      %[[FIRST:.*]] = fcmp ogt <8 x float> %a, %b
+// CHECK-NEXT: select <8 x i1> %[[FIRST]], <8 x float> %a, <8 x float> %b
+// CHECK:      and <8 x i32>
+// CHECK:      %[[UNORDERED:.*]] = fcmp uno <8 x float> %a, %b
+// CHECK-NEXT: select <8 x i1> %[[UNORDERED]], <8 x float> splat (float 0x7FF8000000000000), <8 x float>
 // CHECK:      or <8 x i32>
-// CHECK:      fadd <8 x float> %{{.*}}, splat (float 0.0)
+// CHECK:      fadd contract <8 x float> %{{.*}}, splat (float 0.0)
 // CHECK:      call <8 x float> @llvm.maximum.v8f32(<8 x float> %a, <8 x float> splat (float {{.*}}))
 // CHECK:      call float @llvm.maximum.f32(float %s, float %s)
 
@@ -23,12 +23,12 @@
 // ASM-NEXT:   vminps
 // ASM-NEXT:   vorps
 
-// RANGE:      %both = call <8 x float> @llvm.x86.avx512.mask.range.ps.256(<8 x float> %a, <8 x float> %b, i32 5,
-// RANGE-NEXT: %unordered = fcmp uno <8 x float> %a, %b
-// RANGE-NEXT: select <8 x i1> %unordered, <8 x float> splat (float 0x7FF8000000000000), <8 x float> %both
+// RANGE:      %[[BOTH:.*]] = call <8 x float> @llvm.x86.avx512.mask.range.ps.256(<8 x float> %a, <8 x float> %b, i32 5,
+// RANGE-NEXT: %[[UNORDERED:.*]] = fcmp uno <8 x float> %a, %b
+// RANGE-NEXT: select <8 x i1> %[[UNORDERED]], <8 x float> splat (float 0x7FF8000000000000), <8 x float> %[[BOTH]]
 // RANGE-NOT:  mask.range
 // RANGE:      or <8 x i32>
-// RANGE:      fadd <8 x float> %{{.*}}, splat (float 0.0)
+// RANGE:      fadd contract <8 x float> %{{.*}}, splat (float 0.0)
 // RANGE:      call <8 x float> @llvm.maximum.v8f32(<8 x float> %a, <8 x float> splat (float {{.*}}))
 
 // ZEN:        vrangeps $5, %ymm
@@ -65,7 +65,7 @@ func.func @extrema(%A: memref<64xf32>) attributes {
 
 // The extremum of all lanes: of the halves of the vector, until one lane is left.
 // CHECK-LABEL: define {{.*}}@lanes
-// CHECK:         shufflevector <8 x float> %a, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+// CHECK:         shufflevector <8 x float> %a, <8 x float> %a, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
 // CHECK:         fcmp olt <4 x float>
 // CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 2, i32 3, i32 poison, i32 poison>
 // CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 1, i32 poison, i32 poison, i32 poison>

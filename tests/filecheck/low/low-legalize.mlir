@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --split-input-file --verify-diagnostics -p 'low-legalize{target=cuda}' | filecheck %s
+// RUN: weft-opt %s --split-input-file --verify-diagnostics -p 'low-legalize{target=c}' | filecheck %s
 
 // 16-bit floats are computed as f32, constants are widened at once, and every operation rounds.
 // CHECK-LABEL: @small
@@ -77,5 +77,52 @@ func.func @exchange(%H: memref<32xf16>, %I: memref<32xi8>) attributes {
   %i = memref.load %I[%t] : memref<32xi8>
   %j = low.shuffle xor %i, %c16 width 32 : i8
   memref.store %j, %I[%t] : memref<32xi8>
+  func.return
+}
+
+// -----
+
+// Sums that wrap around are compared with an operand; halves of products are computed in twice the bits.
+// CHECK-LABEL: @extended
+// CHECK:         %[[SUM:.*]] = arith.addi %[[A:.*]], %[[A]] : i32
+// CHECK-NEXT:    arith.cmpi ult, %[[SUM]], %[[A]] : i32
+// CHECK:         arith.extui %[[A]] : i32 to i64
+// CHECK:         %[[P:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
+// CHECK-NEXT:    arith.trunci %[[P]] : i64 to i32
+// CHECK-NEXT:    %[[H:.*]] = arith.shrui %[[P]], %{{.*}} : i64
+// CHECK-NEXT:    arith.trunci %[[H]] : i64 to i32
+func.func @extended(%A: memref<4xi32>) attributes {
+    low.params = [#low.param<"A", memref<4xi32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xi32>
+  %s, %o = arith.addui_extended %a, %a : i32, i1
+  %l, %h = arith.mului_extended %s, %a : i32
+  memref.store %h, %A[%c0] : memref<4xi32>
+  func.return
+}
+
+// -----
+
+// An integer power is a loop over the bits of the power; one of floats is that of f64; 1 / sqrt(x) are two operations.
+// CHECK-LABEL: @powers
+// CHECK:         %[[N:.*]] = math.ctlz
+// CHECK:         scf.for
+// CHECK:           arith.shrui
+// CHECK-NEXT:      scf.yield
+// CHECK:         arith.sitofp %{{.*}} : i32 to f64
+// CHECK-NEXT:    math.powf %{{.*}}, %{{.*}} : f64
+// CHECK-NEXT:    arith.truncf %{{.*}} : f64 to f32
+// CHECK-NEXT:    %[[ROOT:.*]] = math.sqrt
+// CHECK-NEXT:    arith.divf %{{.*}}, %[[ROOT]] : f32
+func.func @powers(%A: memref<4xf32>, %B: memref<4xi32>) attributes {
+    low.params = [#low.param<"A", memref<4xf32>, readwrite, []>, #low.param<"B", memref<4xi32>, read, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xf32>
+  %b = memref.load %B[%c0] : memref<4xi32>
+  %k = math.ipowi %b, %b : i32
+  %p = math.fpowi %a, %k : f32, i32
+  %r = math.rsqrt %p : f32
+  memref.store %r, %A[%c0] : memref<4xf32>
   func.return
 }

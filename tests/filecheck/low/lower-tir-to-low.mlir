@@ -1,9 +1,9 @@
-// RUN: weft-opt %s -p 'lower-tir-to-low{target=llvm}' | filecheck %s
-// RUN: weft-opt %s -p 'lower-tir-to-low{target=llvm},verify-level{level=low}' | filecheck %s
+// RUN: weft-opt %s -p 'lower-tir-to-low{target="llvm -mtriple=x86_64-unknown-linux-gnu"}' | filecheck %s
+// RUN: weft-opt %s -p 'lower-tir-to-low{target="llvm -mtriple=x86_64-unknown-linux-gnu"},verify-level{level=low}' | filecheck %s
 // RUN: not weft-opt %s -p 'lower-tir-to-low{target=lvm}' 2>&1 | filecheck %s --check-prefix=TARGET
 // RUN: not weft-opt %s -p 'verify-level{level=low}' 2>&1 | filecheck %s --check-prefix=LEVEL
 // RUN: not weft-opt %s -p 'verify-level{level=lo}' 2>&1 | filecheck %s --check-prefix=NAME
-// RUN: weft-opt %s -p 'lower-tir-to-low' --validate | filecheck %s
+// RUN: weft-opt %s -p 'lower-tir-to-low{target="llvm -mtriple=x86_64-unknown-linux-gnu"}' --validate | filecheck %s
 
 // TARGET: error: lower-tir-to-low: unknown target 'lvm', did you mean 'llvm'?
 // LEVEL: {{.*}}lower-tir-to-low.mlir:[[# @LINE + 6]]:3: error: tir.for may not stand at level 'low'
@@ -25,11 +25,14 @@ sched.func @schedule {
   %b = sched.get_block "B" in @relu : block
 }
 // CHECK-LABEL: @relu
+// CHECK-NEXT:    %[[none:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-NEXT:    %[[ZERO:\w+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %[[at:.*]] = arith.constant 0 : index
 // CHECK-NEXT:    %[[A:\w+]] = vector.load %A[%[[at]]] : memref<16xf32>, vector<16xf32>
 // CHECK-NEXT:    %[[zeros:.*]] = vector.broadcast %[[ZERO]] : f32 to vector<16xf32>
-// CHECK-NEXT:    %[[B:\w+]] = arith.maximumf %[[A]], %[[zeros]] : vector<16xf32>
+// CHECK-NEXT:    %[[greater:.*]] = low.cmpf ogt, %[[zeros]], %[[A]] : vector<16xf32>
+// CHECK-NEXT:    %[[chosen:.*]] = low.select %[[greater]], %[[zeros]], %[[A]] : vector<16xf32>
+// CHECK-NEXT:    %[[B:\w+]] = arith.addf %[[chosen]], %[[none]] {low.ordered} : vector<16xf32>
 // CHECK-NEXT:    vector.store %[[B]], %B[%[[at]]] : memref<16xf32>, vector<16xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NOT:     sched.func

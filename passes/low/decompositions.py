@@ -1,0 +1,235 @@
+"""Formulas of what targets lack, written with the lanes of `elementary/lanes.py`.
+
+`low_legalize.py` says which target lacks what. Formulas hold for scalars and for vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, VectorType, f64, i64
+from xdsl.ir import Block, Region
+
+from weft.passes.low.op_rewriter import element_of, lanes_of
+from weft.support.cpu_instructions import range_lanes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xdsl.ir import Operation, SSAValue
+
+    from weft.passes.low.elementary.lanes import Bits, Lanes, Mask, Writer
+    from weft.passes.low.op_rewriter import OpRewriter
+    from weft.support.target import Target
+
+# Conversions of bf16. The instruction of x86 takes subnormal numbers for zero; without it LLVM calls a function for
+# every lane, and for a Zen 4 its code generation fails on some shuffles of them (LLVM 22).
+
+
+def from_bf16(x: Lanes, wide: Writer) -> Lanes:
+    """A bf16 as `f32`, which is exact."""
+    return (x.bits.cast(arith.ExtUIOp, wide) << 16).numbers
+
+
+def to_bf16(x: Lanes, small: Writer) -> Lanes:
+    """An `f32`, rounded to nearest, ties to even."""
+    bits = x.bits
+    high = bits >> 16
+    rounded = (bits + ((high & 1) + 32767)) >> 16
+    # Rounding could turn a NaN into an infinity: keep its upper bits and make it quiet.
+    chosen = x.compare("uno", x).choose_bits(high | 64, rounded)
+    return chosen.cast(arith.TruncIOp, small).numbers
+
+
+def to_odd_float(x: Lanes, single: Writer) -> Lanes:
+    """An `f64` as `f32`, inexact results rounded to the neighbour with an odd last bit. A second rounding to fewer than
+    23 bits then gives what one rounding would have given (Boldo and Melquiond 2008)."""
+    double = x.writer
+    nearest = single.lanes(single.op(arith.TruncFOp, (x.value,), single.float_type))
+    back = double.lanes(double.op(arith.ExtFOp, (nearest.value,), double.float_type))
+    bits = nearest.bits
+    # The other neighbour of an inexact number: one step towards zero when `nearest` lies beyond it.
+    other = bits + (abs(back) > abs(x)).choose_bits(single.integer(-1), single.integer(1))
+    stays = (bits & 1).compare("ne", 0).choose_bits(bits, other)
+    return back.compare("one", x).choose_bits(stays, bits).numbers
+
+
+def sticky(value: Bits, *, signed: bool) -> Bits:
+    """A 64-bit integer that is exact in `f64` and rounds to a 16-bit float like `value`: the low 11 bits of a large one
+    are gathered in the lowest bit that stays."""
+    kept = (value | ((value & 2047) + 2047)) & -2048
+    # Small ones are exact as they are: -2^53 <= x < 2^53, or below 2^53 when unsigned.
+    offset = value + (1 << 53) if signed else value
+    return offset.compare("ult", 1 << 54 if signed else 1 << 53).choose_bits(value, kept)
+
+
+# Integers
+
+_TRUNCATING: Final = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
+_UNSIGNED: Final = (arith.DivUIOp, arith.RemUIOp, arith.CeilDivUIOp)
+DIVISIONS: Final = (*_TRUNCATING, arith.FloorDivSIOp, arith.CeilDivSIOp, arith.CeilDivUIOp)
+
+
+def _is_harmless(kind: type[Operation], divisor: float | None) -> bool:
+    """Whether dividing by a known number is defined for all dividends."""
+    return bool(divisor) and (divisor != -1 or kind in _UNSIGNED)
+
+
+def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
+    """Whether a division by what is known of the divisor is one that processors have."""
+    return kind in _TRUNCATING and _is_harmless(kind, divisor)
+
+
+def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
+    """A division of `DIVISIONS`, defined for all operands: by 0 it gives 0, and the smallest number over -1 wraps to
+    itself. `divisor`: the number that the divisor is known to be."""
+    if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
+        return lhs.shifted_right_signed(power.bit_length() - 1)
+    writer = lhs.writer
+    if _is_harmless(kind, divisor):
+        return _divided_by_harmless(kind, lhs, rhs)
+    is_zero = rhs.compare("eq", 0)
+    bad = is_zero
+    if kind not in _UNSIGNED:
+        smallest = -1 << writer.shape.integer_bits - 1
+        bad = is_zero | (lhs.compare("eq", smallest) & rhs.compare("eq", -1))
+    quotient = _divided_by_harmless(kind, lhs, bad.choose_bits(writer.integer(1), rhs))
+    # The remainder by 1 is the 0 that is wanted.
+    return quotient if kind in (arith.RemSIOp, arith.RemUIOp) else is_zero.choose_bits(writer.integer(0), quotient)
+
+
+def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
+    if kind in _TRUNCATING:
+        return lhs.divided(kind, rhs)
+    integer = lhs.writer.integer
+    if kind is arith.CeilDivUIOp:
+        has_rest = lhs.divided(arith.RemUIOp, rhs).compare("ne", 0)
+        return lhs.divided(arith.DivUIOp, rhs) + has_rest.choose_bits(integer(1), integer(0))
+    quotient = lhs.divided(arith.DivSIOp, rhs)
+    has_rest = lhs.divided(arith.RemSIOp, rhs).compare("ne", 0)
+    signs = lhs ^ rhs
+    if kind is arith.FloorDivSIOp:
+        return quotient + (has_rest & signs.compare("slt", 0)).choose_bits(integer(-1), integer(0))
+    return quotient + (has_rest & signs.compare("sge", 0)).choose_bits(integer(1), integer(0))
+
+
+def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
+    """`base` to an integer power, by squaring, in a loop; a negative power leaves 1 and -1 only. `writer_at` gives a
+    writer of the same shape before an op."""
+    writer = base.writer
+    negative = power.compare("slt", 0)
+    is_odd = (power & 1).compare("ne", 0)
+    sign = is_odd.choose_bits(writer.integer(-1), writer.integer(1))
+    other = base.compare("eq", -1).choose_bits(sign, writer.integer(0))
+    inverse = base.compare("eq", 1).choose_bits(writer.integer(1), other)
+    rest = negative.choose_bits(writer.integer(0), power)
+    result = _product_of_squares(base, rest, writer_at)
+    return negative.choose_bits(inverse, result)
+
+
+def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
+    """`base` to a power that is not negative: the loop runs over the bits up to the highest that a lane has."""
+    writer, type_ = base.writer, base.writer.integer_type
+    element = element_of(type_)
+    bits = power.value
+    if writer.is_vector:
+        kind = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
+        bits = writer.op(vector.ReductionOp, (bits,), element, {"kind": kind})
+    zeros = writer.op(math_dialect.CountLeadingZerosOp, (bits,), element)
+    index = IndexType()
+    if element != index:
+        zeros = writer.op(arith.IndexCastOp, (zeros,), index)
+
+    def number(value: int) -> SSAValue:
+        return writer.op(arith.ConstantOp, (), index, {"value": IntegerAttr(value, index)})
+
+    trips = writer.insert(arith.SubiOp(number(writer.shape.integer_bits), zeros))
+    body = Block(arg_types=[index, type_, type_, type_])
+    starts = [writer.integer(1).value, base.value, power.value]
+    yielded = scf.YieldOp(*starts)
+    body.add_op(yielded)
+    inner = writer_at(yielded)
+    result, factor, rest = (inner.bits(value) for value in body.args[1:])
+    is_odd = (rest & 1).compare("ne", 0)
+    next_ = (is_odd.choose_bits(result * factor, result), factor * factor, rest >> 1)
+    yielded.operands = [bits.value for bits in next_]
+    loop = scf.ForOp(number(0), trips, number(1), starts, Region(body))
+    return writer.bits(writer.insert(loop))
+
+
+# Maxima and minima on x86, whose instructions give the second operand for NaN and for two zeros. LLVM wraps them in
+# blends that wait for each other; these forms wait for less:
+#
+#     minimumf(a, b) = minps(a, b) | minps(b, a)       equal results stay, zeros become -0, a NaN stays one
+#     maximumf(a, b) = maxps(a, b) & maxps(b, a), NaN where a and b do not compare
+#     maximumf(a, b) = rangeps(a, b), NaN where a and b do not compare
+#     maximumf(x, 0) = maxps(0, x) + 0                 -0 + 0 is 0
+#
+# `rangeps`, of AVX-512DQ, is the `maxnumf` of such processors: it knows the order of zeros. It would spare a minimum no
+# instruction, and what comes next would wait for a mask. Other constants take LLVM one instruction. Scalars are left to
+# it also: it vectorizes loops of the intrinsics.
+
+REDUCTIONS: Final = {"maximumf": arith.MaximumfOp, "minimumf": arith.MinimumfOp}
+"""Kind of reduction -> the op that combines two lanes."""
+_X86: Final = ("x86_64", "i386", "i686")
+
+
+def has_extrema(target: Target) -> bool:
+    """Whether the forms of x86 are shorter than LLVM's."""
+    return target.architecture in _X86
+
+
+def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
+    """The greater of each two lanes, NaN where either is."""
+    writer = lhs.writer
+    bits = writer.shape.integer_bits
+    if range_lanes(target, 8 * writer.shape.bytes // bits, bits):
+        value = writer.op(arith.MaxnumfOp, (lhs.value, rhs.value), writer.float_type, {"fastmath": _NO_FLAGS})
+        greater = writer.lanes(value)
+    else:
+        greater = (_first(lhs > rhs, lhs, rhs) & _first(rhs > lhs, rhs, lhs)).numbers
+    return lhs.compare("uno", rhs).choose(math.nan, greater)
+
+
+def minimum(lhs: Lanes, rhs: Lanes) -> Lanes:
+    """The lesser of each two lanes, NaN where either is."""
+    return (_first(lhs < rhs, lhs, rhs) | _first(rhs < lhs, rhs, lhs)).numbers
+
+
+def _first(relation: Mask, lhs: Lanes, rhs: Lanes) -> Bits:
+    """The bits of `lhs` in the relation, else of `rhs`: one instruction."""
+    return relation.choose(lhs, rhs).bits
+
+
+def maximum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
+    return (zero > x).choose(zero, x) + 0.0
+
+
+def minimum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
+    """Of two zeros the second operand is right: the constant is +0."""
+    return (zero < x).choose(zero, x)
+
+
+_NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
+
+
+def extremum_of_lanes(rewriter: OpRewriter, kind: type[Operation], lanes: SSAValue) -> SSAValue:
+    """The maximum or minimum of all lanes of a vector, whose number is a power of two: of its halves, until one lane is
+    left. What is narrower than any register stands in the first lanes of one."""
+    element = element_of(lanes.type)
+    count = lanes_of(lanes.type)
+    register = 2 if element == f64 else 4
+    while count > 1:
+        count //= 2
+        width = max(count, register)
+        type_ = VectorType(element, [width])
+        halves: list[SSAValue] = []
+        for start in (0, count):
+            mask = DenseArrayBase.from_list(i64, [*range(start, start + count), *[-1] * (width - count)])
+            halves.append(rewriter.op(vector.ShuffleOp, (lanes, lanes), type_, {"mask": mask}))
+        lanes = rewriter.op(kind, halves, type_, {"fastmath": _NO_FLAGS})
+        lanes.name_hint = "halves"
+    return rewriter.extract(lanes, 0)

@@ -1,0 +1,110 @@
+"""Replaces one operation by others that stand in its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
+
+from weft.dialects.integer_arith import constant_number
+from weft.support.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+_NOTHING: Final[Mapping[str, Attribute]] = {}
+
+
+class OpRewriter:
+    """Inserts ops before the one that is rewritten, at its place in the source, and replaces it."""
+
+    def __init__(self, op: Operation) -> None:
+        if op.parent is None:
+            raise InternalError(f"{op.name} is rewritten outside of any block")
+        self.rewritten = op
+        self.inserted: list[Operation] = []
+        self._block = op.parent
+
+    def add(self, op: Operation) -> None:
+        """Insert an op."""
+        op.location = self.rewritten.location
+        self._block.insert_op_before(op, self.rewritten)
+        self.inserted.append(op)
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Insert an op; returns its first result."""
+        self.add(op)
+        return op.results[0]
+
+    def op(
+        self,
+        kind: type[Operation],
+        operands: Sequence[SSAValue],
+        result: Attribute,
+        properties: Mapping[str, Attribute] = _NOTHING,
+        attributes: Mapping[str, Attribute] = _NOTHING,
+    ) -> SSAValue:
+        """Insert an op of one result, whose types are not verified."""
+        return self.insert(
+            kind.create(
+                operands=operands, result_types=[result], properties=dict(properties), attributes=dict(attributes)
+            )
+        )
+
+    def extract(self, value: SSAValue, lane: int) -> SSAValue:
+        """A lane of a vector."""
+        return self.insert(vector.ExtractOp(value, [lane], element_of(value.type)))
+
+    def lane_by_lane(self, call: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
+        """The result of `call` on the operands of the op, or on each lane of them where the result is a vector."""
+        operands, type_ = list(self.rewritten.operands), self.rewritten.results[0].type
+        if not isinstance(type_, VectorType):
+            return call(operands)
+        result = self.insert(vector.BroadcastOp(call([self.extract(operand, 0) for operand in operands]), type_))
+        for lane in range(1, lanes_of(type_)):
+            called = call([self.extract(operand, lane) for operand in operands])
+            result = self.insert(vector.InsertOp(called, result, [lane]))
+        return result
+
+    def replace(self, *values: SSAValue) -> None:
+        """Let `values` be the results of the op, which is erased."""
+        for result, value in zip(self.rewritten.results, values, strict=True):
+            if result.name_hint is not None:
+                value.name_hint = result.name_hint
+            result.replace_all_uses_with(value)
+        self.erase()
+
+    def erase(self) -> None:
+        self.rewritten.detach()
+        self.rewritten.erase()
+
+
+def element_of(type_: Attribute) -> Attribute:
+    """The type of a lane of a vector; a scalar type itself."""
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+def lanes_of(type_: Attribute) -> int:
+    """The number of lanes of a vector of one dimension; 0 for a scalar."""
+    return type_.get_shape()[0] if isinstance(type_, VectorType) else 0
+
+
+def like(type_: Attribute, element: Attribute) -> Attribute:
+    """As many lanes of `element` as `type_` has."""
+    return VectorType(element, type_.get_shape()) if isinstance(type_, VectorType) else element
+
+
+def known_number(value: SSAValue) -> float | None:
+    """The number that a constant is, in every lane of a vector."""
+    owner = value.owner
+    if isinstance(owner, vector.BroadcastOp):
+        return constant_number(owner.source)
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
+        number, *others = owner.value.get_values()
+        # As text: zeros with different signs are equal.
+        same = all(repr(other) == repr(number) for other in others)
+        return number if same and isinstance(number, int | float) else None
+    return constant_number(value)

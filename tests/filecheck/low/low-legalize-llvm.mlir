@@ -1,0 +1,67 @@
+// RUN: weft-opt %s --split-input-file -p 'low-legalize{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"}' | filecheck %s
+
+// A division is defined for all operands; of constant divisors, only those of a processor's rounding stay.
+// CHECK-LABEL: @divisions
+// CHECK:         %[[ZERO:.*]] = arith.cmpi eq, %k, %{{.*}} : i32
+// CHECK:         %[[BAD:.*]] = arith.ori %[[ZERO]], %{{.*}} : i1
+// CHECK-NEXT:    %[[SAFE:.*]] = arith.select %[[BAD]], %{{.*}}, %k : i32
+// CHECK-NEXT:    %[[Q:.*]] = arith.divsi %[[A:.*]], %[[SAFE]] {low.defined} : i32
+// CHECK-NEXT:    arith.select %[[ZERO]], %{{.*}}, %[[Q]] : i32
+// CHECK-NEXT:    arith.divsi %[[A]], %c7 : i32
+// CHECK-NEXT:    arith.shrsi %[[A]], %{{.*}} : i32
+func.func @divisions(%A: memref<4xi32>, %k: i32) attributes {
+    low.params = [#low.param<"A", memref<4xi32>, readwrite, []>, #low.param<"k", i32, read, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %c7 = arith.constant 7 : i32
+  %c8 = arith.constant 8 : i32
+  %a = memref.load %A[%c0] : memref<4xi32>
+  %q = arith.divsi %a, %k : i32
+  %d = arith.divsi %a, %c7 : i32
+  %f = arith.floordivsi %a, %c8 : i32
+  func.return
+}
+
+// -----
+
+// bf16 is computed in f32, and converted in integers; f16 is LLVM's but for functions.
+// CHECK-LABEL: @small
+// CHECK:         %[[BITS:.*]] = arith.bitcast %[[A:.*]] : bf16 to i16
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.extui %[[BITS]] : i16 to i32
+// CHECK-NEXT:    arith.shli %[[WIDE]], %{{.*}} : i32
+// CHECK:         arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK:         arith.cmpf uno
+// CHECK:         arith.trunci %{{.*}} : i32 to i16
+// CHECK:         arith.addf %{{.*}}, %{{.*}} : f16
+// CHECK-NEXT:    arith.extf %{{.*}} : f16 to f32
+// CHECK-NEXT:    math.exp %{{.*}} : f32
+func.func @small(%A: memref<4xbf16>, %B: memref<4xf16>) attributes {
+    low.params = [#low.param<"A", memref<4xbf16>, readwrite, []>, #low.param<"B", memref<4xf16>, readwrite, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xbf16>
+  %s = arith.addf %a, %a : bf16
+  memref.store %s, %A[%c0] : memref<4xbf16>
+  %b = memref.load %B[%c0] : memref<4xf16>
+  %t = arith.addf %b, %b : f16
+  %e = math.exp %t : f16
+  memref.store %e, %B[%c0] : memref<4xf16>
+  func.return
+}
+
+// -----
+
+// The functions of the C library take scalars.
+// CHECK-LABEL: @library
+// CHECK:         %[[X:.*]] = vector.extract %v[0]
+// CHECK-NEXT:    %[[Y:.*]] = math.erf %[[X]] : f32
+// CHECK-NEXT:    vector.broadcast %[[Y]]
+// CHECK:         math.erf
+// CHECK-NEXT:    vector.insert
+func.func @library(%A: memref<4xf32>) attributes {
+    low.params = [#low.param<"A", memref<4xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %v = vector.load %A[%c0] : memref<4xf32>, vector<2xf32>
+  %e = math.erf %v : vector<2xf32>
+  vector.store %e, %A[%c0] : memref<4xf32>, vector<2xf32>
+  func.return
+}
