@@ -11,6 +11,7 @@ from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from weft.backends.names import in_comment
+from weft.dialects.levels import allowed_at
 from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, params_of, symbols_of
 from weft.support.errors import CompileError
 
@@ -38,6 +39,16 @@ def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalO
         else:
             functions.append(op)
     return functions, outside, data
+
+
+def check_low_level(module: ModuleOp, kind: str = "") -> None:
+    """Raises `CompileError` at the first op that may not stand at low level; `kind`: the target to lower it for."""
+    for op in module.walk():
+        if not allowed_at("low", op.name):
+            options = f"{{target={kind}}}" if kind else ""
+            raise CompileError.at(
+                op, f"{op.name} may not stand at level low: lower the module first, with -p lower-tir-to-low{options}"
+            )
 
 
 def used_globals(functions: Iterable[FuncOp]) -> set[str]:

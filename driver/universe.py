@@ -77,15 +77,15 @@ PASSES: Mapping[str, str] = {
 
 TARGETS: Mapping[str, str] = {
     "asm": "weft.backends.llvm.targets:AsmTarget",
-    "c": "weft.backends.c.targets:CTarget",
-    "cuda": "weft.backends.cuda.targets:CudaTarget",
+    "c": "weft.backends.c_family.targets:CTarget",
+    "cuda": "weft.backends.c_family.targets:CudaTarget",
     "dot": "weft.backends.picture.targets:DotTarget",
     "header": "weft.runtime.export.program:HeaderTarget",
     "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
-    "metal": "weft.backends.metal.targets:MetalTarget",
+    "metal": "weft.backends.c_family.targets:MetalTarget",
     "object": "weft.runtime.export.program:ObjectTarget",
-    "opencl": "weft.backends.opencl.targets:OpenCLTarget",
-    "ptx": "weft.backends.cuda.targets:PtxTarget",
+    "opencl": "weft.backends.c_family.targets:OpenCLTarget",
+    "ptx": "weft.backends.c_family.targets:PtxTarget",
     "svg": "weft.backends.picture.targets:SvgTarget",
 }
 

@@ -12,6 +12,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
+from weft.backends.c_family.kernels import emit_kernels
 from weft.backends.llvm.emit import emit_host_functions
 from weft.dialects.element_types import TYPES
 from weft.dialects.low_access import AccessPtrOp
@@ -22,7 +23,6 @@ from weft.runtime.devices import DeviceError, KernelProgram, KernelSpec, MemoryP
 from weft.runtime.gpu_call import DeviceCall, HostFunctions, call_key
 from weft.runtime.library import Function, Library, Sources
 from weft.runtime.low_signature import signatures_of
-from weft.support.errors import InternalError
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
-    from weft.backends.c_family.source import KernelSource
     from weft.runtime.devices import Device
     from weft.runtime.gpu_call import HostFunction
     from weft.runtime.signature import Signature
@@ -205,7 +204,7 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
     Raises `CompileError` when kernels use what the target lacks, or host code does what only kernels can.
     """
     host = emit_host_functions(module, Target.of_process(0))
-    source = _emitted(module, target)
+    source = emit_kernels(module, target)
     alignment = {op.sym_name.data: _alignment(op) for op in module.ops if isinstance(op, FuncOp)}
     kernels = tuple(
         KernelSpec(
@@ -236,15 +235,3 @@ def _alignment(kernel: FuncOp) -> dict[int, int]:
 def _barriers_in_branches(module: ModuleOp) -> bool:
     branches = (op for op in module.walk() if isinstance(op, scf.IfOp))
     return any(isinstance(inner, BarrierOp) for branch in branches for inner in branch.walk())
-
-
-def _emitted(module: ModuleOp, target: Target) -> KernelSource:
-    if target.kind == "cuda":
-        from weft.backends.cuda.emit import emit_module
-    elif target.kind == "opencl":
-        from weft.backends.opencl.emit import emit_module
-    elif target.kind == "metal":
-        from weft.backends.metal.emit import emit_module
-    else:
-        raise InternalError(f"programs for {target.kind} have no kernels")
-    return emit_module(module, target)

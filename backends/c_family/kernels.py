@@ -1,4 +1,10 @@
-"""The kernels of a module as one text. Host functions, which launch them, are run by the runtime and not printed."""
+"""The kernels of a module as one text. Host functions, which launch them, are run by the runtime and not printed.
+
+    // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
+
+stands above a kernel: the blocks of the program that it runs, and the shape of its launches. `?` stands for a number of
+blocks that only calls tell, or that differs between the launches of a kernel.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +18,18 @@ from weft.backends.c_family.call_ops import global_text
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
 from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
 from weft.backends.c_family.helpers import helper_texts
-from weft.backends.c_family.kernel_comments import grids_of, kernel_comment
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
 from weft.backends.c_family.source import Kernel, KernelSource
 from weft.backends.low_modules import contents, used_globals
+from weft.backends.names import in_comment
 from weft.dialects import low_kernel
-from weft.dialects.low_kernel import space_of
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.low_kernel import LaunchOp, space_of
+from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
@@ -31,20 +39,30 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 
-def emit_kernels(
-    module: ModuleOp,
-    target: Target,
-    language: Language,
-    head: Callable[[str, tuple[int, int, int], list[str]], str],
-    preamble: Callable[[str], str],
-    dynamic_shared: str = "",
-) -> KernelSource:
-    """The text of all kernels of a module at low level.
+def language_of(kind: str) -> Language:
+    """The language of a kind of target whose programs are kernels."""
+    if kind == "cuda":
+        from weft.backends.cuda.language import CUDA
 
-    `preamble` gives what stands first, for the rest of the text; `dynamic_shared` declares the array `weft_shared` of
-    what the launch gives, in languages that have it. Raises `CompileError` at the op that has a type or form that the
-    language lacks, and for a block with more threads or shared memory than the target has.
+        return CUDA
+    if kind == "opencl":
+        from weft.backends.opencl.language import OPENCL
+
+        return OPENCL
+    if kind == "metal":
+        from weft.backends.metal.language import METAL
+
+        return METAL
+    raise InternalError(f"programs for {kind} have no kernels")
+
+
+def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
+    """The text of all kernels of a module at low level, in the language of `target`.
+
+    Raises `CompileError` at the op that has a type or form that the language lacks, and for a block with more threads
+    or shared memory than the target has.
     """
+    language = language_of(target.kind)
     functions, outside, data = contents(module)
     kernels = [function for function in functions if low_kernel.kernel_of(function) is not None]
     emitter = ModuleEmitter(language, target, rules())
@@ -54,22 +72,20 @@ def emit_kernels(
     entries: list[Kernel] = []
     for function in kernels:
         ranges = known.get(function.sym_name.data, {})
-        entry, text = _kernel_text(emitter, function, head, dynamic_shared, ranges, grids)
+        entry, text = _kernel_text(emitter, function, ranges, grids)
         entries.append(entry)
         texts.append(text)
     scratch = FunctionEmitter(emitter, "module")
     used = used_globals(kernels)
     globals_ = [global_text(emitter, scratch, op) for op in data if op.sym_name.data in used]
     code = "\n\n".join((*globals_, *helper_texts(language, emitter.helpers), *texts))
-    text = "\n\n".join(filter(None, (preamble(code), code))) + "\n"
+    text = "\n\n".join(filter(None, (language.preamble(code), code))) + "\n"
     return KernelSource(text, tuple(entries), symbols=dict(emitter.symbols))
 
 
 def _kernel_text(
     module: ModuleEmitter,
     function: FuncOp,
-    head: Callable[[str, tuple[int, int, int], list[str]], str],
-    dynamic_shared: str,
     known: Mapping[int, IndexRange],
     grids: Mapping[str, tuple[int | None, ...]],
 ) -> tuple[Kernel, str]:
@@ -82,7 +98,7 @@ def _kernel_text(
     gpu = module.target.gpu
     limit = gpu.shared_bytes if gpu is not None else 0
     needed = _shared_bytes(emitter, function)
-    if needed > limit and dynamic_shared and gpu is not None:
+    if needed > limit and module.language.dynamic_shared and gpu is not None:
         emitter.dynamic_shared, limit = True, gpu.max_shared_bytes
     if needed > limit:
         raise CompileError.at(
@@ -90,13 +106,13 @@ def _kernel_text(
         )
     parameters = bind_parameters(emitter, function, known)
     if emitter.dynamic_shared:
-        emitter.line(dynamic_shared)
+        emitter.line(module.language.dynamic_shared)
     emitter.block_ops(function.body.block)
     body = "".join(f"{line}\n" for line in emitter.lines)
     comment = kernel_comment(name, kernel, grids)
     if emitter.dynamic_shared:
         comment += f" Takes {emitter.shared_bytes} bytes of shared memory at launch."
-    text = f"{comment}\n{head(symbol, kernel.threads_per_axis, parameters)} {{\n{body}}}"
+    text = f"{comment}\n{module.language.head(symbol, kernel.threads_per_axis, parameters)} {{\n{body}}}"
     shared = emitter.shared_bytes if emitter.dynamic_shared else 0
     return Kernel(name, symbol, kernel.threads_per_axis, _parameter_kinds(emitter, function), shared), text
 
@@ -140,3 +156,24 @@ def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, .
         else emitter.element(argument.type, function)
         for argument in function.args
     )
+
+
+def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
+    """Kernel -> blocks along x, y and z of its launches, None where that is not one number."""
+    found: dict[str, tuple[int | None, ...]] = {}
+    for op in operations_in(module):
+        if isinstance(op, LaunchOp):
+            name, grid = op.kernel.string_value(), tuple(map(constant_integer, op.grid))
+            known = found.setdefault(name, grid)
+            found[name] = tuple(a if a == b else None for a, b in zip(known, grid, strict=True))
+    return found
+
+
+def kernel_comment(name: str, kernel: low_kernel.KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:
+    """What stands above a kernel."""
+    labels = kernel.source.data.split(", ")
+    what = ", ".join(f'"{in_comment(label)}"' for label in labels)
+    threads = " x ".join(map(str, kernel.threads_per_axis))
+    grid = " x ".join("?" if extent is None else str(extent) for extent in grids.get(name, ()))
+    blocks = f"{grid} blocks of {threads} threads" if grid else f"blocks of {threads} threads"
+    return f"// Block{'s' if len(labels) > 1 else ''} {what} of the program: {blocks}."

@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from weft.backends.names import KEYWORDS
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from xdsl.ir import Operation
+
+
+def _no_head(name: str, threads: tuple[int, int, int], parameters: list[str]) -> str:
+    raise InternalError(f"{name} is a kernel in a language without kernels")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,12 @@ class Language:
     """Kind of atomic op and element type -> the function that the language has for it."""
     barrier: str = ""
     """The statement that all threads of a block wait at."""
+    head: Callable[[str, tuple[int, int, int], list[str]], str] = _no_head
+    """What stands before the braces of a kernel, by its name, its threads along x, y and z, and its parameters."""
+    preamble: Callable[[str], str] = str
+    """What stands first in a program of kernels, for the rest of its text."""
+    dynamic_shared: str = ""
+    """Declares `weft_shared`, the shared memory that a launch gives; empty where launches give none."""
     pointer_types: Mapping[str, str] = field(default_factory=dict[str, str])
     """Element type -> type in memory where it is not the type of values."""
 

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, ClassVar, cast
 
 from xdsl.utils.target import Target
 
-from weft.dialects.levels import allowed_at
+from weft.backends.low_modules import check_low_level
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 
@@ -97,12 +97,3 @@ def emitted(module: ModuleOp, machine: weft.support.target.Target, stopwatch: St
     check_low_level(module)
     with stopwatch.measure(EMISSION):
         return emit_module(module, machine)
-
-
-def check_low_level(module: ModuleOp) -> None:
-    """Raises `CompileError` at the first op that may not stand at low level."""
-    for op in module.walk():
-        if not allowed_at("low", op.name):
-            raise CompileError.at(
-                op, f"{op.name} may not stand at level low: lower the module first, with -p lower-tir-to-low"
-            )

@@ -22,7 +22,8 @@ from weft.backends.llvm.float_helpers import HELPERS, HELPERS_FILE
 from weft.backends.llvm.link import Part, link_parts
 from weft.backends.llvm.object_file import object_symbols
 from weft.backends.llvm.resources import ir_text
-from weft.backends.llvm.targets import MachineTarget, check_low_level
+from weft.backends.llvm.targets import MachineTarget
+from weft.backends.low_modules import check_low_level
 from weft.dialects.low import imported_c
 from weft.runtime import memory, threads
 from weft.runtime.c_compiler import FLAGS, NATIVE, compile_source, compiler_for, run_tool

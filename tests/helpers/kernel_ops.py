@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
+from weft.backends.c_family.kernels import emit_kernels
 from weft.backends.c_family.source import KernelSource
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import Access, AccessAttr
@@ -35,8 +36,4 @@ def kernel_source(records: Sequence[RecordedOp], target: Target) -> KernelSource
     module = ModuleOp(functions)
     LowLegalizePass(target.kind).apply(Context(), module)
     module.verify()
-    if target.kind == "cuda":
-        from weft.backends.cuda.emit import emit_module
-    else:
-        from weft.backends.opencl.emit import emit_module
-    return emit_module(module, target)
+    return emit_kernels(module, target)

@@ -20,11 +20,9 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft import te
-from weft.backends.cuda.targets import CudaTarget, PtxTarget
+from weft.backends.c_family.targets import CudaTarget, MetalTarget, OpenCLTarget, PtxTarget
 from weft.backends.llvm.emit import emit_host_functions
 from weft.backends.metal.language import METAL
-from weft.backends.metal.targets import MetalTarget
-from weft.backends.opencl.targets import OpenCLTarget
 from weft.dialects.low_kernel import kernel_of
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.runtime import gpu_call, gpu_library

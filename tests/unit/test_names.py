@@ -17,13 +17,11 @@ from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 
 import weft
 from weft.backends.c.emit import emit_module as emit_c
-from weft.backends.cuda.emit import emit_module as emit_cuda
+from weft.backends.c_family.kernels import emit_kernels
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx
 from weft.backends.llvm.emit import emit_module as emit_llvm
 from weft.backends.llvm.object_file import object_symbols
-from weft.backends.metal.emit import emit_module as emit_metal
 from weft.backends.names import KEYWORDS, identifier, in_comment, is_identifier, reserved, symbol_name
-from weft.backends.opencl.emit import emit_module as emit_opencl
 from weft.dialects.low import PARAMS, ParamAttr, params_of
 from weft.dialects.low_kernel import KERNEL, KernelAttr
 from weft.runtime.export.header import c_header
@@ -146,13 +144,10 @@ def test_headers_declare_what_objects_define(tmp_path: Path) -> None:
     check_declarations(tmp_path / "f.h", [symbol_name(name) for name in CALLED])
 
 
-EMITTERS = {"cuda": emit_cuda, "opencl": emit_opencl, "metal": emit_metal}
-
-
 @needs_compiler
-@pytest.mark.parametrize("kind", EMITTERS)
+@pytest.mark.parametrize("kind", ["cuda", "opencl", "metal"])
 def test_kernels_are_all_that_a_text_defines(kind: str) -> None:
-    source = EMITTERS[kind](program(CALLED, kernel=True), Target.parse(kind))
+    source = emit_kernels(program(CALLED, kernel=True), Target.parse(kind))
     command = [str(COMPILER), "-x", "c", "-trigraphs", "-fpreprocessed", "-dD", "-E", "-P", "-"]
     code = subprocess.run(command, input=source.text, capture_output=True, text=True, check=True).stdout
     kernels = [source.symbols[name] for name in CALLED]
@@ -165,7 +160,7 @@ def test_kernels_are_all_that_a_text_defines(kind: str) -> None:
 @pytest.mark.slow
 def test_opencl_compiles_kernels_of_any_name() -> None:
     cl = pytest.importorskip("pyopencl")
-    source = emit_opencl(program(CALLED, kernel=True), Target.parse("opencl"))
+    source = emit_kernels(program(CALLED, kernel=True), Target.parse("opencl"))
     context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
     built = cl.Program(context, source.text).build()
     check_symbols(built.kernel_names.split(";"), (source.symbols[name] for name in CALLED))
@@ -174,7 +169,7 @@ def test_opencl_compiles_kernels_of_any_name() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["nvrtc", "nvcc"])
 def test_cuda_compiles_kernels_of_any_name(compiler: str, tmp_path: Path) -> None:
-    source = emit_cuda(program(CALLED, kernel=True), Target.parse("cuda"))
+    source = emit_kernels(program(CALLED, kernel=True), Target.parse("cuda"))
     if compiler == "nvrtc":
         try:
             text = compile_ptx(source.text, "sm_80")

@@ -1,0 +1,115 @@
+"""Outputs of the driver in languages of the C family.
+
+weft-opt low.mlir -t c                            C99; `-t 'c{header=true}'` the header that declares it
+weft-opt low.mlir -t 'cuda{arch=sm_90}'           CUDA C++ of the kernels; `-t ptx` what NVRTC makes of it
+weft-opt low.mlir -t opencl                       OpenCL C of the kernels
+weft-opt low.mlir -t metal                        the kernels in the Metal Shading Language
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, ClassVar
+
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.target import Target
+
+from weft.backends.low_modules import check_low_level
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+    import weft.support.target
+
+
+@dataclass(frozen=True)
+class CTarget(Target):
+    """C99, or its header."""
+
+    name: ClassVar[str] = "c"
+
+    header: bool = False
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from weft.backends.c.emit import emit_module
+        from weft.support.target import Target as Machine
+
+        check_low_level(module, "c")
+        source = emit_module(module, Machine("c"))
+        output.write(source.header if self.header else source.text)
+
+
+@dataclass(frozen=True)
+class _KernelTarget(Target):
+    """The kernels of a module. Raises `CompileError` when it has none: there is nothing to print."""
+
+    def machine(self) -> weft.support.target.Target:
+        """What the kernels are for. Raises `CompileError` on an unknown architecture."""
+        from weft.support.target import Target as Machine
+
+        return Machine(self.name)
+
+    def text(self, module: ModuleOp) -> str:
+        """The kernels in the language of the machine."""
+        from weft.backends.c_family.kernels import emit_kernels
+
+        machine = self.machine()
+        kind = machine.kind
+        check_low_level(module, kind)
+        source = emit_kernels(module, machine)
+        if source.kernels:
+            return source.text
+        functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+        names = [f"@{op.sym_name.data}" for op in functions[:5]] + ["..."] * (len(functions) > 5)
+        listed = f" (functions: {', '.join(names)})" if names else ""
+        message = (
+            f"-t {kind} prints kernels, and the module has none{listed}: loops that "
+            "are bound to blockIdx and threadIdx become kernels. Bind them before lower-tir-to-low, by tir-bind or "
+            f"sch.bind, or let default-schedule{{target={kind}}} do it"
+        )
+        raise CompileError.at(functions[0] if functions else module, message)
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(self.text(module))
+
+
+@dataclass(frozen=True)
+class CudaTarget(_KernelTarget):
+    """CUDA C++."""
+
+    name: ClassVar[str] = "cuda"
+
+    arch: str | None = None
+
+    def machine(self) -> weft.support.target.Target:
+        from weft.support.target import Target as Machine
+
+        return Machine("cuda", arch=self.arch or "")
+
+
+@dataclass(frozen=True)
+class PtxTarget(CudaTarget):
+    """PTX; raises `CompileError` when NVRTC is not installed."""
+
+    name: ClassVar[str] = "ptx"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from weft.backends.cuda.nvrtc import compile_ptx
+
+        output.write(compile_ptx(self.text(module), self.machine().arch))
+
+
+@dataclass(frozen=True)
+class OpenCLTarget(_KernelTarget):
+    """OpenCL C."""
+
+    name: ClassVar[str] = "opencl"
+
+
+@dataclass(frozen=True)
+class MetalTarget(_KernelTarget):
+    """Metal Shading Language."""
+
+    name: ClassVar[str] = "metal"
