@@ -1,25 +1,29 @@
-"""Queries of backends on a low module: its functions, and their signatures as callers see them."""
+"""What backends ask of a low module, whatever they print: its functions and their signatures as callers see them, and
+the form of its operations. Each question raises `CompileError` at the op that has another form."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, VectorType
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from weft.backends.names import in_comment
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, params_of, symbols_of
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Operation
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+MAX_STACK_BYTES: Final = 256 << 10
+"""What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
@@ -93,3 +97,114 @@ def check_unrolled(loop: Operation, trips: int | None) -> int:
 def _iterations(loop: scf.ForOp) -> int | None:
     lower, upper, step = (const_evaluate_operand(bound) for bound in (loop.lb, loop.ub, loop.step))
     return None if lower is None or upper is None or not step else -((lower - upper) // step)
+
+
+def unknown_op(op: Operation, problem: str) -> Exception:
+    """The error for an op without a rule, `problem` where it may stand at low level."""
+    if allowed_at("low", op.name):
+        return CompileError.at(op, f"{op.name} has no {problem}")
+    return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
+
+
+def lane_count(type_: Attribute, op: Operation) -> int:
+    """The lanes of a value of `type_`, 0 for a scalar."""
+    if not isinstance(type_, VectorType):
+        return 0
+    shape = type_.get_shape()
+    if len(shape) != 1 or any(scalable for scalable in type_.scalable_dims):
+        raise CompileError.at(op, f"vectors have one fixed dimension at low level, got {type_}")
+    return shape[0]
+
+
+def flat_buffer(type_: Attribute, op: Operation) -> tuple[Attribute, int | None]:
+    """Element type and static length of a flat buffer."""
+    if not isinstance(type_, MemRefType):
+        raise CompileError.at(op, f"{op.name} needs a memref, got {type_}")
+    shape = type_.get_shape()
+    if len(shape) != 1 or not isinstance(type_.layout, NoneAttr):
+        raise CompileError.at(op, f"low works on flat buffers without a layout, got {type_}")
+    return type_.element_type, None if shape[0] < 0 else shape[0]
+
+
+def base_and_index(op: Operation, first: int, others: int = 0) -> tuple[SSAValue, SSAValue]:
+    """The buffer and the index of an access, operands `first` and the next, before `others`."""
+    if len(op.operands) != first + 2 + others:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    return op.operands[first], op.operands[first + 1]
+
+
+def check_stack(op: Operation, name: str, total: int) -> None:
+    """Checks what the local buffers of a function take, up to the one that `op` allocates."""
+    if total > MAX_STACK_BYTES:
+        raise CompileError.at(
+            op,
+            f"the local buffers of @{name} take {total} bytes, more than the "
+            f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
+        )
+
+
+def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue], str]) -> str | None:
+    """The lane that `op` names, by its number or the `text` of a value; None when it names the whole vector."""
+    positions = op.get_mixed_position()
+    if not positions:
+        return None
+    return str(positions[0]) if isinstance(positions[0], int) else text(positions[0])
+
+
+def predicate(op: Operation) -> str:
+    """The relation that a comparison tests, as `arith` names it."""
+    number = op.properties["predicate"]
+    if not isinstance(number, IntegerAttr):
+        raise InternalError(f"{op.name} has the predicate {number}")
+    is_float = op.name.endswith("cmpf")
+    names = arith.CMPF_COMPARISON_OPERATIONS if is_float else arith.CMPI_COMPARISON_OPERATIONS
+    return names[number.value.data]
+
+
+def trip_count(op: Operation, lower: float | None, upper: float | None, step: float | None) -> int | None:
+    """The iterations of a loop whose bounds and step are known numbers, or None where one is not."""
+    if step is not None and step <= 0:
+        raise CompileError.at(op, f"the step of a loop must be positive, got {step}")
+    if lower is None or upper is None or step is None:
+        return None
+    return max(0, -((int(lower) - int(upper)) // int(step)))
+
+
+def check_last(op: Operation, name: str) -> None:
+    """Checks that a terminator in function `name` ends its block, and that a low function returns nothing."""
+    if op.next_op is not None:
+        raise InternalError(f"{op.name} in @{name} is followed by {op.next_op.name}")
+    if isinstance(op, ReturnOp) and op.operands:
+        raise CompileError.at(op, "a low function returns nothing: results are written to buffers")
+
+
+def check_branches(op: Operation) -> bool:
+    """Whether an `scf.if` has an else branch; one with results needs it."""
+    has_else = bool(op.regions[1].blocks)
+    if op.results and not has_else:
+        raise CompileError.at(op, "scf.if with results needs an else branch")
+    return has_else
+
+
+def check_outside(function: FuncOp) -> None:
+    """Checks the signature of a function outside of the module: numbers and pointers, and one result or none."""
+    name = function.sym_name.data
+    if len(function.function_type.outputs) > 1:
+        raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")
+    for type_ in function.function_type.inputs:
+        if isinstance(type_, VectorType | MemRefType):
+            raise CompileError.at(
+                function,
+                f"@{name} is outside of the module: it takes numbers and pointers (low.access_ptr), got {type_}",
+            )
+
+
+def check_parameter_count(function: FuncOp) -> None:
+    """Checks that a function has the parameters that `low.params` and `low.symbols` name."""
+    params, symbols = params_of(function), symbols_of(function)
+    if len(params) + len(symbols) != len(function.args):
+        raise CompileError.at(
+            function,
+            f"@{function.sym_name.data} has {len(function.args)} parameters, but {PARAMS} names {len(params)} and "
+            f"there are {len(symbols)} symbols",
+        )

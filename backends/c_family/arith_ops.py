@@ -16,8 +16,9 @@ from weft.backends.c_family import index_ranges
 from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import LANE, Expr
 from weft.backends.c_family.index_ranges import IndexRange
+from weft.backends.low_modules import predicate
 from weft.dialects.low_lanes import with_lane_forms
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
@@ -236,11 +237,11 @@ _COMPARISONS: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
 def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = emitter.exprs(op)
     kind = emitter.element(op.operands[0].type, op)
-    predicate = _predicate(op, arith.CMPI_COMPARISON_OPERATIONS)
-    if predicate in ("eq", "ne"):
-        emitter.define(op.results[0], c.binary(_COMPARISONS[predicate], lhs, rhs, "i1"), op)
+    relation = predicate(op)
+    if relation in ("eq", "ne"):
+        emitter.define(op.results[0], c.binary(_COMPARISONS[relation], lhs, rhs, "i1"), op)
         return
-    signed, operator = predicate[0] == "s", _COMPARISONS[predicate[1:]]
+    signed, operator = relation[0] == "s", _COMPARISONS[relation[1:]]
     if kind == "i1":
         if signed:  # true is -1, less than false
             lhs, rhs = rhs, lhs
@@ -259,34 +260,27 @@ _OPPOSITES: Final = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
 
 
 def emit_float_comparison(emitter: FunctionEmitter, op: Operation) -> None:
-    predicate = _predicate(op, arith.CMPF_COMPARISON_OPERATIONS)
+    relation = predicate(op)
     result = op.results[0]
-    if predicate in ("false", "true"):
-        emitter.define(result, number(predicate == "true", "i1"), op)
+    if relation in ("false", "true"):
+        emitter.define(result, number(relation == "true", "i1"), op)
         return
     plain_float(emitter, op, op.operands[0].type)
     lhs, rhs = emitter.exprs(op)
-    if predicate in _FLOAT_COMPARISONS:
-        emitter.define(result, c.binary(_FLOAT_COMPARISONS[predicate], lhs, rhs, "i1"), op)
+    if relation in _FLOAT_COMPARISONS:
+        emitter.define(result, c.binary(_FLOAT_COMPARISONS[relation], lhs, rhs, "i1"), op)
         return
-    if predicate in _OPPOSITES:
-        emitter.define(result, c.unary("!", c.binary(_OPPOSITES[predicate], lhs, rhs, "i1"), "i1"), op)
+    if relation in _OPPOSITES:
+        emitter.define(result, c.unary("!", c.binary(_OPPOSITES[relation], lhs, rhs, "i1"), "i1"), op)
         return
     lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
-    if predicate in ("ord", "uno"):
-        operator, joined = ("==", "&&") if predicate == "ord" else ("!=", "||")
+    if relation in ("ord", "uno"):
+        operator, joined = ("==", "&&") if relation == "ord" else ("!=", "||")
         both = c.binary(joined, c.binary(operator, lhs, lhs, "i1"), c.binary(operator, rhs, rhs, "i1"), "i1")
         emitter.define(result, both, op)
         return
     differ = c.binary("||", c.binary("<", lhs, rhs, "i1"), c.binary(">", lhs, rhs, "i1"), "i1")
-    emitter.define(result, differ if predicate == "one" else c.unary("!", differ, "i1"), op)
-
-
-def _predicate(op: Operation, names: list[str]) -> str:
-    predicate = op.properties["predicate"]
-    if not isinstance(predicate, IntegerAttr):
-        raise InternalError(f"{op.name} has the predicate {predicate}")
-    return names[predicate.value.data]
+    emitter.define(result, differ if relation == "one" else c.unary("!", differ, "i1"), op)
 
 
 def plain_float(emitter: FunctionEmitter, op: Operation, type_: Attribute | None = None) -> str:

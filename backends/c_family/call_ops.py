@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
+from weft.backends.low_modules import check_outside
 from weft.backends.names import is_identifier
 from weft.dialects.effects import is_pure
 from weft.support.errors import CompileError
@@ -66,17 +67,10 @@ def _call_pure(emitter: FunctionEmitter, op: func.CallOp, name: str) -> None:
 def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
     """The declaration of a function outside of the module: it takes numbers and pointers, and gives one result or
     none."""
-    results = list(function.function_type.outputs)
-    name = function.sym_name.data
-    if len(results) > 1:
-        raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")
+    check_outside(function)
+    results, name = list(function.function_type.outputs), function.sym_name.data
     types: list[str] = []
     for type_ in function.function_type.inputs:
-        if emitter.lanes(type_, function) or isinstance(type_, MemRefType):
-            raise CompileError.at(
-                function,
-                f"@{name} is outside of the module: it takes numbers and pointers (low.access_ptr), got {type_}",
-            )
         element = emitter.element(type_, function)
         types.append("void *" if element == "ptr" else memory_type(emitter, element, function))
     result = memory_type(emitter, emitter.element(results[0], function), function) if results else "void"

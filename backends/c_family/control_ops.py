@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IndexType
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.index_ranges import IndexRange
-from weft.backends.low_modules import check_unrolled
+from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
 from weft.dialects import low
 from weft.support.errors import CompileError, InternalError
 
@@ -37,10 +37,9 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     carried = [_declared(emitter, op, argument, init) for argument, init in zip(body.args[1:], inits, strict=True)]
     lower, upper, step = (emitter.expr(bound) for bound in bounds)
     known = [emitter.range_of(bound) for bound in bounds]
-    if known[2].high <= 0:
-        raise CompileError.at(op, f"the step of a loop must be positive, got {known[2].high}")
+    trips = trip_count(op, *(bound.low if bound.is_constant else None for bound in known))
     if low.UNROLL in op.attributes:
-        emitter.line(emitter.language.unroll(check_unrolled(op, _trip_count(known))))
+        emitter.line(emitter.language.unroll(check_unrolled(op, trips)))
     counter = body.args[0]
     narrow = None
     if not isinstance(counter.type, IndexType):
@@ -58,14 +57,6 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.names.leave()
     for result, expr in zip(op.results, carried, strict=True):
         emitter.values[result] = expr
-
-
-def _trip_count(known: Sequence[IndexRange]) -> int | None:
-    """The number of iterations when it is known."""
-    if not all(fact.is_constant for fact in known):
-        return None
-    lower, upper, step = (fact.low for fact in known)
-    return max(0, -((lower - upper) // step))
 
 
 def _loop_head(
@@ -128,7 +119,7 @@ def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variabl
         if variable.text == value.text:
             continue
         text = f"{variable.text} = {value.text};"
-        update = _updated(variable.text, value.text)
+        update = updated(variable.text, value.text)
         if update is not None:
             text = f"{variable.text} {update};"
         if variable.lanes:
@@ -141,7 +132,7 @@ def _name(variable: Expr) -> str:
     return variable.text.partition("[")[0]
 
 
-def _updated(target: str, text: str) -> str | None:
+def updated(target: str, text: str) -> str | None:
     """`+= b` when `text` is `target + b`: only sums, whose other operand is all that follows."""
     if not text.startswith(f"{target} + "):
         return None
@@ -154,15 +145,10 @@ def _updated(target: str, text: str) -> str | None:
     return f"+= {rest}"
 
 
-updated = _updated
-
-
 def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
     condition = emitter.expr(op.operands[0])
     then_block = op.regions[0].block
-    has_else = bool(op.regions[1].blocks)
-    if op.results and not has_else:
-        raise CompileError.at(op, "scf.if with results needs an else branch")
+    has_else = check_branches(op)
     if len(op.results) == 1 and (chosen := _as_expression(emitter, op, condition)) is not None:
         _note_range(emitter, op)
         emitter.define(op.results[0], chosen, op)
@@ -222,15 +208,9 @@ def _is_expression(op: Operation) -> bool:
     return op.name.startswith(_EXPRESSIONS) and not op.regions
 
 
-def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
-    """The op around it reads what is yielded."""
-    if op.next_op is not None:
-        raise InternalError(f"{op.name} in @{emitter.name} is followed by {op.next_op.name}")
-
-
-def emit_return(emitter: FunctionEmitter, op: Operation) -> None:
-    if op.operands:
-        raise CompileError.at(op, "a low function returns nothing: results are written to buffers")
+def emit_end(emitter: FunctionEmitter, op: Operation) -> None:
+    """The op around it reads what is yielded; the end of a function needs no text."""
+    check_last(op, emitter.name)
 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
@@ -253,7 +233,6 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
 RULES: Final[Rules] = {
     scf.ForOp: emit_for,
     scf.IfOp: emit_if,
-    scf.YieldOp: emit_yield,
-    func.ReturnOp: emit_return,
+    **dict.fromkeys((scf.YieldOp, func.ReturnOp), emit_end),
     low.ParallelForOp: emit_parallel_for,
 }

@@ -29,10 +29,10 @@ from xdsl.dialects.ptr import PtrType
 
 from weft.backends.c_family import index_ranges
 from weft.backends.c_family.expression import LANE, NOTHING, Expr
+from weft.backends.low_modules import lane_count, unknown_op
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
 from weft.dialects.effects import effects_of
-from weft.dialects.levels import allowed_at
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
 
@@ -165,12 +165,7 @@ class FunctionEmitter:
 
     def lanes(self, type_: Attribute, op: Operation) -> int:
         """How many lanes a value of `type_` has, 0 for a scalar."""
-        if not isinstance(type_, VectorType):
-            return 0
-        shape = type_.get_shape()
-        if len(shape) != 1 or any(scalable for scalable in type_.scalable_dims):
-            raise CompileError.at(op, f"vectors have one fixed dimension at low level, got {type_}")
-        return shape[0]
+        return lane_count(type_, op)
 
     def index_type(self, fact: IndexRange) -> str:
         return "idx32" if fact.fits_int else "idx64"
@@ -304,9 +299,7 @@ class FunctionEmitter:
         for op in block.ops:
             rule = rules.get(type(op))
             if rule is None:
-                if allowed_at("low", op.name):
-                    raise CompileError.at(op, f"{op.name} has no form in {self.language.name}")
-                raise InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
+                raise unknown_op(op, f"form in {self.language.name}")
             rule(self, op)
 
 

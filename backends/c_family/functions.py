@@ -14,6 +14,7 @@ from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, Expr
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
+from weft.backends.low_modules import check_parameter_count
 from weft.dialects import low_kernel
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.dialects.low_access import Access
@@ -63,14 +64,8 @@ def accesses_of(function: FuncOp) -> tuple[Access, ...]:
         return low_kernel.argument_accesses(function)
     if PARAMS not in function.attributes:
         return (Access.READWRITE,) * len(function.args)
-    params = params_of(function)
-    if len(params) + len(symbols_of(function)) != len(function.args):
-        raise CompileError.at(
-            function,
-            f"@{function.sym_name.data} has {len(function.args)} parameters, but {PARAMS} names {len(params)} and "
-            f"there are {len(symbols_of(function))} symbols",
-        )
-    return (*(param.access.data for param in params), *(Access.READ for _ in symbols_of(function)))
+    check_parameter_count(function)
+    return (*(param.access.data for param in params_of(function)), *(Access.READ for _ in symbols_of(function)))
 
 
 def bind_parameters(

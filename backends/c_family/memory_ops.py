@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.control_ops import updated
 from weft.backends.c_family.emitter import element_bytes, root_of
 from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.low_modules import base_and_index, check_stack, flat_buffer
 from weft.dialects import low
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
 from weft.dialects.low_kernel import space_of
@@ -29,31 +29,19 @@ if TYPE_CHECKING:
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
 
-MAX_STACK_BYTES: Final = 256 << 10
-"""What the local buffers of one function may take on a CPU."""
 WIDE_BYTES: Final = 16
 """To how many bytes buffers are aligned."""
 
 
 def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:
     """Element type and static length of a flat buffer. Raises `CompileError` at `op` for any other memref."""
-    if not isinstance(type_, MemRefType):
-        raise CompileError.at(op, f"{op.name} needs a memref, got {type_}")
-    shape = type_.get_shape()
-    if len(shape) != 1 or not isinstance(type_.layout, NoneAttr):
-        raise CompileError.at(op, f"low works on flat buffers without a layout, got {type_}")
-    return emitter.element(type_.element_type, op), None if shape[0] < 0 else shape[0]
+    element, length = flat_buffer(type_, op)
+    return emitter.element(element, op), length
 
 
 def memory_type(emitter: FunctionEmitter, element: str, op: Operation) -> str:
     """How the elements of a buffer are spelled; an index has 64 bits in memory."""
     return emitter.language.memory_type("idx64" if element == "index" else element, op)
-
-
-def _base_and_index(op: Operation, first: int) -> tuple[SSAValue, SSAValue]:
-    if len(op.operands) < first + 2 or (isinstance(op, memref.LoadOp | vector.LoadOp) and len(op.operands) != 2):
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
-    return op.operands[first], op.operands[first + 1]
 
 
 def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int) -> str:
@@ -79,7 +67,7 @@ def _loaded(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
 
 def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
     """`memref.load` and `vector.load`."""
-    base, index = _base_and_index(op, 0)
+    base, index = base_and_index(op, 0)
     result = op.results[0]
     lanes = emitter.lanes(result.type, op)
     loaded = _loaded(emitter, op, base, index, lanes)
@@ -134,9 +122,7 @@ def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: Ex
 def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
     """`memref.store` and `vector.store`."""
     value = op.operands[0]
-    base, index = _base_and_index(op, 1)
-    if len(op.operands) != 3:
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    base, index = base_and_index(op, 1)
     expr = emitter.expr(value)
     lanes = emitter.lanes(value.type, op)
     if lanes and is_wide(emitter, op, base, index, lanes):
@@ -179,12 +165,7 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
         return
     if not emitter.kernel_threads:
         emitter.stack_bytes += size
-        if emitter.stack_bytes > MAX_STACK_BYTES:
-            raise CompileError.at(
-                op,
-                f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
-                f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
-            )
+        check_stack(op, emitter.name, emitter.stack_bytes)
     moved = (vector.LoadOp, vector.StoreOp, memref.CastOp, AccessPtrOp)
     wide = any(isinstance(use.operation, moved) for use in result.uses)
     aligned = language.aligned.format(WIDE_BYTES) if language.aligned and wide else ""
@@ -237,18 +218,16 @@ def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
-    if len(op.operands) != 4:
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
-    base, index, mask, otherwise = op.operands
+    base, index = base_and_index(op, 0, others=2)
+    mask, otherwise = op.operands[2:]
     lanes = emitter.lanes(op.results[0].type, op)
     loaded = _loaded(emitter, op, base, index, lanes)
     emitter.define(op.results[0], c.conditional(emitter.expr(mask), loaded, emitter.expr(otherwise)), op)
 
 
 def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
-    if len(op.operands) != 4:
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
-    base, index, mask, value = op.operands
+    base, index = base_and_index(op, 0, others=2)
+    mask, value = op.operands[2:]
     lanes = emitter.lanes(value.type, op)
     target = access(emitter, base, index, lanes)
     emitter.lane_line(lanes, f"if ({emitter.expr(mask).text}) {target} = {emitter.expr(value).text};")
@@ -283,7 +262,7 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
     """`low.access_ptr`; in CUDA it stands where it is used, with its type."""
-    base, index = _base_and_index(op, 0)
+    base, index = base_and_index(op, 0)
     at = emitter.expr(index)
     if emitter.language.kind == "cuda":
         emitter.values[op.results[0]] = Expr(

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.arith_ops import compared, plain_float, wrapped
 from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.low_modules import named_lane
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import IntegerType
     from xdsl.ir import Operation
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
@@ -94,7 +93,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = _lanes_atom(emitter, op, 0), _lanes_atom(emitter, op, 1)
     left = emitter.lanes(op.operands[0].type, op)
     name = emitter.names.fresh(op.results[0].name_hint or "v")
-    mask = _integers(op, "mask")
+    mask = list(cast("vector.ShuffleOp", op).mask.get_values())
     result = emitter.lane_variable(name, lhs.element, len(mask), op)
     for lane, source in enumerate(mask):
         if source >= 0:
@@ -103,24 +102,8 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.values[op.results[0]] = result
 
 
-def _integers(op: Operation, name: str) -> list[int]:
-    """The array property `name` of `op`."""
-    array = op.properties[name]
-    if not isinstance(array, DenseArrayBase):
-        raise InternalError(f"{op.name} has the {name} {array}")
-    return list(cast("DenseArrayBase[IntegerType]", array).get_values())
-
-
-def _position(emitter: FunctionEmitter, op: Operation, dynamic: int) -> str | None:
-    """The lane that `op` names, a number or the operand number `dynamic`; None when it names the whole vector."""
-    positions = _integers(op, "static_position")
-    if not positions:
-        return None
-    return emitter.expr(op.operands[dynamic]).text if positions[0] == DYNAMIC_INDEX else str(positions[0])
-
-
 def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
-    position = _position(emitter, op, 1)
+    position = named_lane(cast("vector.ExtractOp", op), lambda lane: emitter.expr(lane).text)
     expr = emitter.expr(op.operands[0])
     if op.operands[0] in emitter.ranges:
         emitter.ranges[op.results[0]] = emitter.ranges[op.operands[0]]
@@ -134,7 +117,7 @@ def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_insert(emitter: FunctionEmitter, op: Operation) -> None:
-    position = _position(emitter, op, 2)
+    position = named_lane(cast("vector.InsertOp", op), lambda lane: emitter.expr(lane).text)
     source, target = emitter.expr(op.operands[0]), emitter.expr(op.operands[1])
     if position is None:
         emitter.define(op.results[0], source, op)

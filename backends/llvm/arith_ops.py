@@ -13,10 +13,11 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
 from weft.backends.llvm.constants import scalar_text, vector_text
+from weft.backends.low_modules import predicate
 from weft.dialects.low import DEFINED, ORDERED, ROUNDED
 from weft.dialects.low_lanes import with_lane_forms
 from weft.support.cpu_instructions import range_intrinsic, range_lanes
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -175,22 +176,14 @@ def emit_negation(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = emitter.texts(op)
     type_ = emitter.type_of(op.operands[0], op)
-    emitter.define(op.results[0], f"icmp {_predicate(op, arith.CMPI_COMPARISON_OPERATIONS)} {type_.text} {lhs}, {rhs}")
+    emitter.define(op.results[0], f"icmp {predicate(op)} {type_.text} {lhs}, {rhs}")
 
 
 def emit_float_comparison(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = emitter.texts(op)
     type_ = emitter.float_type_of(op.operands[0], op)
     flags = emitter.module.flags_of(op, "")
-    predicate = _predicate(op, arith.CMPF_COMPARISON_OPERATIONS)
-    emitter.define(op.results[0], f"fcmp {flags}{predicate} {type_.text} {lhs}, {rhs}")
-
-
-def _predicate(op: Operation, names: list[str]) -> str:
-    predicate = op.properties["predicate"]
-    if not isinstance(predicate, IntegerAttr):
-        raise InternalError(f"{op.name} has the predicate {predicate}")
-    return names[predicate.value.data]
+    emitter.define(op.results[0], f"fcmp {flags}{predicate(op)} {type_.text} {lhs}, {rhs}")
 
 
 def emit_select(emitter: FunctionEmitter, op: Operation) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 from weft.backends.llvm.constants import byte_text
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
+from weft.backends.low_modules import check_outside
 from weft.backends.names import quoted, symbol_name
 from weft.support.errors import CompileError
 
@@ -66,20 +67,11 @@ _EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
 
 def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[str], str]:
     """The types of the parameters of a function outside of the module, and of its result, as C passes them."""
+    check_outside(function)
     results = list(function.function_type.outputs)
-    if len(results) > 1:
-        raise CompileError.at(
-            function, f"@{function.sym_name.data} is outside of the module: it gives one result or none"
-        )
     parameters: list[str] = []
     for type_ in function.function_type.inputs:
         found = emitter.types.of(type_, function)
-        if found.lanes or isinstance(type_, MemRefType):
-            raise CompileError.at(
-                function,
-                f"@{function.sym_name.data} is outside of the module: it takes numbers and pointers "
-                f"(low.access_ptr), got {type_}",
-            )
         parameters.append(" ".join(filter(None, (found.element, _EXTENSIONS.get(found.element)))))
     if not results:
         return parameters, "void"

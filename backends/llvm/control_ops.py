@@ -22,14 +22,13 @@ from xdsl.dialects import func, scf
 
 from weft.backends.llvm.metadata import NO_UNROLL, NO_VECTORIZE, UNROLL_FULL
 from weft.backends.llvm.types import I64
-from weft.backends.low_modules import check_unrolled
+from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
 from weft.dialects.low import UNROLL
-from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xdsl.ir import Block, Operation, SSAValue
+    from xdsl.ir import Block, Operation
 
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
     from weft.backends.llvm.types import ValueType
@@ -39,7 +38,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     bounds, inits = op.operands[:3], op.operands[3:]
     body = op.regions[0].block
     type_ = emitter.type_of(bounds[0], op)
-    trips = _trip_count(emitter, op, bounds)
+    trips = trip_count(op, *(emitter.constants.get(bound) for bound in bounds))
     if UNROLL in op.attributes:
         check_unrolled(op, trips)
     lower, upper, step = (emitter.text(bound) for bound in bounds)
@@ -49,16 +48,6 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
             emitter.bind(result, text)
         return
     write_loop(emitter, op, body, type_, (lower, upper, step), initial, guarded=trips is None)
-
-
-def _trip_count(emitter: FunctionEmitter, op: Operation, bounds: Sequence[SSAValue]) -> int | None:
-    """The number of iterations when it is known."""
-    lower, upper, step = (emitter.constants.get(bound) for bound in bounds)
-    if step is not None and step <= 0:
-        raise CompileError.at(op, f"the step of a loop must be positive, got {step}")
-    if lower is None or upper is None or step is None:
-        return None
-    return max(0, -((int(lower) - int(upper)) // int(step)))
 
 
 def write_loop(
@@ -130,10 +119,8 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
     condition = emitter.text(op.operands[0])
     names = emitter.names
     then_label, end_label = names.fresh("then"), names.fresh("end")
-    has_else = bool(op.regions[1].blocks)
+    has_else = check_branches(op)
     else_label = names.fresh("else") if has_else else end_label
-    if op.results and not has_else:
-        raise CompileError.at(op, "scf.if with results needs an else branch")
     emitter.line(f"br i1 {condition}, label %{then_label}, label %{else_label}")
     branches = [(then_label, op.regions[0].block)]
     if has_else:
@@ -159,13 +146,11 @@ def yielded_texts(emitter: FunctionEmitter, block: Block) -> list[str]:
 
 def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
     """The op around it reads what is yielded."""
-    if op.next_op is not None:
-        raise InternalError(f"{op.name} in @{emitter.name} is followed by {op.next_op.name}")
+    check_last(op, emitter.name)
 
 
 def emit_return(emitter: FunctionEmitter, op: Operation) -> None:
-    if op.operands:
-        raise CompileError.at(op, "a low function returns nothing: results are written to buffers")
+    check_last(op, emitter.name)
     emitter.leave()
 
 

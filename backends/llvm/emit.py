@@ -21,9 +21,9 @@ from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.leftover import leftover
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.metadata import leftover_lines
-from weft.backends.low_modules import contents, described, used_globals
+from weft.backends.low_modules import check_parameter_count, contents, described, used_globals
 from weft.backends.names import quoted, symbol_name
-from weft.dialects.low import PARAMS, imported_ir, params_of, symbols_of
+from weft.dialects.low import PARAMS, imported_ir, params_of
 from weft.dialects.low_access import Access
 from weft.dialects.low_kernel import kernel_of
 from weft.support.errors import CompileError
@@ -142,13 +142,8 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
 
 def _check_params(function: FuncOp, params: tuple[ParamAttr, ...], *, accesses: bool) -> None:
     """The parameters that callers see must be those that the function has; with `accesses`, accessed as they say."""
-    name, symbols = function.sym_name.data, symbols_of(function)
-    if len(params) + len(symbols) != len(function.args):
-        raise CompileError.at(
-            function,
-            f"@{name} has {len(function.args)} parameters, but {PARAMS} names {len(params)} and there are "
-            f"{len(symbols)} symbols",
-        )
+    name = function.sym_name.data
+    check_parameter_count(function)
     for param, argument in zip(params, function.args[: len(params)], strict=True):
         if isinstance(param.type, MemRefType) != isinstance(argument.type, MemRefType):
             raise CompileError.at(

@@ -15,7 +15,7 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 
 from weft.backends.llvm.metadata import Metadata
 from weft.backends.llvm.types import TypeTable, ValueType, value_type
-from weft.dialects.levels import allowed_at
+from weft.backends.low_modules import unknown_op
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -213,16 +213,10 @@ class FunctionEmitter:
         for op in block.ops:
             rule = rules.get(type(op))
             if rule is None:
-                raise _unknown(op)
+                hint = ": run low-legalize first" if op.dialect_name() in ("arith", "math") else ""
+                raise unknown_op(op, f"lowering in the llvm backend{hint}")
             rule(self, op)
 
     def body_text(self) -> str:
         """Everything between the braces."""
         return "\n".join(("entry:", *self.entry, *self.lines))
-
-
-def _unknown(op: Operation) -> Exception:
-    if allowed_at("low", op.name):
-        hint = ": run low-legalize first" if op.dialect_name() in ("arith", "math") else ""
-        return CompileError.at(op, f"{op.name} has no lowering in the llvm backend{hint}")
-    return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")

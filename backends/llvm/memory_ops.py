@@ -16,6 +16,7 @@ from xdsl.ir import BlockArgument
 from xdsl.traits import SymbolTable
 
 from weft.backends.llvm.metadata import NONTEMPORAL
+from weft.backends.low_modules import base_and_index, check_stack
 from weft.dialects import low
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import Access, AccessPtrOp, PrefetchOp
@@ -36,9 +37,6 @@ _PIECE_BYTES: Final = 16
 """Into what LLVM cuts vectors that an x86 stores past the caches, if they are aligned to it; if not, into scalars."""
 PAGE_BYTES: Final = 4096
 """The most that a local buffer is aligned to."""
-MAX_STACK_BYTES: Final = 256 << 10
-"""What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
-
 _READS: Final[dict[type[Operation], int]] = {
     memref.LoadOp: 0,
     vector.LoadOp: 0,
@@ -162,7 +160,7 @@ def _nontemporal(emitter: FunctionEmitter, op: Operation) -> str:
 
 def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
     """`memref.load` and `vector.load`."""
-    base, index = _base_and_index(op, 0)
+    base, index = base_and_index(op, 0)
     result = op.results[0]
     type_ = emitter.type_of(result, op)
     if type_.lanes:
@@ -176,7 +174,7 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
     """`memref.store` and `vector.store`."""
     value = op.operands[0]
-    base, index = _base_and_index(op, 1)
+    base, index = base_and_index(op, 1)
     type_ = emitter.type_of(value, op)
     if type_.lanes:
         emitter.holds_vectors = True
@@ -209,24 +207,13 @@ def _store_past_caches(emitter: FunctionEmitter, type_: ValueType, at: str, stor
     emitter.start_block(stored)
 
 
-def _base_and_index(op: Operation, first: int) -> tuple[SSAValue, SSAValue]:
-    if len(op.operands) != first + 2:
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
-    return op.operands[first], op.operands[first + 1]
-
-
 def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
     if length is None:
         raise CompileError.at(op, f"a local buffer needs a static size, got {result.type}")
     emitter.stack_bytes += length * type_.bytes
-    if emitter.stack_bytes > MAX_STACK_BYTES:
-        raise CompileError.at(
-            op,
-            f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
-            f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
-        )
+    check_stack(op, emitter.name, emitter.stack_bytes)
     aligned = _alignment(op)
     if aligned > PAGE_BYTES:
         raise CompileError.at(op, f"local buffers are aligned to {PAGE_BYTES} bytes at most, got {aligned}")
@@ -263,9 +250,8 @@ def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
-    if len(op.operands) != 4:
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
-    base, index, mask, otherwise = op.operands
+    base, index = base_and_index(op, 0, others=2)
+    mask, otherwise = op.operands[2:]
     emitter.holds_vectors = True
     result = op.results[0]
     type_ = emitter.type_of(result, op)
@@ -283,9 +269,8 @@ def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
-    if len(op.operands) != 4:
-        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
-    base, index, mask, value = op.operands
+    base, index = base_and_index(op, 0, others=2)
+    mask, value = op.operands[2:]
     emitter.holds_vectors = True
     type_ = emitter.type_of(value, op)
     at = address(emitter, op, base, index, in_bounds=False)
@@ -335,13 +320,13 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
-    base, index = _base_and_index(op, 0)
+    base, index = base_and_index(op, 0)
     emitter.bind(op.results[0], address(emitter, op, base, index))
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
     """One instruction a cache line."""
-    base, index = _base_and_index(op, 0)
+    base, index = base_and_index(op, 0)
     type_, _ = emitter.module.types.buffer(base.type, op)
     at = address(emitter, op, base, index, in_bounds=False)
     lanes = cast("IntegerAttr", op.properties["lanes"]).value.data

@@ -25,12 +25,12 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerType,
     MemRefType,
-    NoneAttr,
     Signedness,
     VectorType,
 )
 from xdsl.dialects.ptr import PtrType
 
+from weft.backends.low_modules import flat_buffer, lane_count
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -131,21 +131,13 @@ class TypeTable:
 
     def buffer(self, type_: Attribute, op: Operation) -> tuple[ValueType, int | None]:
         """Element type and static length of a flat buffer. Raises `CompileError` at `op` for any other memref."""
-        if not isinstance(type_, MemRefType):
-            raise CompileError.at(op, f"{op.name} needs a memref, got {type_}")
-        shape = type_.get_shape()
-        if len(shape) != 1 or not isinstance(type_.layout, NoneAttr):
-            raise CompileError.at(op, f"low works on flat buffers without a layout, got {type_}")
-        length = shape[0]
-        return self.of(type_.element_type, op), None if length < 0 else length
+        element, length = flat_buffer(type_, op)
+        return self.of(element, op), length
 
 
 def _convert(type_: Attribute, op: Operation) -> ValueType:
     if isinstance(type_, VectorType):
-        shape = type_.get_shape()
-        if len(shape) != 1 or any(scalable for scalable in type_.scalable_dims):
-            raise CompileError.at(op, f"vectors have one fixed dimension at low level, got {type_}")
-        return value_type(_convert(type_.element_type, op).element, shape[0])
+        return value_type(_convert(type_.element_type, op).element, lane_count(type_, op))
     match type_:
         case IndexType():
             return I64

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
 
 from weft.backends.llvm.types import lane_list
+from weft.backends.low_modules import named_lane
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import IntegerType
     from xdsl.ir import Operation
 
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
@@ -99,7 +98,7 @@ def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = emitter.texts(op)
     left, right = (emitter.type_of(operand, op) for operand in op.operands)
-    lanes = _integers(op, "mask")
+    lanes = list(cast("vector.ShuffleOp", op).mask.get_values())
     width = max(left.lanes, right.lanes)
     # LLVM takes two vectors of one length: fill up the shorter one, and count the lanes of the second from there.
     lhs, rhs = _fill_up(emitter, left, lhs, width), _fill_up(emitter, right, rhs, width)
@@ -109,14 +108,6 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], f"shufflevector {type_} {lhs}, {type_} {rhs}, {lane_list(lanes)}")
 
 
-def _integers(op: Operation, name: str) -> list[int]:
-    """The array property `name` of `op`."""
-    array = op.properties[name]
-    if not isinstance(array, DenseArrayBase):
-        raise InternalError(f"{op.name} has the {name} {array}")
-    return list(cast("DenseArrayBase[IntegerType]", array).get_values())
-
-
 def _fill_up(emitter: FunctionEmitter, type_: ValueType, text: str, width: int) -> str:
     if type_.lanes == width:
         return text
@@ -124,20 +115,10 @@ def _fill_up(emitter: FunctionEmitter, type_: ValueType, text: str, width: int) 
     return emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lane_list(lanes)}", "filled")
 
 
-def _position(emitter: FunctionEmitter, op: Operation, dynamic: int) -> str | None:
-    """The lane that `op` names, a number or the operand number `dynamic`; None when it names the whole vector."""
-    positions = _integers(op, "static_position")
-    if not positions:
-        return None
-    if positions[0] == DYNAMIC_INDEX:
-        return emitter.text(op.operands[dynamic])
-    return str(positions[0])
-
-
 def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
     type_ = emitter.type_of(op.operands[0], op)
     text = emitter.text(op.operands[0])
-    position = _position(emitter, op, 1)
+    position = named_lane(cast("vector.ExtractOp", op), emitter.text)
     if position is None:
         emitter.bind(op.results[0], text)
     else:
@@ -147,7 +128,7 @@ def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_insert(emitter: FunctionEmitter, op: Operation) -> None:
     type_ = emitter.type_of(op.results[0], op)
     source, dest = emitter.text(op.operands[0]), emitter.text(op.operands[1])
-    position = _position(emitter, op, 2)
+    position = named_lane(cast("vector.InsertOp", op), emitter.text)
     if position is None:
         emitter.bind(op.results[0], source)
     else:
