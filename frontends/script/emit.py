@@ -61,15 +61,13 @@ class ScriptEmitter(ElementEmitter):
 
     def __init__(self, entry: Block) -> None:
         super().__init__(entry, {}, {})
-        self.last: Operation | None = None
-        """The op that `effect` appended last."""
         self._memory = 0
         """The number of effects so far: loads before an effect are not reused after it."""
-        self._places: dict[int, tuple[Expr, SourceLocation | None]] = {}
-        """By identity: an expression, kept alive so that no other gets its identity, and where it was written."""
+        self._places: dict[int, tuple[Expr, SourceLocation]] = {}
+        """By identity: an expression, kept alive so that no other gets its identity, and its place in the source."""
 
-    def note(self, expr: Expr, place: SourceLocation | None = None) -> Expr:
-        """Keep `expr`, and where it was written, unless that is known."""
+    def note(self, expr: Expr, place: SourceLocation) -> Expr:
+        """Record the place of `expr` in the source, unless it has one."""
         self._places.setdefault(id(expr), (expr, place))
         return expr
 
@@ -84,12 +82,13 @@ class ScriptEmitter(ElementEmitter):
     def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
         if isinstance(expr, Const) or not expr.is_index:
             return super().value(expr, dtype)
-        index = self.index(expr)
-        key = ("cast", index, dtype or expr.dtype)
+        index, target = self.index(expr), dtype or expr.dtype
+        return self._once(("cast", index, target), lambda: IndexCastOp(index, type_of(target)))
+
+    def _once(self, key: object, make: Callable[[], Operation], hint: str | None = None) -> SSAValue:
+        """The result of an op that is emitted once a scope."""
         known = self._known(key)
-        if known is None:
-            known = self._remember(key, self.append(IndexCastOp(index, type_of(dtype or expr.dtype))))
-        return known
+        return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
         if isinstance(expr, Symbol):
@@ -107,9 +106,7 @@ class ScriptEmitter(ElementEmitter):
         if expr.is_index:
             return super()._index_leaf(expr)
         value = self._native(expr)
-        key = ("cast", value, "index")
-        known = self._known(key)
-        return known if known is not None else self._remember(key, self.append(IndexCastOp(value, _INDEX)))
+        return self._once(("cast", value, "index"), lambda: IndexCastOp(value, _INDEX))
 
     def fixed(self, expr: Expr) -> Expr:
         """An index expression that no store changes: elements that it reads are read now."""
@@ -122,10 +119,8 @@ class ScriptEmitter(ElementEmitter):
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
 
     def stride(self, buffer: Buffer, dimension: int) -> SSAValue:
-        """How far apart neighbours in a dimension lie; asked once a scope."""
-        key = ("stride", buffer.value, dimension)
-        known = self._known(key)
-        return known if known is not None else self._remember(key, self.append(StrideOp(buffer.value, dimension)))
+        """The stride of a dimension, in elements."""
+        return self._once(("stride", buffer.value, dimension), lambda: StrideOp(buffer.value, dimension))
 
     def pointer(self, pointer: Pointer) -> SSAValue:
         """A pointer into a buffer; `access` is decided."""
@@ -149,17 +144,12 @@ class ScriptEmitter(ElementEmitter):
 
     def _load(self, read: BufferLoad) -> SSAValue:
         buffer = read.buffer.value
-        indices = [self.index(index) for index in read.indices]
-        key = ("load", self._memory, buffer, *indices)
-        known = self._known(key)
-        if known is not None:
-            return known
-        load = LoadOp.create(operands=[buffer, *indices], result_types=[type_of(read.dtype)])
-        return self._remember(key, self.append(load, hint_of(read.buffer.name.lower())))
-
-    def forget_loads(self) -> None:
-        """What was read may have changed."""
-        self._memory += 1
+        operands = [buffer, *(self.index(index) for index in read.indices)]
+        return self._once(
+            ("load", self._memory, *operands),
+            lambda: LoadOp.create(operands=operands, result_types=[type_of(read.dtype)]),
+            hint_of(read.buffer.name.lower()),
+        )
 
     # Statements
 
@@ -167,28 +157,23 @@ class ScriptEmitter(ElementEmitter):
         """Append an op that may change buffers."""
         op.location = self.location
         self._blocks[-1].add_op(op)
-        self.last = op
-        self.forget_loads()
+        self._memory += 1
 
-    def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> StoreOp:
+    def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> None:
         dtype = buffer.dtype
         if isinstance(value, Binary) and not value.is_index and _is_element(value.left, buffer, indices):
             self.value(value.right, dtype)
         stored = self.value(value, dtype)
-        op = StoreOp.create(operands=[stored, buffer.value, *(self.index(index) for index in indices)])
-        self.effect(op)
-        return op
+        self.effect(StoreOp.create(operands=[stored, buffer.value, *(self.index(index) for index in indices)]))
 
     def allocate(self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str) -> SSAValue:
         """A buffer of `type`; `extents` are those that its type leaves open."""
         return self.append(AllocOp([self.index(extent) for extent in extents], [], type), hint_of(name))
 
-    def assume(self, left: Expr, relation: Relation, right: Expr) -> AssumeOp:
+    def assume(self, left: Expr, relation: Relation, right: Expr) -> None:
         """State a fact about extents and index parameters."""
         (first, second), operands = self.affine_forms([left, right])
-        op = AssumeOp(first, relation, second, operands)
-        self.effect(op)
-        return op
+        self.effect(AssumeOp(first, relation, second, operands))
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
         """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.
@@ -280,14 +265,10 @@ class ScriptEmitter(ElementEmitter):
         op.location = self.location
         return op
 
-    def region(
-        self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]
-    ) -> AccessRegionOp:
-        """What a block reads or writes."""
+    def region(self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]) -> None:
+        """State a region that a block reads or writes."""
         exprs, operands = self.affine_forms(corner)
-        op = kind(buffer.value, exprs, operands, sizes)
-        self.finish(op)
-        return op
+        self.finish(kind(buffer.value, exprs, operands, sizes))
 
     def init(self) -> InitOp:
         """An init that is not yet appended."""
@@ -313,11 +294,11 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def body(self, block: Block) -> Generator[None]:
-        """Write the statements of a region: what was read before it may change in it, and after it."""
-        self.forget_loads()
+        """Write the statements of a region. Loads are not reused across its start and its end."""
+        self._memory += 1
         with self.inside(block):
             yield
-        self.forget_loads()
+        self._memory += 1
 
     @contextmanager
     def trial(self, block: Block) -> Generator[Callable[[], None]]:

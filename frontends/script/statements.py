@@ -72,9 +72,12 @@ class StatementParser(FunctionParser):
     def body(self, statements: Sequence[ast.stmt]) -> None:
         """Statements in order."""
         for position, statement in enumerate(statements):
-            if (launch := self._launch(statement)) is not None:
+            if isinstance(statement, ast.Assign) and self._calls(statement.value, tir.launch_thread):
+                # `i = T.launch_thread("threadIdx.x", 64)`: the statements after it are the body of the loop.
                 self.place(statement)
-                self._launched(statement, launch, statements[position + 1 :])
+                self.flush()
+                name = self._plain_name(statement.targets[0]).id
+                self._over_threads(statement, cast("ast.Call", statement.value), name, statements[position + 1 :])
                 return
             with self.source.placing(statement):
                 self.statement(statement)
@@ -156,16 +159,20 @@ class StatementParser(FunctionParser):
             self.func_attr(node)
         elif word is tir.attr and len(node.args) == 1 and not node.keywords:
             self._pragma(node)
-        elif word is tir.op:
-            self.call_by_name(node)
-        elif word in (tir.call_extern, tir.call_pure_extern):
-            self.call_outside(node, pure=word is tir.call_pure_extern)
         elif isinstance(word, IntrinsicWord):
             self.call_intrinsic(node, None)
         elif isinstance(word, Construct):
-            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+            self._operation(node, word)
         else:
             raise self.error(node, "the value of this call is not used: store it in a buffer")
+
+    def _operation(self, node: ast.Call, word: Construct) -> Operation:
+        """An op by its name, or a call of an external function."""
+        if word is tir.op:
+            return self.call_by_name(node)
+        if word in (tir.call_extern, tir.call_pure_extern):
+            return self.call_outside(node, pure=word is tir.call_pure_extern)
+        raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
 
     def _pragma(self, node: ast.Call) -> None:
         """`T.attr({"pragma_unroll": 4})`: annotations of the loop or block around."""
@@ -184,16 +191,16 @@ class StatementParser(FunctionParser):
             self.emitter.store(buffer.stored, indices, self.element(value, buffer.dtype, f"buffer {buffer.name}"))
             return
         word = self._word(value)
-        if isinstance(word, Construct) and word not in (tir.attr, tir.Let):
+        if isinstance(word, Construct) and word not in (tir.attr, tir.Let) and isinstance(value, ast.Call):
             if isinstance(target, ast.Name) and isinstance(word, IntrinsicWord):
-                op = self.call_intrinsic(cast("ast.Call", value), self._result_of(cast("ast.Call", value), annotation))
+                op = self.call_intrinsic(value, self._result_of(value, annotation))
                 self.bind(target.id, self._named(op.results[0], target.id))
                 return
             if isinstance(target, ast.Name):
-                self._declare(target.id, cast("ast.Call", value), word)
+                self._declare(target.id, value, word)
                 return
             if word is tir.op and isinstance(target, ast.Tuple):
-                self._bind_results(target, self.call_by_name(cast("ast.Call", value)))
+                self._bind_results(target, self.call_by_name(value))
                 return
         if isinstance(target, ast.Tuple | ast.List):
             self._unpack(target, value)
@@ -284,14 +291,11 @@ class StatementParser(FunctionParser):
             self.bind(name, self.alloc_buffer(node, name))
         elif word in (tir.Buffer, tir.decl_buffer):
             self.bind(name, self.flat_view(node, name))
-        elif word in (tir.op, tir.call_extern, tir.call_pure_extern):
-            pure = word is tir.call_pure_extern
-            op = self.call_by_name(node) if word is tir.op else self.call_outside(node, pure=pure)
+        else:
+            op = self._operation(node, word)
             if len(op.results) != 1:
                 raise self.error(node, f"{op.name} gives {len(op.results)} values")
             self.bind(name, self._named(op.results[0], name))
-        else:
-            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
 
     def _bind_results(self, target: ast.Tuple, op: Operation) -> None:
         if len(target.elts) != len(op.results):
@@ -341,17 +345,6 @@ class StatementParser(FunctionParser):
         self.emitter.store(buffer.stored, indices, self.note(node, expr))
 
     # Threads, blocks and conditions
-
-    def _launch(self, node: ast.stmt) -> ast.Call | None:
-        """The call in `i = T.launch_thread("threadIdx.x", 64)`."""
-        found = isinstance(node, ast.Assign) and self._calls(node.value, tir.launch_thread)
-        return cast("ast.Call", node.value) if found and isinstance(node, ast.Assign) else None
-
-    def _launched(self, node: ast.stmt, call: ast.Call, statements: Sequence[ast.stmt]) -> None:
-        """The statements after `T.launch_thread` become the body of the loop over its threads."""
-        self.flush()
-        target = node.targets[0] if isinstance(node, ast.Assign) else call
-        self._over_threads(node, call, self._plain_name(target).id, statements)
 
     def _with(self, node: ast.With) -> None:
         item = node.items[0]
@@ -688,11 +681,10 @@ class StatementParser(FunctionParser):
         targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
         names: list[str] = []
         for item in targets:
-            if not isinstance(item, ast.Name):
-                raise self.error(item, "an axis has a name")
-            if item.id in names or any(item.id == name for name, *_ in head.axes):
-                raise self.error(item, f"{item.id} is an axis already")
-            names.append(item.id)
+            name = self._plain_name(item, "an axis has a name").id
+            if name in names or any(name == axis for axis, *_ in head.axes):
+                raise self.error(item, f"{name} is an axis already")
+            names.append(name)
         if len(call.args) != 2 or call.keywords:
             raise self.error(call, f"an axis has a kind, an extent and a binding: `{word.usage}`")
         if word is REMAP_AXES:
