@@ -23,11 +23,13 @@ from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_strides, with_strides
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.dialects.tir_kinds import IterKindAttr, LoopKind
+from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp
 from weft.frontends.script.values import (
+    BlockAxis,
     Buffer,
     BufferLoad,
+    Guard,
     Leaf,
     Pointer,
     Stride,
@@ -248,8 +250,8 @@ class ScriptEmitter(ElementEmitter):
     def block(
         self,
         name: str,
-        axes: Sequence[tuple[str, IterKindAttr, int | Expr, Expr]],
-        guards: Sequence[tuple[Expr, Expr]],
+        axes: Sequence[BlockAxis],
+        guards: Sequence[Guard],
         annotations: Mapping[str, Attribute],
     ) -> BlockOp:
         """A block over axes (name, kind, extent, binding) that is not yet appended."""

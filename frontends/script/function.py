@@ -67,7 +67,7 @@ _NEUTRAL_OPTIONS = {
 
 
 @dataclass
-class Handle:
+class HandleParameter:
     """A parameter `a: T.handle`, which `T.match_buffer` gives a shape."""
 
     name: str
@@ -80,7 +80,7 @@ class Handle:
 
 
 @dataclass
-class Call:
+class PendingCall:
     """A call, checked against its callee once all functions are parsed."""
 
     op: CallOp
@@ -110,7 +110,7 @@ class FunctionParser(Evaluator):
         self.name = node.name
         self.entry = Block()
         self.emitter = ScriptEmitter(self.entry)
-        self.calls: list[Call] = []
+        self.calls: list[PendingCall] = []
         self._siblings = siblings
         self._module = module
         self._attributes: dict[str, Attribute] = {}
@@ -120,7 +120,7 @@ class FunctionParser(Evaluator):
         """Declared buffers whose extents are not yet stated in IR."""
         self._offsets: list[tuple[Expr, SourceLocation]] = []
         """Offsets of the first elements of buffers, and where they are declared."""
-        self._handles: list[Handle] = []
+        self._handles: list[HandleParameter] = []
         self._shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
         """By identity of its expression: a loop variable with a start, its zero-based variable, and the start."""
         self._readable: frozenset[SSAValue] | None = None
@@ -237,7 +237,7 @@ class FunctionParser(Evaluator):
         if kind is tir.handle and declaration:
             self._argument(PtrType(), name, position)
         elif kind is tir.handle:
-            handle = Handle(name, parameter, position)
+            handle = HandleParameter(name, parameter, position)
             self._handles.append(handle)
             self.bind(name, handle)
         elif kind is tir.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
@@ -382,7 +382,7 @@ class FunctionParser(Evaluator):
         handle = self.evaluate(whole)
         if isinstance(handle, Buffer):
             return self._region_view(node, handle, name)
-        if not isinstance(handle, Handle):
+        if not isinstance(handle, HandleParameter):
             raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {shown(handle)}")
         if handle.buffer is not None:
             raise self.error(node.args[0], f"{handle.name} has a shape already, as {handle.buffer.name}")
@@ -505,7 +505,7 @@ class FunctionParser(Evaluator):
         if node.keywords:
             raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
         arguments = [self._operand(argument) for argument in node.args]
-        self.calls.append(Call(self.emitter.call(callee, arguments), node, callee))
+        self.calls.append(PendingCall(self.emitter.call(callee, arguments), node, callee))
 
     def call_outside(self, node: ast.Call, *, pure: bool) -> CallOp:
         """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
@@ -519,7 +519,7 @@ class FunctionParser(Evaluator):
             results.append(type_of(self._named_dtype(node, dtype)))
         operands = [self._outside_operand(argument) for argument in arguments]
         op = self.emitter.call(name, operands, results)
-        self.calls.append(Call(op, node, name, outside=True, pure=pure))
+        self.calls.append(PendingCall(op, node, name, outside=True, pure=pure))
         return op
 
     def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:

@@ -15,7 +15,7 @@ from weft.dialects.effects import PURE
 from weft.frontends.script import ir, tir
 from weft.frontends.script.attributes import last_line, parse_operations
 from weft.frontends.script.evaluate import Evaluator
-from weft.frontends.script.function import Call
+from weft.frontends.script.function import PendingCall
 from weft.frontends.script.source import Source
 from weft.frontends.script.statements import StatementParser
 from weft.passes.verify_level import verify_level
@@ -137,7 +137,7 @@ def read_module(
     siblings = [node.name for node in nodes]
     functions: dict[str, FuncOp] = {}
     symbols: dict[str, FuncOp] = {}
-    calls: list[Call] = []
+    calls: list[PendingCall] = []
     for node in nodes:
         parser = StatementParser(source, node, names, siblings, module)
         function = parser.parse()
@@ -161,7 +161,7 @@ def read_module(
     return op
 
 
-def _declaration(call: Call, calls: Sequence[Call]) -> FuncOp:
+def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
     """The declaration of an external function, from a call; pure if all `calls` of it are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
@@ -171,7 +171,7 @@ def _declaration(call: Call, calls: Sequence[Call]) -> FuncOp:
     return function
 
 
-def _resolve(source: Source, call: Call, function: FuncOp) -> None:
+def _resolve(source: Source, call: PendingCall, function: FuncOp) -> None:
     """Check a call against its callee, and set the callee's symbol."""
     expected = list(function.function_type.inputs)
     found = [argument.type for argument in call.op.arguments]

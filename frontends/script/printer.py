@@ -29,8 +29,6 @@ from weft.frontends.script.attributes import attributes_text, generic_text, oper
 from weft.frontends.script.function import NOALIAS, SYMBOL
 from weft.frontends.script.round_trip import Raiser, Restart, RoundTrip
 from weft.frontends.script.text import (
-    Axis,
-    Guard,
     Names,
     block_head,
     buffer_options,
@@ -48,7 +46,7 @@ from weft.frontends.script.text import (
     signature,
     type_annotation,
 )
-from weft.frontends.script.values import Buffer, Leaf, Symbol, is_scalar, static_shape
+from weft.frontends.script.values import BlockAxis, Buffer, Guard, Leaf, Symbol, is_scalar, static_shape
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import string_text
 from weft.texpr.dtypes import name_of
@@ -387,7 +385,7 @@ class FunctionPrinter:
         with self._names.scope():
             names = [self._names.new(variable.name_hint, "v") for variable in op.iter_vars]
 
-            def emit(raiser: Raiser) -> tuple[list[Axis], list[Guard], BlockOp]:
+            def emit(raiser: Raiser) -> tuple[list[BlockAxis], list[Guard], BlockOp]:
                 extents = [extent if isinstance(extent, int) else raiser.value(extent) for extent in op.extents]
                 bindings = [raiser.affine(expr, op.binding_operands) for expr in op.bindings.data.results]
                 kinds = [SPATIAL if kind is IterKind.SPATIAL else REDUCE for kind in op.kinds]

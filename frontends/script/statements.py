@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import cast
 
 from xdsl.dialects.scf import YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from weft.dialects.tir_kinds import IterKindAttr, LoopKind
+from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp
 from weft.frontends.script import tir
 from weft.frontends.script.constructs import (
@@ -22,7 +22,18 @@ from weft.frontends.script.constructs import (
 )
 from weft.frontends.script.evaluate import both, shown
 from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, named_value, walk
+from weft.frontends.script.values import (
+    BlockAxis,
+    Buffer,
+    BufferLoad,
+    Guard,
+    Leaf,
+    Opaque,
+    Symbol,
+    hint_of,
+    named_value,
+    walk,
+)
 from weft.texpr.expr import Binary, Compare, Const, Expr, as_expr, binary, default_number
 from weft.texpr.facts import RELATIONS, TURNED
 from weft.texpr.operators import BinaryKind, Predicate, as_number
@@ -45,19 +56,16 @@ class _Range:
     extent: Expr | int
 
 
-_Axis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
-
-
 @dataclass
 class _Head:
     """The declarations at the head of a block; axes are (name, kind, extent, binding)."""
 
-    axes: list[_Axis] = field(default_factory=list[_Axis])
+    axes: list[BlockAxis] = field(default_factory=list[BlockAxis])
     starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """The starts of axes that do not start at 0."""
     conditions: list[Expr] = field(default_factory=list[Expr])
     """Predicates of the block that are not guards."""
-    guards: list[tuple[Expr, Expr]] = field(default_factory=list[tuple[Expr, Expr]])
+    guards: list[Guard] = field(default_factory=list[Guard])
     annotations: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     regions: list[tuple[type[AccessRegionOp], ast.Call]] = field(
         default_factory=list[tuple[type[AccessRegionOp], ast.Call]]

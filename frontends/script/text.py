@@ -15,13 +15,15 @@ from xdsl.ir import Attribute
 
 from weft.dialects.strides import strides_of, with_strides
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IterKindAttr, LoopKind
+from weft.dialects.tir_kinds import LoopKind
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import attributes_text
 from weft.frontends.script.constructs import AXES, BUILTINS
 from weft.frontends.script.values import (
+    BlockAxis,
     Buffer,
     BufferLoad,
+    Guard,
     Leaf,
     Opaque,
     Pointer,
@@ -293,13 +295,7 @@ def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) ->
     return f"for {names[0]} in {tir.LOOPS[op.kind.data]}({texts[0]}{thread}{annotations}):"
 
 
-Axis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
-"""Name, kind, extent and binding."""
-Guard: TypeAlias = tuple[Expr, Expr]
-"""left < right."""
-
-
-def block_head(axes: Sequence[Axis], guards: Sequence[Guard], attributes: Mapping[str, Attribute]) -> list[str]:
+def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: Mapping[str, Attribute]) -> list[str]:
     """Axes, guards and annotations as statements."""
     lines = _axis_lines(axes)
     if guards:
@@ -315,7 +311,7 @@ def _guard_text(left: Expr, right: Expr) -> str:
     return expr_text(compare(Predicate.LT, left, right))
 
 
-def _axis_lines(axes: Sequence[Axis]) -> list[str]:
+def _axis_lines(axes: Sequence[BlockAxis]) -> list[str]:
     """Runs of axes that are loop variables are one statement."""
     lines: list[str] = []
     for is_run, found in groupby(axes, lambda axis: _is_loop(axis[2], axis[3])):

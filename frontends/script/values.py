@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from weft.dialects.element_types import TYPES
 from weft.dialects.strides import strides_of
+from weft.dialects.tir_kinds import IterKindAttr
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
 from weft.texpr.dtypes import name_of
@@ -126,6 +127,12 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"buffer {self.name}"
+
+
+BlockAxis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
+"""An axis of a block: name, kind, extent and binding."""
+Guard: TypeAlias = tuple[Expr, Expr]
+"""A guard of a block: left < right."""
 
 
 @dataclass(frozen=True)
