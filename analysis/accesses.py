@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, i1
@@ -22,7 +23,7 @@ from weft.analysis.integer_ranges import Division, meaning_of
 from weft.analysis.integer_ranges import is_fixed as is_fixed
 from weft.analysis.integer_ranges import is_symbol as is_symbol
 from weft.analysis.integer_ranges import range_of as range_of
-from weft.analysis.structure import is_inside
+from weft.analysis.structure import ancestors, is_inside
 from weft.dialects.effects import (
     effects_of,
     is_opaque,
@@ -104,28 +105,25 @@ class Context:
     @staticmethod
     def around(op: Operation) -> Context:
         """The context in which `op` itself runs."""
-        path: list[Operation] = []
-        parent = op.parent_op()
-        while parent is not None and not isinstance(parent, func.FuncOp):
-            path.append(parent)
-            parent = parent.parent_op()
-        context = Context()
-        child_of = [op, *path[:-1]] if path else []
-        for outer, inner in zip(reversed(path), reversed(child_of), strict=True):
-            context = context.inside(outer, inner)
-        return context
+        return Context()._down_to(op, (func.FuncOp,))
 
     @staticmethod
     def in_scope(op: Operation) -> Context:
         """The context of `op` in one instance of the block around it, whose iterators stay as they are."""
-        path = [op]
-        while (parent := path[-1].parent_op()) is not None and not isinstance(parent, BlockOp | func.FuncOp):
-            path.append(parent)
+        scope = next((parent for parent in ancestors(op) if isinstance(parent, BlockOp | func.FuncOp)), None)
         context = Context()
-        if isinstance(parent, BlockOp):
-            known: dict[SSAValue, Index] = {variable: Index.of(variable) for variable in parent.iter_vars}
-            context = Context(blocks=(parent,), iterators=known)
-        for outer, inner in zip(reversed(path[1:]), reversed(path[:-1]), strict=True):
+        if isinstance(scope, BlockOp):
+            known: dict[SSAValue, Index] = {variable: Index.of(variable) for variable in scope.iter_vars}
+            context = Context(blocks=(scope,), iterators=known)
+        return context._down_to(op, (BlockOp, func.FuncOp))
+
+    def _down_to(self, op: Operation, outside: tuple[type[Operation], ...]) -> Context:
+        """The context of `op` below this one, which is that of the nearest op around of a class in `outside`."""
+        path = [op]
+        while (parent := path[-1].parent_op()) is not None and not isinstance(parent, outside):
+            path.append(parent)
+        context = self
+        for inner, outer in reversed(list(pairwise(path))):
             context = context.inside(outer, inner)
         return context
 

@@ -49,21 +49,7 @@ def combines_freely(block: BlockOp) -> bool:
         return False
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
-    return all(_is_free_update(store, accumulators) for store in stores)
-
-
-def _is_free_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> bool:
-    update = store.value.owner
-    if isinstance(update, math.FmaOp):
-        operands = [update.c, update.a, update.b]
-    elif isinstance(update, Operation) and type(update) in COMBINATIONS:
-        operands = list(update.operands)
-        if not _is_old_value(operands[0], store):
-            operands.reverse()
-    else:
-        return False
-    old, *terms = operands
-    return _is_old_value(old, store) and not any(_depends_on(term, accumulators) for term in terms)
+    return all(_known_update(store, accumulators) is not None for store in stores)
 
 
 def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
@@ -130,15 +116,20 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
 
 
 def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update | None:
-    if not _is_free_update(store, accumulators):
-        return None
+    """A store of the old value combined with a term that depends on no accumulator, by one of the known combiners."""
     update = store.value.owner
     if isinstance(update, math.FmaOp):
-        return Update(store, None, arith.AddfOp)
-    if not isinstance(update, Operation):
+        old, terms, found = update.c, [update.a, update.b], Update(store, None, arith.AddfOp)
+    elif isinstance(update, Operation) and type(update) in COMBINATIONS:
+        old, term = update.operands
+        if not _is_old_value(old, store):
+            old, term = term, old
+        terms, found = [term], Update(store, term, type(update))
+    else:
         return None
-    old, other = update.operands
-    return Update(store, other if _is_old_value(old, store) else old, type(update))
+    if not _is_old_value(old, store) or any(_depends_on(term, accumulators) for term in terms):
+        return None
+    return found
 
 
 def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) -> Update | None:

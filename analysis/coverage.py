@@ -17,8 +17,8 @@ from weft.analysis.accesses import Conditions, Domain, is_fixed, is_symbol, rang
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.layout_maps import are_determined
-from weft.analysis.questions import Counterexample, Question, add_domain, symbols_in
-from weft.analysis.sets import Naming, NotProved, Row, System, Variable, sample_point, value_text, within_budget
+from weft.analysis.questions import Counterexample, Question, symbols_in
+from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
 from weft.analysis.structure import is_defined_in
 from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
@@ -248,51 +248,39 @@ def _divided(product: Index, divisor: Index) -> Index | None:
     return None
 
 
-def _naming(system: System, domain: Domain) -> Naming:
-    def name(value: SSAValue) -> Variable:
-        extent = dict(domain.free_loops).get(value)
-        if extent is not None:
-            system.declare(value, 0, extent - 1 if isinstance(extent, int) else None)
-        else:
-            system.declare(value, *range_of(value))
-        return value
-
-    return name
-
-
-def _reached(domain: Domain) -> System:
-    system = System(opaque={value for value, _ in domain.free_loops})
-    naming = _naming(system, domain)
-    add_domain(system, domain.loops, domain.conditions, naming)
+def _reached(domain: Domain) -> Question:
+    """The points of a domain, with the iterator values that they run."""
+    question = Question(own=(), opaque={value for value, _ in domain.free_loops})
+    question.add("", domain)
     for value, extent in domain.free_loops:
-        if isinstance(extent, Index):
-            system.less(system.row(Index.of(value), naming), system.row(extent, naming))
+        question.add_value("", value, extent)
     for at, (index, extent) in enumerate(zip(domain.bindings, domain.extents, strict=True)):
-        place = _declare_place(system, at, extent, naming)
-        system.equal(Row({place: 1}, 0), system.row(index, naming))
-    return system
+        place = _declare_place(question, at, extent)
+        question.equal(Row({place: 1}, 0), question.row(index, question.naming("")))
+    return question
 
 
-def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) -> System:
-    system = System()
-    naming = _naming(system, domain)
+def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) -> Question:
+    """The iterator values of a domain, for symbols for which no index in `assumed` is negative."""
+    question = Question(own=())
     for at, extent in enumerate(domain.extents):
-        place = _declare_place(system, at, extent, naming)
-        system.positives.append(Row({place: 1}, 0))
+        place = _declare_place(question, at, extent)
+        question.positives.append(Row({place: 1}, 0))
     for symbol in symbols:
-        system.row(Index({symbol: 1}), naming)  # with the assumptions about it
-    system.positives.extend(system.row(index, naming) for index in assumed)
-    return system
+        question.row(Index({symbol: 1}), question.naming(""))  # with the assumptions about it
+    for index in assumed:
+        question.not_negative((index, ""))
+    return question
 
 
-def _declare_place(system: System, at: int, extent: Index, naming: Naming) -> Variable:
+def _declare_place(question: Question, at: int, extent: Index) -> Variable:
     """Iterator `at` lies in 0 .. extent-1."""
     place: Variable = ("iterator", at)
     if extent.is_constant:
-        system.declare(place, 0, extent.constant - 1)
+        question.declare(place, 0, extent.constant - 1)
     else:
-        system.declare(place, 0, None)
-        system.less(Row({place: 1}, 0), system.row(extent, naming))
+        question.declare(place, 0, None)
+        question.less(Row({place: 1}, 0), question.row(extent, question.naming("")))
     return place
 
 

@@ -223,28 +223,19 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 def is_accumulation(first: Access, second: Access) -> bool:
     """Whether both are the update of one reduction on its accumulator, whose order is free: a reduce iterator says that
     instances combine, and the combiner does not mind in which order."""
-    return (
-        first.block is not None
-        and first.block is second.block
-        and not first.in_init
-        and not second.in_init
-        and first.indices is not None
-        and first.indices == second.indices
-        and any(IterKind.REDUCE in block.kinds for block in first.blocks)
-        and combines_freely(first.block)
-    )
+    reduces = any(IterKind.REDUCE in block.kinds for block in first.blocks)
+    return reduces and not first.in_init and not second.in_init and _combine_freely(first, second)
 
 
 def is_reduction_step(first: Access, second: Access) -> bool:
     """Whether both belong to one reduction, be it to its init or its update, and the order of updates is free."""
-    return (
-        first.block is not None
-        and first.block is second.block
-        and first.indices is not None
-        and first.indices == second.indices
-        and IterKind.REDUCE in first.block.kinds
-        and combines_freely(first.block)
-    )
+    return first.block is not None and IterKind.REDUCE in first.block.kinds and _combine_freely(first, second)
+
+
+def _combine_freely(first: Access, second: Access) -> bool:
+    """Whether both touch one element in one block, whose updates may run in any order."""
+    same = first.block is second.block and first.indices is not None and first.indices == second.indices
+    return same and first.block is not None and combines_freely(first.block)
 
 
 def is_exact(access: Access) -> bool:

@@ -26,8 +26,8 @@ from weft.analysis.accesses import (
 )
 from weft.analysis.dependence import buffer_name, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index, Quotient, Remainder
-from weft.analysis.questions import add_domain, symbols_in
-from weft.analysis.sets import NotProved, Row, System, Variable, sample_point, within_budget
+from weft.analysis.questions import Question, symbols_in
+from weft.analysis.sets import NotProved, Row, Variable, sample_point, within_budget
 from weft.analysis.structure import is_inside
 from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
@@ -323,31 +323,27 @@ def _touched(
     in `settled` it is used how they are computed; the set may be larger then. Along `free` dimensions, which come with
     their extents, it is all that the buffer has.
     """
-    system = System(opaque=opaque)
-
-    def naming(value: SSAValue) -> Variable:
-        variable: Variable = value if value in common or is_fixed(value) else ("own", value)
-        system.declare(variable, *range_of(value))
-        return variable
-
-    add_domain(system, access.loops, access.conditions, naming)
-    system.positives.extend(system.row(index, naming) for index in assumed)
+    question = Question(common, opaque=opaque)
+    naming = question.naming("own")
+    question.add("own", access)
+    for index in assumed:
+        question.not_negative((index, "own"))
     for d, index in enumerate(access.indices or ()):
         place: Variable = ("place", d)
         if free is not None and d in free:
-            system.declare(place, 0, None)
-            system.less(Row({place: 1}, 0), system.row(free[d], naming))
+            question.declare(place, 0, None)
+            question.less(Row({place: 1}, 0), question.row(free[d], naming))
         else:
-            system.bounds.setdefault(place, (None, None))
-            system.equal(Row({place: 1}, 0), system.row(index, naming))
+            question.bounds.setdefault(place, (None, None))
+            question.equal(Row({place: 1}, 0), question.row(index, naming))
     if before is not None:
         kept: Variable = before.induction_variable
-        system.declare(kept, *range_of(before.induction_variable))
-        system.less(system.row(Index.of(before.induction_variable), naming), Row({kept: 1}, 0))
+        question.declare(kept, *range_of(before.induction_variable))
+        question.less(question.row(Index.of(before.induction_variable), naming), Row({kept: 1}, 0))
     for value in keep:
         if isinstance(value, SSAValue) and is_symbol(value):
-            system.row(Index({value: 1}), naming)  # with the assumptions about it
+            question.row(Index({value: 1}), naming)  # with the assumptions about it
     for value in settled:
-        system.bounds.setdefault(value, (None, None))
-        system.equal(Row({value: 1}, 0), system.row(Index({value: 1}), naming))
-    return system.projection(keep, may_grow=bool(settled))
+        question.bounds.setdefault(value, (None, None))
+        question.equal(Row({value: 1}, 0), question.row(Index({value: 1}), naming))
+    return question.projection(keep, may_grow=bool(settled))

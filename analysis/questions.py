@@ -6,7 +6,7 @@ that isl finds: a counterexample is confirmed by the question that led to it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -41,7 +41,8 @@ class Question(System):
     """Constraints on instances of the program, each of which has a *role*. A pair has roles "first" and "second".
 
     A value is one variable in each role. What is fixed in the function, and the values in `shared`, are the same in all
-    roles; with `own`, so are all values that are not in it. `values` are numbers for symbols.
+    roles; with `own`, so are all values that are not in it. `values` are numbers for symbols, and values in `opaque`
+    any numbers, whatever computes them.
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class Question(System):
         *,
         own: Container[SSAValue] | None = None,
         values: Mapping[SSAValue, int] | None = None,
+        opaque: Collection[SSAValue] = (),
     ) -> None:
-        super().__init__(values=values or {})
+        super().__init__(values=values or {}, opaque=opaque)
         self._shared = frozenset(shared)
         self._own = own
         self._named: dict[tuple[str, SSAValue], Variable] = {}

@@ -377,7 +377,7 @@ class System:
             return None
         variables = self._variables()
         basic = self._basic_set(variables)
-        return _sample(basic, variables)
+        return None if within_budget(basic.is_empty) else smallest_point(basic, variables)
 
     def is_empty(self) -> bool:
         """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
@@ -619,47 +619,29 @@ def within_budget(question: Callable[[], _T]) -> _T:
         context.set_max_operations(0)
 
 
-def _sample(basic: isl.BasicSet, variables: list[Variable]) -> Point | None:
-    import islpy as isl
-
-    if within_budget(basic.is_empty):
-        return None
-    point = _smallest_point(basic) or within_budget(basic.sample_point)
-    return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(variables)}
-
-
-def _smallest_point(basic: isl.BasicSet) -> isl.Point | None:
-    """The lexicographically smallest point, when it can be found."""
-    import islpy as isl
-
-    try:
-        point = within_budget(lambda: basic.lexmin().sample_point())
-    except NotProved:
-        return None
-    except isl.Error:  # the set is unbounded below
-        return None
-    return None if point.is_void() else point
-
-
 def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
     """The least and the greatest value in a dimension of a set that is not empty; None where there is no bound."""
     low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
-def smallest_point(points: isl.Set, variables: Sequence[Variable]) -> Point:
+def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
     """The lexicographically least point of a set that is not empty, or any where there is no least."""
     import islpy as isl
 
     try:
-        return sample_point(within_budget(points.lexmin), variables)
-    except (NotProved, isl.Error):
+        least = within_budget(lambda: points.lexmin().sample_point())
+    except (NotProved, isl.Error):  # the budget is spent, or the set is unbounded below
         return sample_point(points, variables)
+    return sample_point(points, variables) if least.is_void() else _numbers(least, variables)
 
 
-def sample_point(points: isl.Set, variables: Sequence[Variable]) -> Point:
+def sample_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
     """Some point of a set that is not empty, by variable."""
+    return _numbers(within_budget(points.sample_point), variables)
+
+
+def _numbers(point: isl.Point, variables: Sequence[Variable]) -> Point:
     import islpy as isl
 
-    point = within_budget(points.sample_point)
     return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(variables)}
