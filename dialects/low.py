@@ -67,7 +67,7 @@ from weft.dialects.low_kernel import KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp, mask_type
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.strides import dynamic_extents, dynamic_strides
-from weft.support.facts import CallFact
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.locations import record_places
 
 PARAMS = "low.params"
@@ -76,7 +76,7 @@ SYMBOLS = "low.symbols"
 """Function attribute: an array of strings, the names of the trailing index parameters."""
 ASSUME = "low.assume"
 """Function attribute: an array of strings, facts about symbols and index parameters that calls check
-(`weft.support.facts`)."""
+(`weft.support.call_preconditions`)."""
 BOUNDS_LOG = "low.bounds_log"
 """Function attribute: an array of strings, the rows of the function's first parameter, a memref of shape (rows, 3) of
 i64. A row is a dimension of an access that may leave its buffer: whether one did, an index that does, the extent."""
@@ -176,7 +176,7 @@ def verify_signature(function: FuncOp) -> None:
             raise VerifyException(
                 f"{subject} has {wanted} extents and strides that vary, {len(param.symbols)} are named"
             )
-    facts_of(function)
+    preconditions_of(function)
 
 
 def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
@@ -196,7 +196,7 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
     return frozenset(strides - extents)
 
 
-def facts_of(function: FuncOp) -> tuple[CallFact, ...]:
+def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
     """What calls of a low function check of its symbols and index parameters. Raises `VerifyException` for text that is
     no fact, or that names something else."""
     attribute = function.attributes.get(ASSUME)
@@ -204,10 +204,10 @@ def facts_of(function: FuncOp) -> tuple[CallFact, ...]:
         [text.data for text in attribute if isinstance(text, StringAttr)] if isinstance(attribute, ArrayAttr) else []
     )
     known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
-    facts: list[CallFact] = []
+    facts: list[CallPrecondition] = []
     for text in texts:
         try:
-            fact = CallFact(text)
+            fact = CallPrecondition(text)
         except ValueError as error:
             raise VerifyException(f"{ASSUME} of @{function.sym_name.data}: {error}") from None
         unknown = [name for name in fact.names if name not in known]

@@ -29,15 +29,15 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
 from weft.dialects.integer_arith import INTEGER_OPS
-from weft.dialects.low import PARAMS, ParallelForOp, facts_of, symbols_of
+from weft.dialects.low import PARAMS, ParallelForOp, preconditions_of, symbols_of
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.interp.signature import declared_parameters
 from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
+from weft.support.call_preconditions import near_numbers
 from weft.support.errors import CompileError
-from weft.support.facts import near_numbers
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -93,7 +93,7 @@ class ConcreteShapes:
             for extent in shape or ():
                 if extent == DYNAMIC_INDEX and (name := next(symbols, "")):
                     names.setdefault(name, next(self._next))
-        facts = facts_of(self.function)
+        facts = preconditions_of(self.function)
         free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
         defined = [fact for fact in facts if fact.defines in names]
 

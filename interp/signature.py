@@ -12,7 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.effects import effects_of, views_of
 from weft.dialects.graph_shapes import DimsAttr, show_extent
-from weft.dialects.low import PARAMS, facts_of, params_of, symbols_of
+from weft.dialects.low import PARAMS, params_of, preconditions_of, symbols_of
 from weft.dialects.low_access import Access
 from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
@@ -219,7 +219,7 @@ class Binding:
         """What a low function assumes of its symbols and integer parameters."""
         if not self.signature.flat:
             return
-        facts = facts_of(self.signature.function)
+        facts = preconditions_of(self.signature.function)
         numbers = {p.name: v for p, v in zip(self.signature.parameters, values, strict=True) if isinstance(v, int)}
         numbers.update((name, extent) for name, (extent, _) in self._symbols.items())
         for fact in facts:

@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.element_types import element_name
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.low import ParallelForOp, bounds_log_of, facts_of, params_of, symbols_of
+from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
@@ -41,7 +41,7 @@ def signature_of(function: FuncOp) -> Signature:
     name, log = function.sym_name.data, bounds_log_of(function)
     calls_out = any(isinstance(op, CallOp) for op in function.walk())
     iterations = _iterations(function.body)
-    results, facts = _count_results(args), facts_of(function)
+    results, facts = _count_results(args), preconditions_of(function)
     return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out)
 
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.facts import CallFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,7 +136,7 @@ class Signature:
     args: tuple[ArraySpec | ScalarSpec, ...]
     symbols: tuple[str, ...] = ()
     results: int = 0
-    facts: tuple[CallFact, ...] = ()
+    facts: tuple[CallPrecondition, ...] = ()
     """What must hold of the symbols and integer arguments."""
     bounds_log: tuple[str, ...] = ()
     """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from weft.backends.c_family.index_ranges import IndexRange
-from weft.dialects.low import PARAMS, facts_of, params_of, stride_symbols, symbols_of
+from weft.dialects.low import PARAMS, params_of, preconditions_of, stride_symbols, symbols_of
 from weft.dialects.low_kernel import LaunchOp
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
         for name, argument in arguments.items()
         if isinstance(argument.type, IndexType)
     }
-    for fact in facts_of(function):
+    for fact in preconditions_of(function):
         known = None
         if match := _MULTIPLE.fullmatch(fact.text):
             argument = arguments[match[1]]

@@ -15,7 +15,7 @@ from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.integer_ranges import Division, Product, meaning_of
 from weft.analysis.structure import function_of
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.low import ParamAttr, facts_of, params_of, symbols_of
+from weft.dialects.low import ParamAttr, params_of, preconditions_of, symbols_of
 from weft.dialects.low_access import Access, AccessAttr, StrideOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
@@ -100,7 +100,7 @@ class FlatSignature:
                     zip(quantities_of(position, param.type), (n.data for n in param.symbols), strict=True)
                 )
         labels = [p.label.data for p in params]
-        facts = [fact.text for fact in facts_of(function)]
+        facts = [fact.text for fact in preconditions_of(function)]
         symbols = list(symbols_of(function))
         return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
 

@@ -50,8 +50,8 @@ from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
 from weft.passes.tir.nest import LOCAL, BufferAccess, allocate_before, buffer_type, range_of, set_access, tir_functions
 from weft.passes.tir.parameter_access import ParameterAccesses
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
-from weft.support.facts import CallFact
 from weft.support.names import free_name
 
 _LOCAL_LIMIT = 64 * 1024
@@ -435,7 +435,7 @@ def _check_call_facts(op: CallOp, callee: FlatSignature, symbols: dict[str, SSAV
     """A call inside of the module meets what its callee assumes, by numbers that are known now."""
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     for text in callee.facts:
-        fact = CallFact(text)
+        fact = CallPrecondition(text)
         numbers = {name: number for name in fact.names if (number := constant_integer(given[name])) is not None}
         known = len(numbers) == len(fact.names)
         problem = fact.problem(numbers) if known else f"whether {text} is only known at run time"

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from weft.backends.names import symbol_name
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
-from weft.support.facts import CallFact
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def read_library_text(text: str) -> LibraryText:
 def _signature(function: dict[str, Any]) -> Signature:
     del function["symbol"]
     args = tuple(ArraySpec(**_tuples(spec)) if "shape" in spec else ScalarSpec(**spec) for spec in function["args"])
-    facts = tuple(CallFact(fact) for fact in function["facts"])
+    facts = tuple(CallPrecondition(fact) for fact in function["facts"])
     fields: dict[str, Any] = {**_tuples(function), "args": args, "facts": facts}
     return Signature(**fields)
 

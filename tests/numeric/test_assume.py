@@ -14,8 +14,8 @@ from weft.interp.arguments import EXTENTS, ConcreteShapes
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime.arguments import bind_arguments
 from weft.runtime.signature import ArraySpec, Signature
+from weft.support.call_preconditions import CallPrecondition, near_numbers
 from weft.support.errors import CompileError
-from weft.support.facts import CallFact, near_numbers
 
 COPY = """
 func.func @f(%A: memref<?x?xf32>, %D: memref<?x?xf32>) {
@@ -117,7 +117,7 @@ def test_calls_check_computed_extents(way: int):
 
 def test_results_of_computed_extents_are_allocated():
     args = (ArraySpec("A", "float32", ("n",)), ArraySpec("B", "float32", ("k",), "write"))
-    signature = Signature("f", args, ("n", "k"), 1, (CallFact("k == 2 * n + 1"),))
+    signature = Signature("f", args, ("n", "k"), 1, (CallPrecondition("k == 2 * n + 1"),))
     (result,) = bind_arguments(signature, [np.ones(5, np.float32)], {}).results
     assert result.shape == (11,)
 
@@ -161,7 +161,7 @@ def test_random_shapes_meet_the_facts(attempt: int):
     ],
 )
 def test_fact_text(text: str, values: dict[str, int], holds: bool):
-    fact = CallFact(text)
+    fact = CallPrecondition(text)
     assert fact.holds(values) == holds
     assert set(fact.names) == set(values)
     assert (fact.problem(values) is None) == holds
@@ -179,7 +179,7 @@ def test_fact_text(text: str, values: dict[str, int], holds: bool):
 )
 def test_what_is_no_fact(text: str, message: str):
     with pytest.raises(ValueError, match=message):
-        CallFact(text)
+        CallPrecondition(text)
 
 
 def test_numbers_near_to_a_start():

@@ -17,8 +17,8 @@ from weft.runtime.export.library_text import library_text, read_library_text
 from weft.runtime.export.program import Program
 from weft.runtime.library import Library
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
-from weft.support.facts import CallFact
 from weft.support.target import Target
 
 SIGNATURE = Signature(
@@ -32,7 +32,7 @@ SIGNATURE = Signature(
     ),
     ("n", "s"),
     1,
-    (CallFact("n % 4 == 0"),),
+    (CallPrecondition("n % 4 == 0"),),
 )
 
 

@@ -18,8 +18,8 @@ from weft.backends.llvm.jit import jit
 from weft.runtime.call import Caller, native_entry
 from weft.runtime.low_signature import signature_of
 from weft.runtime.signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
-from weft.support.facts import CallFact
 from weft.support.target import Target
 
 HOST = Target("llvm")
@@ -254,7 +254,7 @@ def test_facts_are_checked_of_what_is_passed() -> None:
         "nop",
         (ArraySpec("A", "float32", ("n",)), ScalarSpec("k", "int64")),
         ("n",),
-        facts=(CallFact("n % 4 == 0"), CallFact("k == 4")),
+        facts=(CallPrecondition("n % 4 == 0"), CallPrecondition("k == 4")),
     )
     call = caller("define void @nop(ptr %A, i64 %k, i64 %n) {\n  ret void\n}", signature).call
 

@@ -30,8 +30,8 @@ _NAME = re.compile(r"[A-Za-z_$.][\w$.\-]*\Z")
 
 
 @dataclass(frozen=True)
-class CallFact:
-    """A fact that calls check. Raises `ValueError` for text that is none."""
+class CallPrecondition:
+    """A relation of numbers that calls check. Raises `ValueError` for text that is none."""
 
     text: str
     names: tuple[str, ...] = field(init=False, compare=False)
@@ -51,7 +51,7 @@ class CallFact:
         object.__setattr__(self, "defines", first if alone else None)
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether the fact is true of these numbers. A division by zero makes it false."""
+        """Whether the relation is true of these numbers. A division by zero makes it false."""
         try:
             return self._compare(*(side(values) for side in self._sides))
         except ZeroDivisionError:
@@ -65,7 +65,7 @@ class CallFact:
             return None
 
     def problem(self, values: Mapping[str, int]) -> str | None:
-        """What was expected and what came, or None when the fact is true."""
+        """What was expected and what came, or None when the relation is true."""
         if self.holds(values):
             return None
         got = ", ".join(f"{name} = {values[name]}" for name in self.names)
@@ -73,7 +73,7 @@ class CallFact:
 
 
 class _Reader:
-    """A recursive-descent reader of one fact."""
+    """A recursive-descent parser of one precondition."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -97,15 +97,15 @@ class _Reader:
         return left, relation, right
 
     def _sum(self) -> Number:
-        result = self._product()
-        while self._token in _SUMS:
-            result = _joined(_SUMS[self._take()], result, self._product())
-        return result
+        return self._joined(_SUMS, self._product)
 
     def _product(self) -> Number:
-        result = self._primary()
-        while self._token in _PRODUCTS:
-            result = _joined(_PRODUCTS[self._take()], result, self._primary())
+        return self._joined(_PRODUCTS, self._primary)
+
+    def _joined(self, operators: Mapping[str, Callable[[int, int], int]], operand: Callable[[], Number]) -> Number:
+        result = operand()
+        while self._token in operators:
+            result = _combined(operators[self._take()], result, operand())
         return result
 
     def _primary(self) -> Number:
@@ -124,7 +124,7 @@ class _Reader:
         return operator.itemgetter(token)
 
 
-def _joined(combine: Callable[[int, int], int], left: Number, right: Number) -> Number:
+def _combined(combine: Callable[[int, int], int], left: Number, right: Number) -> Number:
     return lambda values: combine(left(values), right(values))
 
 
