@@ -20,7 +20,7 @@ class AddUnitLoopPlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         unit = new_loop(1, "u", self.target)
-        Rewriter.insert_op([unit], InsertPoint.before(self.target))
+        Rewriter.insert_op(unit, InsertPoint.before(self.target))
         self.target.detach()
         unit.body.block.add_op(self.target)
         return (unit,)

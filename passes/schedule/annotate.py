@@ -16,7 +16,7 @@ from weft.support.errors import CompileError, did_you_mean
 Note: TypeAlias = Union[int, float, str, bool, Sequence["Note"], Mapping[str, "Note"]]  # noqa: UP007 - recursive
 """What an annotation holds, in Python."""
 _OWN = ("tir.", "low.")
-"""How the names begin of what weft itself states on loops and blocks."""
+"""Prefixes of weft's own attributes on loops and blocks."""
 
 
 def attribute_of(value: object) -> Attribute:
@@ -64,7 +64,7 @@ def note_of(attribute: Attribute) -> Note | None:
 
 
 def why_not_key(key: str) -> str | None:
-    """Keys are the user's: weft's own facts about a program are no notes."""
+    """Why a key is not available to users: it is empty, or has a prefix of weft's own attributes."""
     if not key:
         return "the key is empty"
     if key.startswith(_OWN):
@@ -90,7 +90,8 @@ class AnnotatePlan(Plan):
 
 @dataclass(frozen=True)
 class Annotate(Primitive):
-    """A note on a loop or block: a key with an integer, float, string, bool, list or dict. An older value is replaced.
+    """An annotation of a loop or block: a key with an integer, float, string, bool, list or dict. It replaces an older
+    value.
 
     Requirements:
     1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
@@ -120,7 +121,7 @@ class Annotate(Primitive):
 
 @dataclass(frozen=True)
 class Unannotate(Primitive):
-    """A note on a loop or block goes away.
+    """Removes an annotation of a loop or block.
 
     Requirements:
     1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`

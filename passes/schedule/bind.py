@@ -104,7 +104,7 @@ class Bind(Primitive):
         return BindPlan(loop, LoopKind.THREAD_BINDING, axis, grown, extent)
 
     def _grown(self) -> tuple[tuple[ForOp, ...], int]:
-        """The loops of the nest on the axis that have to run more often, as often as the longest."""
+        """The loops of the nest on the axis whose extent grows, and the extent of the longest, to which it grows."""
         loop, axis = self.loop, self.thread_axis
         others = () if axis == VIRTUAL else loops_of_axis(child_towards(function_of(loop), loop), axis)
         found = [loop, *(other for other in others if other is not loop)]
@@ -132,7 +132,7 @@ class Bind(Primitive):
         return grown, extent
 
     def _require_atomic_updates(self, kernel: ForOp) -> None:
-        """What blocks of threads combine in the nest can be combined by atomic operations, once the loop is bound."""
+        """Once the loop is bound, each reduction across blocks of threads in the nest has an atomic operation."""
         for block in [op for op in kernel.walk() if isinstance(op, BlockOp)]:
             combined = combining_loop(block, self.loop, self.thread_axis)
             refused = None if combined is None else why_not_atomic(block, combined, kernel)

@@ -34,17 +34,8 @@ from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, hoist, outermost_place, values_used_by, why_not_dominating
-from weft.passes.schedule.loop_nests import (
-    become,
-    empty_copy,
-    init_operations,
-    insert_in,
-    lone_block,
-    nest,
-    new_block,
-    set_guards,
-)
+from weft.passes.schedule.dominance import hoist, outermost_place, values_used_by, why_not_dominating
+from weft.passes.schedule.loop_nests import become, empty_copy, init_operations, lone_block, nest, new_block, set_guards
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
@@ -93,9 +84,9 @@ class BlockizePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         block, root = self.block, self.nest
         outer = self._outer_block()
-        Rewriter.insert_op([outer], InsertPoint.before(root))
+        Rewriter.insert_op(outer, InsertPoint.before(root))
         set_guards(outer, self.guards_outside())
-        hoist(self.used_by_init, Place.before_op(outer))
+        hoist(self.used_by_init, InsertPoint.before(outer))
         parts = iter(outer.iter_vars)
         outer_values = [next(parts) if division.outer is not None else None for division in self.divisions]
         renamed = {
@@ -112,7 +103,7 @@ class BlockizePlan(Plan):
         return (outer,)
 
     def outer_iterators(self) -> dict[Index, set[tuple[int | Index, IterKind]]]:
-        """What the outer iterators are bound to that have several values, with their extents and kinds."""
+        """The bindings of the outer iterators that take several values -> their extents and kinds."""
         found: dict[Index, set[tuple[int | Index, IterKind]]] = {}
         for division, kind in zip(self.divisions, self.block.kinds, strict=True):
             if division.outer is not None and not division.outer.is_constant:
@@ -139,7 +130,7 @@ class BlockizePlan(Plan):
             return extent.constant
         value, operations = materialize(extent)
         place = outermost_place(self.nest, extent)
-        insert_in(place.block, operations, place.before)
+        Rewriter.insert_op(operations, place)
         return value
 
     def guards_outside(self) -> list[tuple[Index, Index]]:
@@ -168,7 +159,7 @@ class BlockizePlan(Plan):
     def _iterators(
         self, outer_values: Sequence[SSAValue | None], inner_values: Sequence[SSAValue | None], body: Block
     ) -> list[SSAValue]:
-        """What each old iterator is, computed in `body`."""
+        """The value of each old iterator, computed in `body`."""
         result: list[SSAValue] = []
         for at, (division, outer, inner) in enumerate(zip(self.divisions, outer_values, inner_values, strict=True)):
             value, operations = materialize(division.value(outer, None if inner is None else Index.of(inner)))
@@ -230,7 +221,7 @@ class BlockizePlan(Plan):
         return result
 
     def _rewrite_inner(self, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> None:
-        """The old block gets the inner parts as iterators; its body computes what it knew before."""
+        """Replaces the iterators of the old block by their inner parts; its body computes the old iterators."""
         block = self.block
         inner, inner_values = self._inner_block(block.label, range(len(self.divisions)), {})
         body = inner.body.block
@@ -271,7 +262,7 @@ class JoinPlan(Plan):
         joined = new_block(label, kinds, extents, list(iterators), hints, outers[0])
         body, values = joined.body.block, dict(zip(iterators, joined.iter_vars, strict=True))
         guards = guards_of(outers[0])
-        Rewriter.insert_op([joined], InsertPoint.after(outers[-1]))
+        Rewriter.insert_op(joined, InsertPoint.after(outers[-1]))
         for outer in outers:
             for index, variable in zip(bindings_of(outer), outer.iter_vars, strict=True):
                 variable.replace_all_uses_with(values[index])
@@ -356,8 +347,8 @@ class Blockize(MovingPrimitive):
         return found
 
     def _require_joinable(self, plan: BlockizePlan, first: BlockizePlan) -> None:
-        """Its outer iterators are those of the first, but for iterators of one value, and its init runs in each
-        instance."""
+        """Its outer iterators are those of the first, except for iterators of one value, and each instance runs its
+        init."""
         block, subject = plan.block, block_text(plan.block)
         own, wanted = plan.outer_iterators(), first.outer_iterators()
         if own != wanted or any(len(extents) > 1 for extents in own.values()):
@@ -394,7 +385,7 @@ class Blockize(MovingPrimitive):
         self._require_own_element(block, root)
         init = block.init
         used = () if init is None else tuple(v for v in values_used_by(init) if v not in block.iter_vars)
-        self.require(6, why_not_dominating(used, Place.before_op(root)), block, subject)
+        self.require(6, why_not_dominating(used, InsertPoint.before(root)), block, subject)
         return BlockizePlan(block, root, divisions, outer_guards, inner_guards, used)
 
     def _computed_inside(
@@ -453,7 +444,7 @@ class Blockize(MovingPrimitive):
         return Division(part, -(-whole // extent), inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
-        """How many values the part over inner loops takes, when these are all from 0 on."""
+        """The number of values of the part over inner loops, if they are consecutive from 0; else None."""
         value = inner.single_value
         for loop in _loops_of(inside):
             if loop.induction_variable is value:
@@ -491,7 +482,7 @@ class Blockize(MovingPrimitive):
         return tuple(outer), tuple(inner)
 
     def _require_own_element(self, block: BlockOp, root: Operation) -> None:
-        """The init of the whole tile runs before its updates: no update may look at the init of another element."""
+        """The init of the whole tile runs before its updates: no update may read the init of another element."""
         if block.init is None:
             return
         self.require(5, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
@@ -518,7 +509,7 @@ def _named(value: SSAValue) -> str:
 
 
 def _sources(value: SSAValue) -> set[SSAValue]:
-    """All that a value is computed from, itself too."""
+    """The values that a value is computed from, including itself."""
     found: set[SSAValue] = set()
     left = [value]
     while left:
@@ -549,7 +540,7 @@ def _loops_of(values: set[SSAValue]) -> list[ForOp]:
 
 
 def _parts(whole: SSAValue, extent: int, outer: Index) -> Index:
-    """How many parts of an extent known at run time there are: the extent of the loop where one loop counts them."""
+    """The number of parts of an extent that is known at run time: the extent of the loop, where one loop runs them."""
     value = outer.single_value
     for loop in _loops_of({value} if value is not None else set()):
         return Index.of(loop.extent)

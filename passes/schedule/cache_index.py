@@ -20,7 +20,7 @@ from weft.dialects.tir_regions import ReadsOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused
 from weft.passes.schedule.caching import free_label, insert_alloc, new_alloc, space_of, why_not_scope
-from weft.passes.schedule.dominance import Place
+from weft.passes.schedule.dominance import not_dominating
 from weft.passes.schedule.loop_nests import block_in_loops, values_in
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
@@ -53,7 +53,7 @@ class CacheIndexPlan(Plan):
         body.add_op(memref.StoreOp.get(value, alloc.memref, body.args))
         for op in body.ops:
             op.location = block.location
-        Rewriter.insert_op([root], InsertPoint.before(self.place))
+        Rewriter.insert_op(root, InsertPoint.before(self.place))
         self._redirect(users, alloc.memref, variables)
         return computing
 
@@ -112,14 +112,14 @@ class CacheIndex(Primitive):
         block = self.block
         self.require(1, why_not_scope(self.scope))
         place = child_towards(scope_of(block), block)
-        before = Place.before_op(place)
+        before = InsertPoint.before(place)
         found = Counter(Index.of(op.indices[at]) for op, at in _subscripts(block))
         chosen: list[Index] = []
         for index, count in found.items():
             own = [v for v in block.iter_vars if index.depends_on([v])]
             if count < self.cse_thresh or not own or (index - index.constant).single_value is not None:
                 continue
-            if any(value not in own and not before.is_dominated_by(value) for value in index.values()):
+            if not_dominating([value for value in index.values() if value not in own], before):
                 continue
             for variable, extent in zip(block.iter_vars, block.extents, strict=True):
                 if variable in own and not isinstance(extent, int) and not is_fixed(extent):

@@ -82,7 +82,7 @@ class CacheInplace(Reading):
         return CachePlan(block, buffer, self.scope, (block,), place, reading=True, writing=True, box=box)
 
     def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
-        """Whether the copies of a box, in all instances of the block around, are surely of all of a parameter."""
+        """Whether the copies of a box provably cover a parameter, over all instances of the block around."""
         try:
             with planned_copy(buffer, (self.block,), scope, box) as copied:
                 return not left_out(copied)

@@ -33,7 +33,7 @@ from weft.support.errors import Violation
 
 
 class Writing(Primitive):
-    """What `cache_write` and `write_at` share."""
+    """Base of `cache_write` and `write_at`."""
 
     block: BlockOp
     index: int
@@ -77,7 +77,7 @@ class Writing(Primitive):
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
 
     def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue) -> None:
-        """What the consumers read, the block has written before."""
+        """The block has written each element that the consumers read."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         for consumer in consumers:
             if consumer is self.block or not precedes(self.block, consumer):

@@ -223,7 +223,7 @@ SCOPE_HELP = (
 
 
 def why_not_scope(scope: str) -> Violation | None:
-    """Scopes are the known memory levels, with tags after a dot."""
+    """Why a text is no memory scope: a known memory level, with tags after a dot."""
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
@@ -266,7 +266,7 @@ class CachePlan(Plan):
         for source, target, point in (*into * self.reading, *back * self.writing):
             label = free_label(function_of(self.block), wanted)
             nest_op, block, guards = copy_block(label, source, target, extents, self.block, self.box)
-            Rewriter.insert_op([nest_op], point)
+            Rewriter.insert_op(nest_op, point)
             set_guards(block, [*self.guards, *guards])
             blocks.append(block)
         return tuple(blocks)
@@ -310,7 +310,7 @@ def consumers_named(
 
 
 class Reading(MovingPrimitive):
-    """What the primitives share that copy what blocks read."""
+    """Base of the primitives that copy a buffer before blocks read it."""
 
     block: BlockOp
 
@@ -323,7 +323,7 @@ class Reading(MovingPrimitive):
         common: Operation,
         box: Sequence[Span | None],
     ) -> None:
-        """No element of the box is one that is never written."""
+        """Each element of the box is written."""
         writes = [a for a in found if a.is_write and a.buffer is buffer]
         with self.deciding(requirement), planned_copy(buffer, readers, common, box) as copied:
             missed = uncovered_element(copied, writes)
@@ -352,7 +352,7 @@ def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[I
 
 
 def left_out(copied: Access) -> bool:
-    """Whether there are elements of a buffer that an access to it leaves out in all iterations. Raises `NotProved`."""
+    """Whether no iteration of an access touches some element of its buffer. Raises `NotProved`."""
     domain = Domain(copied.loops, copied.indices or (), buffer_extents(copied.buffer), copied.conditions)
     return missed_instance(domain, loops_run=True) is not None
 

@@ -87,7 +87,7 @@ class ComputeAt(Move):
         return MovePlan(block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
     def _users(self) -> list[Operation]:
-        """What uses the buffers that the block writes: all of it is under the loop."""
+        """The operations that use the buffers that the block writes; all are under the loop."""
         block = self.block
         users: list[Operation] = []
         for buffer in buffers_written(block):
@@ -111,7 +111,7 @@ class ComputeAt(Move):
         return list(self.loop.body.block.ops).index(op)
 
     def _domains(self) -> tuple[IterDomain, ...]:
-        """Each iterator over the instances that store what is read in an iteration."""
+        """The domain of each iterator: the instances that store the elements that an iteration reads."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
         under_loop = [a for a in accesses_in_scope(self.loop) if not is_inside(a.op, block)]

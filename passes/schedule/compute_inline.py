@@ -33,7 +33,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import materialize
-from weft.passes.schedule.dominance import Place, hoist, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import erase_empty_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, or_undecided
 from weft.passes.schedule.requirements import instance_left_out, single_store
@@ -62,7 +62,7 @@ def remove_block(block: BlockOp) -> None:
 
 
 def remove_if_unused(buffer: SSAValue) -> None:
-    """Erase the allocation of a buffer that nobody uses any more."""
+    """Erase the allocation of a buffer without uses."""
     if buffer.first_use is None and isinstance(buffer.owner, Operation):
         Rewriter.erase_op(buffer.owner)
 
@@ -93,7 +93,7 @@ class ComputeInlinePlan(Plan):
         buffer = self.store.memref
         for load in self.loads:
             erase_outgrown_regions(load, self.block)
-            hoist(values_used_by(self.block), Place.before_op(load))
+            hoist(values_used_by(self.block), InsertPoint.before(load))
             point = InsertPoint.before(load)
             instance = self.inverse.instance([Index.of(index) for index in load.indices])
             indices: dict[SSAValue, Index] = dict(zip(self.block.iter_vars, instance, strict=True))
@@ -154,11 +154,11 @@ class ComputeInline(Primitive):
         self._require_same_inputs(readers, store.memref)
         loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
         for load in loads:
-            self.require(6, why_not_dominating(values_used_by(block), Place.before_op(load)), load)
+            self.require(6, why_not_dominating(values_used_by(block), InsertPoint.before(load)), load)
         return ComputeInlinePlan(block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue) -> None:
-        """Between producer and reader nobody overwrites what the producer read."""
+        """No operation between producer and reader overwrites an input of the producer."""
         block, scope = self.block, scope_of(self.block)
         for reader in readers:
             passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
@@ -170,7 +170,7 @@ class ComputeInline(Primitive):
 def require_uses_inside(
     primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[BlockOp], subject: str
 ) -> None:
-    """Nothing but loads and stores of these blocks touches a buffer: it will be gone."""
+    """Only loads and stores of these blocks access a buffer, which is about to be erased."""
     for use in buffer.uses:
         if isinstance(use.operation, AccessPtrOp):
             primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)

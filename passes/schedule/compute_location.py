@@ -32,7 +32,7 @@ from weft.analysis.structure import (
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.schedule.dominance import Place, hoist, values_of_block, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_of_block, why_not_dominating
 from weft.passes.schedule.loop_nests import IterDomain, erase_empty_loops, loops_over, nest, set_guards
 from weft.passes.schedule.primitive import Plan, operation_text
 from weft.passes.schedule.requirements import (
@@ -75,15 +75,13 @@ class MovePlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
-        hoist(values_of_block(block), Place(self.loop.body.block, self.before))
+        point = InsertPoint(self.loop.body.block, self.before)
+        hoist(values_of_block(block), point)
         old_parent = block.parent_op()
         loops, bindings, guards = loops_over(self.domains, block.extents, self.loop, unit_loops=self.unit_loops)
         block.detach()
-        outermost = nest(loops, [block])
-        point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
-        Rewriter.insert_op(outermost, point)
-        exprs, operands = exprs_of([index.simplified(range_of) for index in bindings])
-        block.set_bindings(exprs, operands)
+        Rewriter.insert_op(nest(loops, [block]), point)
+        block.set_bindings(*exprs_of([index.simplified(range_of) for index in bindings]))
         guards.extend(guard.over(bindings) for guard in self.kept)
         set_guards(block, [(left.simplified(range_of), right) for left, right in guards])
         erase_empty_loops(old_parent)
@@ -124,10 +122,10 @@ def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp)
 
 
 class Move(MovingPrimitive):
-    """What both directions share."""
+    """Base of `compute_at` and `reverse_compute_at`."""
 
     RECOMPUTES: ClassVar[bool]
-    """Whether each iteration of the loop runs what is needed there, also what another one runs."""
+    """Whether iterations of the loop may run the same instance again."""
 
     block: BlockOp
     loop: ForOp
@@ -205,7 +203,8 @@ class Move(MovingPrimitive):
         return tuple(kept)
 
     def require_all_instances(self, requirement: int, domains: Sequence[IterDomain]) -> None:
-        """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
+        """Each instance runs in some iteration of the loop. The question leaves out iterators that run over their whole
+        domain in each iteration."""
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
         partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
@@ -225,7 +224,7 @@ class Move(MovingPrimitive):
     def _domain_afterwards(
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> Generator[tuple[Domain, list[ForOp]]]:
-        """What runs the block at its new place, and the new loops of that, which are gone afterwards."""
+        """The domain of the block at its new place, and the new loops there, which are erased afterwards."""
         new, bindings, guards = loops_over(domains, self.block.extents, self.block)
         room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
         try:
@@ -372,7 +371,7 @@ class Move(MovingPrimitive):
         acting = [op for op in self.loop.body.block.ops if op is behind or op is last or actions_in(op)]
         low = 0 if behind is None else acting.index(behind) + 1
         high = len(acting) if last is None else acting.index(last)
-        places = {at: Place(self.loop.body.block, before) for at, before in enumerate([*acting[low:], None], low)}
+        places = {at: InsertPoint(self.loop.body.block, before) for at, before in enumerate([*acting[low:], None], low)}
         at = self.index.value.data if isinstance(self.index, IntegerAttr) else -1
         if at == -2:
             at = next((n for n in range(low, high) if why_not_dominating(used, places[n]) is None), high)
@@ -382,7 +381,7 @@ class Move(MovingPrimitive):
             legal = f"-1, -2 or {low}{f' .. {high}' if low < high else ''}"
             self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop)
         self.require(visible, why_not_dominating(used, places[at]))
-        return places[at].before
+        return places[at].insert_before
 
 
 def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:

@@ -18,22 +18,21 @@ from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import (
-    compare_before,
-    conjunction_before,
     detached_ops,
     erase_if_unused,
-    if_around,
     index_before,
     is_defined_inside,
 )
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, hoist, values_outside, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     empty_copy,
     extent_value,
+    if_all_hold,
     loop_of,
     nest,
     new_block,
+    operations_up_to,
     rebind,
     set_extents,
     set_guards,
@@ -57,7 +56,7 @@ class Limits:
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
     def add_lower_end(self, index: Index) -> bool:
-        """Take `index >= 0` into account: false where it is no limit of one iterator with a loop of its own."""
+        """Add the condition `index >= 0`; false if it does not bound one iterator with a loop of its own."""
         found = self._iterator(index)
         if found is None:
             return False
@@ -65,7 +64,7 @@ class Limits:
         return self._raise(position, -rest) if sign > 0 else self._reduce(position, rest + 1)
 
     def add_value(self, index: Index) -> bool:
-        """Take `index == 0` into account."""
+        """Add the condition `index == 0`."""
         found = self._iterator(index)
         if found is None:
             return False
@@ -74,7 +73,7 @@ class Limits:
         return self._raise(position, value) and self._reduce(position, value + 1)
 
     def ranges(self) -> dict[int, tuple[Index, Index]]:
-        """First value and number of values."""
+        """Position of an iterator -> its first value and number of values."""
         return {at: (self.lower[at], self.upper[at] - self.lower[at]) for at in self.lower}
 
     def _iterator(self, index: Index) -> tuple[int, int, Index] | None:
@@ -149,7 +148,7 @@ class DecomposePaddingPlan(Plan):
     inside: Inside
 
     def rewrite(self) -> tuple[Operation, ...]:
-        hoist(_values_of_fill(self.block, self.loop, self.padding), Place.before_op(self.loop))
+        hoist(_values_of_fill(self.block, self.loop, self.padding), InsertPoint.before(self.loop))
         loops = loops_around(self.block)
         repeated = loops[loops.index(self.loop) :]
         copies = [empty_copy(loop, loop.extent, f"{loop.induction_variable.name_hint or 'i'}_pad") for loop in repeated]
@@ -184,7 +183,7 @@ class DecomposePaddingPlan(Plan):
         return fill
 
     def _keep_inside(self) -> None:
-        """The inside alone, under what is left of the condition."""
+        """Store the inside alone, under the conditions that the loops do not express."""
         padding = self.padding
         choice, store = padding.choice, padding.store
         for op in [op for op in self.block.body.block.ops if isinstance(op, AccessRegionOp)]:
@@ -197,34 +196,18 @@ class DecomposePaddingPlan(Plan):
             last.erase()
         else:
             inner, value = [], choice.lhs if padding.holds else choice.rhs
-        following: list[Operation] = []
-        op = store
-        while op is not None and op is not choice:
-            following.append(op)
-            op = op.prev_op
+        following = operations_up_to(store, choice) if isinstance(choice, scf.IfOp) else [store]
         store.operands[0] = value
-        conditional = [*inner, *(following[::-1] if isinstance(choice, scf.IfOp) else [store])]
-        if not (self.inside.positives or self.inside.zeros):
+        positives, zeros = self.inside.positives, self.inside.zeros
+        if not (positives or zeros):
             self.block.body.block.insert_ops_before(inner, choice)
-        else:
-            self._under_conditions(conditional)
+        else:  # Loops do not express all of the conditions.
+            kept = if_all_hold(positives, zeros, [*inner, *following], choice)
+            kept.location = store.location
+            self.block.body.block.add_op(kept)
         Rewriter.erase_op(choice)
         if isinstance(condition.owner, Operation):
             erase_if_unused([condition.owner])
-
-    def _under_conditions(self, operations: list[Operation]) -> None:
-        """Put the last operations of the body, in order, under the conditions that loops do not express."""
-        body, anchor = self.block.body.block, self.padding.choice
-        zero = Index({})
-        tests = [compare_before("sge", index, zero, anchor) for index in self.inside.positives]
-        tests += [compare_before("eq", index, zero, anchor) for index in self.inside.zeros]
-        condition = conjunction_before(tests, anchor)
-        for op in operations:
-            if op.parent is not None:
-                op.detach()
-        kept = if_around(condition, operations)
-        kept.location = self.padding.store.location
-        body.add_op(kept)
 
     def _shrink(self) -> None:
         """Loops and iterators run over the inside only, which starts at 0 for them."""
@@ -315,7 +298,7 @@ class DecomposePadding(Primitive):
                 self.refuse(5, f"{owner} touches {buffer_name(access.buffer)} below the loop", access.op)
         inside = self._inside(positives, zeros)
         used = _values_of_fill(block, self.loop, padding)
-        self.require(7, why_not_dominating(used, Place.before_op(self.loop)))
+        self.require(7, why_not_dominating(used, InsertPoint.before(self.loop)))
         return DecomposePaddingPlan(block, self.loop, padding, inside)
 
     def _padding(self) -> Padding:
@@ -340,7 +323,7 @@ class DecomposePadding(Primitive):
         self.refuse(3, "neither of the two values is a constant", choice)
 
     def _conditions(self, padding: Padding) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
-        """What is not negative, and what is zero, in the inside: over the iterators."""
+        """The indices over the iterators that are not negative inside, and those that are zero."""
         found = condition_of(padding.choice.cond, padding.holds, {})
         if not found.exact:
             detail = "the condition is not a conjunction of comparisons of indices"
@@ -361,7 +344,7 @@ class DecomposePadding(Primitive):
 
 
 def _branch(choice: scf.IfOp | arith.SelectOp, holds: bool) -> SSAValue:
-    """What a choice gives when the condition holds, or when it does not."""
+    """The value of a choice if its condition holds (or does not)."""
     if isinstance(choice, arith.SelectOp):
         return choice.lhs if holds else choice.rhs
     last = (choice.true_region if holds else choice.false_region).block.last_op

@@ -27,7 +27,7 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, hoist, values_outside, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import init_operations, nest, new_block, new_loop, rebind, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import started_elsewhere, two_iterations
@@ -49,7 +49,7 @@ class DecomposeReductionPlan(Plan):
     """What the init block uses from outside."""
 
     def rewrite(self) -> tuple[Operation, ...]:
-        hoist(self.used, Place.before_op(self.loop))
+        hoist(self.used, InsertPoint.before(self.loop))
         loops = [
             new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
         ]
@@ -143,7 +143,7 @@ class DecomposeReduction(Primitive):
         guards = self._init_guards(hidden, known)
         self._require_once(loops[:at])
         used = self._values_of_init(init, repeated, guards)
-        self.require(7, why_not_dominating(used, Place.before_op(self.loop)))
+        self.require(7, why_not_dominating(used, InsertPoint.before(self.loop)))
         self._require_earlier_kernel(loops[: at + 1], [loop for loop in loops if loop.induction_variable in reduced])
         as_before = all(loop.induction_variable not in reduced for loop in repeated)
         return DecomposeReductionPlan(block, init, self.loop, repeated, as_before, guards, used)
@@ -170,7 +170,7 @@ class DecomposeReduction(Primitive):
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]
     ) -> tuple[SSAValue, ...]:
-        """Everything that the init block will use, but its own loops and iterators."""
+        """The values from outside that the init block uses."""
         block = self.block
         bindings = zip(bindings_of(block), block.kinds, strict=True)
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]

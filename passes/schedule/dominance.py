@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, function_of, standing_before
@@ -20,44 +20,27 @@ from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import is_defined_inside
 
 
-@dataclass(frozen=True)
-class Place:
-    """The point before an operation of a block, or the end of the block."""
-
-    block: Block
-    before: Operation | None
-
-    @staticmethod
-    def before_op(op: Operation) -> Place:
-        if op.parent is None:
-            raise ValueError(f"{op.name} is in no block")
-        return Place(op.parent, op)
-
-    def is_dominated_by(self, value: SSAValue) -> bool:
-        """Whether `value` may be used here."""
-        return not self.not_dominating([value])
-
-    def not_dominating(self, values: Iterable[SSAValue]) -> list[SSAValue]:
-        """Those of `values` that may not be used here."""
-        values = list(values)
-        following: dict[Block | None, Operation | None] = {}
-        """The blocks around this place, and what comes next in each."""
-        block, op = self.block, self.before
-        while True:
-            following[block] = op
-            op = block.parent_op()
-            if op is None or op.parent is None:
-                break
-            block = op.parent
-        owners = {value.owner for value in values}
-        known = {owner for owner in owners if isinstance(owner, Block) and owner in following}
-        by_home: dict[Block | None, set[Operation]] = defaultdict(set)
-        for owner in owners:
-            if isinstance(owner, Operation) and owner.parent in following:
-                by_home[owner.parent].add(owner)
-        for home, operations in by_home.items():
-            known |= standing_before(operations, following[home])
-        return [value for value in values if value.owner not in known]
+def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAValue]:
+    """Those of `values` that may not be used at a place."""
+    values = list(values)
+    following: dict[Block | None, Operation | None] = {}
+    """The blocks around the place, and what comes next in each."""
+    block, op = place.block, place.insert_before
+    while True:
+        following[block] = op
+        op = block.parent_op()
+        if op is None or op.parent is None:
+            break
+        block = op.parent
+    owners = {value.owner for value in values}
+    known = {owner for owner in owners if isinstance(owner, Block) and owner in following}
+    by_home: dict[Block | None, set[Operation]] = defaultdict(set)
+    for owner in owners:
+        if isinstance(owner, Operation) and owner.parent in following:
+            by_home[owner.parent].add(owner)
+    for home, operations in by_home.items():
+        known |= standing_before(operations, following[home])
+    return [value for value in values if value.owner not in known]
 
 
 def values_used_by(op: Operation) -> list[SSAValue]:
@@ -86,9 +69,9 @@ def _can_be_hoisted(value: SSAValue) -> bool:
     return isinstance(owner, arith.ConstantOp) or (isinstance(owner, memref.AllocOp) and not owner.operands)
 
 
-def why_not_dominating(values: Iterable[SSAValue], place: Place) -> str | None:
-    """Why some of `values` cannot be used at a place, or None when all can (some after `hoist`)."""
-    for value in place.not_dominating(values):
+def why_not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> str | None:
+    """Why some of `values` do not dominate a place, even after `hoist`; None when all do."""
+    for value in not_dominating(values, place):
         if not _can_be_hoisted(value):
             name = f"%{value.name_hint}" if value.name_hint else f"the result of {_owner_name(value)}"
             return f"it uses {name}, which is not known there"
@@ -99,9 +82,9 @@ def _owner_name(value: SSAValue) -> str:
     return "a loop" if isinstance(value.owner, Block) else value.owner.name
 
 
-def hoist(values: Iterable[SSAValue], place: Place) -> None:
-    """Define constants and temporaries that are not known at a place at the start of the function instead."""
-    for value in place.not_dominating(values):
+def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:
+    """Move constants and temporaries that do not dominate a place to the start of the function."""
+    for value in not_dominating(values, place):
         owner = value.owner
         if isinstance(owner, Operation) and _can_be_hoisted(value):
             entry = function_of(owner).body.blocks[0]
@@ -113,14 +96,14 @@ def hoist(values: Iterable[SSAValue], place: Place) -> None:
                 entry.insert_op_before(owner, first)
 
 
-def outermost_place(loop: Operation, index: Index) -> Place:
+def outermost_place(loop: Operation, index: Index) -> InsertPoint:
     """As far outside of a loop or block, in its scope, as `index` can be computed: the nest of loops stays perfect."""
-    place = Place.before_op(loop)
+    place = InsertPoint.before(loop)
     for parent in ancestors(loop):
         if not isinstance(parent, ForOp):
             break
-        further = Place.before_op(parent)
-        if not all(further.is_dominated_by(value) for value in index.values()):
+        further = InsertPoint.before(parent)
+        if not_dominating(index.values(), further):
             break
         place = further
     return place

@@ -17,7 +17,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.passes.index_ops import detached_ops, index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
-from weft.passes.schedule.loop_nests import insert_in, new_loop, replace_loop_value
+from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
 from weft.passes.schedule.reorder import require_loops, sink_indices, why_not_chain
 from weft.passes.schedule.requirements import two_iterations
@@ -43,7 +43,7 @@ class FusePlan(Plan):
             fused.attributes.update(loop.attributes)
         sink_indices(self.loops)
         fused.body.block.add_ops(detached_ops(self.loops[-1].body.block))
-        Rewriter.insert_op([fused], InsertPoint.before(outermost))
+        Rewriter.insert_op(fused, InsertPoint.before(outermost))
         self._delinearize(fused, factors)
         Rewriter.erase_op(outermost)
         return (fused,)
@@ -55,7 +55,7 @@ class FusePlan(Plan):
         place = outermost_place(self.loops[0], Index.of(extent))
         zero = index_op(Index({}))
         clamped = arith.MaxSIOp(extent, zero.results[0])
-        insert_in(place.block, [zero, clamped], place.before)
+        Rewriter.insert_op([zero, clamped], place)
         return clamped.result
 
     def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
@@ -66,10 +66,10 @@ class FusePlan(Plan):
         values: list[SSAValue] = []
         for side in (a, b):
             value, operations = materialize(Index.of(side)) if isinstance(side, int) else (side, [])
-            insert_in(place.block, operations, place.before)
+            Rewriter.insert_op(operations, place)
             values.append(value)
         product = arith.MuliOp(values[0], values[1])
-        insert_in(place.block, [product], place.before)
+        Rewriter.insert_op(product, place)
         return product.result
 
     def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
@@ -86,7 +86,7 @@ class FusePlan(Plan):
             value, operations = materialize(rest)
             remainder = arith.RemSIOp(value, factor)
             quotient = arith.DivSIOp(value, factor)
-            insert_in(body, [*operations, remainder, quotient], first)
+            Rewriter.insert_op([*operations, remainder, quotient], InsertPoint(body, first))
             replace_loop_value(loop.induction_variable, Index.of(remainder.result), body, first)
             rest = Index.of(quotient.result)
         replace_loop_value(self.loops[0].induction_variable, rest, body, first)

@@ -38,7 +38,7 @@ from weft.passes.schedule.compute_inline import (
     remove_if_unused,
     require_uses_inside,
 )
-from weft.passes.schedule.dominance import Place, hoist, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import instance_left_out, single_store, started_elsewhere
 from weft.passes.schedule.reverse_compute_inline import conditions_left
@@ -59,7 +59,7 @@ class FuseReductionEpiloguePlan(Plan):
     instance: tuple[Index, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
-        hoist(values_used_by(self.epilogue), Place.before_op(self.reduction))
+        hoist(values_used_by(self.epilogue), InsertPoint.before(self.reduction))
         buffer, result = self.load.memref, self.store.memref
         iterators: dict[SSAValue, Index] = dict(zip(self.epilogue.iter_vars, self.instance, strict=True))
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
@@ -148,7 +148,7 @@ class FuseReductionEpilogue(Primitive):
         self._require_order()
         element = [Index.of(index) for index in started.indices]
         used = [*values_used_by(epilogue), *(v for index in inverse.shifts for v in index.values())]
-        self.require(7, why_not_dominating(used, Place.before_op(reduction)), epilogue, subject)
+        self.require(7, why_not_dominating(used, InsertPoint.before(reduction)), epilogue, subject)
         instance = inverse.instance(element)
         return FuseReductionEpiloguePlan(reduction, epilogue, started, store, load, combine, instance)
 

@@ -24,7 +24,10 @@ from xdsl.ir.affine import (
 
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
-from weft.passes.schedule.primitive import or_undecided
+from weft.analysis.questions import point_text
+from weft.dialects.tir import BlockOp
+from weft.passes.schedule.primitive import Primitive, or_undecided
+from weft.passes.schedule.requirements import iterator_names
 from weft.support.errors import CompileError, InternalError, Violation
 
 _LEGAL = "an index map is built with +, -, and *, //, % by constants"
@@ -323,3 +326,23 @@ def meeting_points(layout: LayoutMap, points: Points) -> Violation | None:
         counterexample={f"first {points.what}": points.named(first), f"second {points.what}": points.named(second)},
         validate=lambda: first != second and layout.at(first) == layout.at(second),
     )
+
+
+def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
+    """How messages speak of the instances of a block: `what` stands before the values of its iterators."""
+    names = iterator_names(block)
+    whole = f"the iterators are {', '.join(names) or 'none'}"
+    return Points(
+        tuple(names), lambda point: f"{what}{point_text(zip(names, point, strict=True))}", meet, "instance", whole
+    )
+
+
+def required_layout(
+    primitive: Primitive, requirements: tuple[int, int], map_: AffineMap, extents: Sequence[Index], points: Points
+) -> LayoutMap:
+    """The layout that an index map is on a box, and that keeps points apart: two requirements of a primitive."""
+    layout = layout_of(map_, extents, points)
+    if isinstance(layout, Violation):
+        primitive.refuse(requirements[0], layout)
+    primitive.require(requirements[1], meeting_points(layout, points))
+    return layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -19,7 +19,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import index_op, materialize
+from weft.passes.index_ops import compare_before, conjunction_before, if_around, index_op, materialize
 from weft.passes.schedule.primitive import Primitive, operation_text
 from weft.support.errors import InternalError
 
@@ -101,6 +101,29 @@ def conjunction(conditions: Sequence[SSAValue]) -> tuple[SSAValue, list[Operatio
     return result, operations
 
 
+def operations_up_to(last: Operation, first: Operation | None) -> list[Operation]:
+    """The operations of a body behind `first` (its start, without one) up to `last`, in order."""
+    found: list[Operation] = []
+    op: Operation | None = last
+    while op is not None and op is not first:
+        found.append(op)
+        op = op.prev_op
+    return found[::-1]
+
+
+def if_all_hold(
+    positives: Iterable[Index], zeros: Iterable[Index], operations: Sequence[Operation], anchor: Operation
+) -> scf.IfOp:
+    """A detached `scf.if` that holds `operations`, which leave their place; they run where indices are not negative, or
+    zero, which is computed before `anchor`."""
+    for op in operations:
+        if op.parent is not None:
+            op.detach()
+    tests = [compare_before("sge", index, Index({}), anchor) for index in positives]
+    tests += [compare_before("eq", index, Index({}), anchor) for index in zeros]
+    return if_around(conjunction_before(tests, anchor), operations)
+
+
 def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
     """Copies of what the init of a block does, over other iterators: in its instances those of the reduction are 0."""
     if block.init is None:
@@ -156,7 +179,7 @@ def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Opera
     if not others:
         return
     new, operations = materialize(index)
-    insert_in(body, operations, before or body.first_op)
+    Rewriter.insert_op(operations, InsertPoint(body, before or body.first_op))
     for user in others:
         for at, operand in enumerate(user.operands):
             if operand is value:
@@ -173,15 +196,6 @@ def become(block: BlockOp, other: BlockOp) -> None:
     block.attributes = dict(other.attributes)
     old.drop_all_references()
     other.erase()
-
-
-def insert_in(body: Block, operations: Sequence[Operation], before: Operation | None) -> None:
-    """Insert operations before an operation of a block, or at its end."""
-    for op in operations:
-        if before is None:
-            body.add_op(op)
-        else:
-            body.insert_op_before(op, before)
 
 
 def erase_empty_loops(op: Operation | None) -> None:

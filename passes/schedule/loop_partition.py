@@ -46,7 +46,7 @@ class LoopPartitionPlan(Plan):
         start = 0
         for at, length in enumerate(self.lengths):
             part = _part(loop, at, start, length)
-            Rewriter.insert_op([part], InsertPoint.before(loop))
+            Rewriter.insert_op(part, InsertPoint.before(loop))
             _separate_groups(part, whole, groups)
             for op in part.walk():
                 if isinstance(op, BlockOp):

@@ -41,7 +41,7 @@ class MergePlan(Plan):
         bodies = [detached_ops(chain[-1].body.block) for chain in self.chains]
         outermost = nest(merged, [op for body in bodies for op in body])
         # Before the last one: what stands between is known there.
-        Rewriter.insert_op([outermost], InsertPoint.before(self.chains[-1][0]))
+        Rewriter.insert_op(outermost, InsertPoint.before(self.chains[-1][0]))
         for chain in self.chains:
             for old, new in zip(chain, merged, strict=True):
                 replace_loop_value(old.induction_variable, Index.of(new.induction_variable), merged[-1].body.block)

@@ -26,7 +26,7 @@ from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import divided_up, erase_if_unused, number_attribute
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
-from weft.passes.schedule.dominance import Place, why_not_dominating
+from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.loop_nests import (
     conjunction,
     extent_value,
@@ -462,7 +462,7 @@ class PadEinsum(MovingPrimitive):
         own = {loop.induction_variable for loop in chain}
         used = [loop.extent for loop in chain if not isinstance(loop.extent, int)]
         used += [value for index in bindings_of(self.block) for value in index.values() if value not in own]
-        self.require(3, why_not_dominating(used, Place.before_op(root)))
+        self.require(3, why_not_dominating(used, InsertPoint.before(root)))
 
     def _written(self, grown: Mapping[int, Index]) -> list[PaddedCopy]:
         """The results that get a padded copy: one a buffer, for all accesses to it."""

@@ -42,7 +42,7 @@ class Plan(ABC):
 
 @dataclass(frozen=True)
 class Refusing(ABC):
-    """What has requirements: subclasses number them in their docstrings, `1. headline: details`."""
+    """A step with requirements, which subclasses number in their docstrings: `1. headline: details`."""
 
     NAME: ClassVar[str]
     """The class name as that of a step: `ComputeAt` is `compute_at`."""

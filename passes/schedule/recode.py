@@ -74,7 +74,7 @@ class WidenPlan(Plan):
         if not isinstance(old, memref.AllocOp):
             raise InternalError("a copy is a temporary")
         alloc = new_alloc(self.type, extents_of(old.memref)[0], NoneAttr(), old.memref.name_hint, old)
-        Rewriter.insert_op([alloc], InsertPoint.before(old))
+        Rewriter.insert_op(alloc, InsertPoint.before(old))
         widen = type(self.product.widening)
         wide = widen.create(operands=[store.value], result_types=[self.type])
         new_store = memref.StoreOp.get(wide.results[0], alloc.memref, list(store.indices))
@@ -83,14 +83,14 @@ class WidenPlan(Plan):
         load, widening = self.product.load, self.product.widening
         new_load = memref.LoadOp.get(alloc.memref, list(load.indices))
         new_load.res.name_hint = load.res.name_hint
-        Rewriter.insert_op([new_load], InsertPoint.before(load))
+        Rewriter.insert_op(new_load, InsertPoint.before(load))
         new_load.location = load.location
         value: SSAValue = new_load.res
         if self.type != widening.results[0].type:
             # A wider number is what it was, read as signed; unsigned ones have no sign bit any more.
             again = arith.ExtSIOp.create(operands=[value], result_types=[widening.results[0].type])
             again.location = widening.location
-            Rewriter.insert_op([again], InsertPoint.before(widening))
+            Rewriter.insert_op(again, InsertPoint.before(widening))
             value = again.results[0]
         widening.results[0].replace_all_uses_with(value)
         for op in (widening, load, old):

@@ -33,13 +33,12 @@ from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
-from weft.passes.schedule.dominance import Place, why_not_dominating
-from weft.passes.schedule.index_maps import Points, layout_of, meeting_points
+from weft.passes.schedule.dominance import why_not_dominating
+from weft.passes.schedule.index_maps import points_of_iterators, required_layout
 from weft.passes.schedule.loop_nests import block_in_loops, set_corner, values_in
 from weft.passes.schedule.primitive import BufferPlace, Plan
 from weft.passes.schedule.requirements import iterator_names, missed_by
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class ReindexPlan(Plan):
         self._redirect(alloc.memref)
         copy, outermost = self._copy(name, alloc.memref)
         before, after = InsertPoint.before(self.place), InsertPoint.after(self.place)
-        Rewriter.insert_op([outermost], before if self.reading else after)
+        Rewriter.insert_op(outermost, before if self.reading else after)
         return (copy,)
 
     def _redirect(self, new: SSAValue) -> None:
@@ -145,19 +144,9 @@ class Reindexing(MovingPrimitive):
         """The indices of the copy and its extents, by a map of all iterators; those not in `iterators` make no
         difference."""
         block = self.block
-        names = tuple(variable.name_hint or f"v{at}" for at, variable in enumerate(block.iter_vars))
-        points = Points(
-            names,
-            lambda point: f"instance ({', '.join(f'{n}={v}' for n, v in zip(names, point, strict=True))})",
-            "would both use",
-            "instance",
-            f"the iterators are {', '.join(names)}",
-        )
+        points = points_of_iterators(block, "instance ", "would both use")
         extents = [Index.of(e) if at in iterators else Index({}, 1) for at, e in enumerate(block.extents)]
-        layout = layout_of(index_map, extents, points)
-        if isinstance(layout, Violation):
-            self.refuse(9, layout)
-        self.require(9, meeting_points(layout, points))
+        layout = required_layout(self, (9, 9), index_map, extents, points)
         found: list[int | SSAValue] = []
         for extent in layout.new_extents or ():
             value = extent.constant if extent.is_constant else extent.single_value
@@ -182,7 +171,7 @@ class Reindexing(MovingPrimitive):
             self.refuse(2, f"it accesses {texts}")
         (indices,) = found
         outer = [v for index in indices for v in index.values() if v not in block.iter_vars]
-        self.require(2, why_not_dominating(outer, Place.before_op(place)))
+        self.require(2, why_not_dominating(outer, InsertPoint.before(place)))
         return indices
 
     def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:

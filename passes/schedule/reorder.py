@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects import affine, arith
 from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 from weft.passes.index_ops import detached_ops
-from weft.passes.schedule.loop_nests import insert_in
 from weft.passes.schedule.primitive import Plan, operation_text, or_undecided
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
@@ -65,7 +65,7 @@ def sink_indices(chain: Sequence[ForOp]) -> None:
         between = [op for op in loop.body.block.ops if op is not inner]
         for op in between:
             op.detach()
-        insert_in(body, between, first)
+        Rewriter.insert_op(between, InsertPoint(body, first))
 
 
 def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:

@@ -113,7 +113,7 @@ class ReverseComputeAt(Move):
         return MovePlan(block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
     def _ran_before(self, producer: BlockOp) -> bool:
-        """Whether a producer is in a nest that ends before that of the loop begins, and writes what no other does."""
+        """Whether the nest of a producer ends before that of the loop begins, and no other block writes its buffers."""
         nest = child_towards(scope_of(self.block), self.loop)
         if is_inside(producer, nest) or not precedes(producer, nest):
             return False

@@ -27,7 +27,7 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, erase_if_unused, if_around, insert_before
+from weft.passes.index_ops import erase_if_unused, insert_before
 from weft.passes.schedule.compute_inline import (
     erase_outgrown_regions,
     erase_regions,
@@ -40,7 +40,8 @@ from weft.passes.schedule.compute_inline import (
     require_uses_inside,
     unstored_element,
 )
-from weft.passes.schedule.dominance import Place, hoist, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
+from weft.passes.schedule.loop_nests import if_all_hold, operations_up_to
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.requirements import instance_left_out, single_store
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -84,7 +85,7 @@ class ReverseComputeInlinePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
         erase_outgrown_regions(store, self.consumer)
-        hoist(values_used_by(self.consumer), Place.before_op(store))
+        hoist(values_used_by(self.consumer), InsertPoint.before(store))
         before = store.prev_op
         point = InsertPoint.before(store)
         indices: dict[SSAValue, Index] = dict(zip(self.consumer.iter_vars, self.instance, strict=True))
@@ -101,26 +102,14 @@ class ReverseComputeInlinePlan(Plan):
         copies = [values[index].owner for index in indices_of_loads if index in values]
         erase_if_unused([op for op in copies if isinstance(op, Operation) and op in operations])
         if self.conditions.positives or self.conditions.zeros:
-            self._under_conditions(before)
+            *inserted, _ = operations_up_to(store, before)
+            kept = if_all_hold(self.conditions.positives, self.conditions.zeros, inserted, store)
+            insert_before(store, [kept])
         Rewriter.erase_op(store)
         remove_block(self.consumer)
         erase_regions(buffer)
         remove_if_unused(buffer)
         return (self.producer,)
-
-    def _under_conditions(self, before: Operation | None) -> None:
-        """Put what follows `before` in the producer, up to its store, under the conditions."""
-        store, zero = self.store, Index({})
-        inserted: list[Operation] = []
-        op = store.prev_op
-        while op is not None and op is not before:
-            inserted.append(op)
-            op = op.prev_op
-        for op in inserted:
-            op.detach()
-        tests = [compare_before("sge", index, zero, store) for index in self.conditions.positives]
-        tests += [compare_before("eq", index, zero, store) for index in self.conditions.zeros]
-        insert_before(store, [if_around(conjunction_before(tests, store), inserted[::-1])])
 
 
 @dataclass(frozen=True)
@@ -169,7 +158,7 @@ class ReverseComputeInline(MovingPrimitive):
         self.require(6, violation or passing_conflict(block, passed, (), flow_to=True))
         self._require_no_overlap(producer, buffer)
         used = [value for index in inverse.shifts for value in index.values()]
-        reason = why_not_dominating([*values_used_by(block), *used], Place.before_op(store))
+        reason = why_not_dominating([*values_used_by(block), *used], InsertPoint.before(store))
         self.require(7, reason)
         return ReverseComputeInlinePlan(block, producer, store, inverse.instance(element), conditions)
 

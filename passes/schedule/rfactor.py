@@ -37,7 +37,7 @@ from weft.passes.index_ops import (
     number_attribute,
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
-from weft.passes.schedule.dominance import Place, hoist, values_outside, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
@@ -109,7 +109,7 @@ def fill_partial_block(
 
 
 def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
-    """Starts from the neutral value; an idempotent combiner from the old start, which may be combined in repeatedly."""
+    """Starts from the neutral value; of an idempotent combiner from the old start, which may be combined repeatedly."""
     neutral = {
         p.accumulator: neutral_value(p.update.operation, p.update.store.value.type)
         for p in partials
@@ -135,7 +135,7 @@ def _init_over(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
 
 
 def _erase_unused(init: InitOp) -> None:
-    """What computed the old start values."""
+    """Erase the operations that computed the old start values."""
     for op in reversed(list(init.body.block.ops)):
         if op.results and all(result.first_use is None for result in op.results):
             Rewriter.erase_op(op)
@@ -244,17 +244,17 @@ class RfactorPlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         block, top = self.block, self.chain[0]
-        hoist(self.used, Place.before_op(top))
+        hoist(self.used, InsertPoint.before(top))
         partials = [
             Partial(update, self._partial_buffer(update.store.memref, axis), axis)
             for update, axis in zip(self.updates, self.axes, strict=True)
         ]
         partial = self._partial_block(partials)
-        Rewriter.insert_op([partial], InsertPoint.before(block))
+        Rewriter.insert_op(partial, InsertPoint.before(block))
         set_guards(partial, self.guards.spatial)
         block.detach()
         outermost = self._final_nest(partials)
-        Rewriter.insert_op([outermost], InsertPoint.after(top))
+        Rewriter.insert_op(outermost, InsertPoint.after(top))
         return (partial,)
 
     def _partial_buffer(self, buffer: SSAValue, axis: int) -> SSAValue:
@@ -384,7 +384,7 @@ class Rfactor(MovingPrimitive):
         self._require_own_elements(block, updates)
         guards = self._guards(block, reduced)
         used = self._values(block, chain, guards)
-        self.require(8, why_not_dominating(used, Place.before_op(chain[0])), block, subject)
+        self.require(8, why_not_dominating(used, InsertPoint.before(chain[0])), block, subject)
         self._require_extent(block, updates)
         others = tuple(loop for loop in chain if loop in reduced and loop is not self.loop)
         return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, used)

@@ -60,7 +60,7 @@ class Window:
 
     @property
     def shared(self) -> int:
-        """How many of the indices the iteration before has surely computed."""
+        """The number of indices that the iteration before has computed, at least."""
         return self.extent - self.step
 
     def new_rows(self, row: Index) -> tuple[Index, Index] | None:
@@ -148,20 +148,10 @@ def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
         room = right - left
         if (room - bindings_of(block)[position] * room.coefficient(rows)).depends_on([value, rows]):
             return f"the guard {left!r} < {right!r} is no guard on the elements alone"
-    for loop in _loops_between(window.loop, block):
+    for loop in reversed([loop for loop in loops_around(block) if is_inside(loop, window.loop)][1:]):
         if not isinstance(loop.extent, int) and not is_fixed(loop.extent):
             return f"the extent of {operation_text(loop)} may differ between iterations"
     return None
-
-
-def _loops_between(outer: ForOp, block: BlockOp) -> list[ForOp]:
-    found: list[ForOp] = []
-    parent = block.parent_op()
-    while parent is not None and parent is not outer:
-        if isinstance(parent, ForOp):
-            found.append(parent)
-        parent = parent.parent_op()
-    return found
 
 
 def outside_of(read: Access, window: Window) -> Violation | None:
@@ -262,7 +252,7 @@ class RollingBufferPlan(Plan):
         copy = root.clone()
         twins = zip(root.walk(), copy.walk(), strict=True)
         first = next(twin for original, twin in twins if original is block)
-        Rewriter.insert_op([copy], InsertPoint.before(root))
+        Rewriter.insert_op(copy, InsertPoint.before(root))
         if not isinstance(first, BlockOp):
             raise InternalError("the copy of a block is no block")
         first.block_name = StringAttr(free_label(function_of(block), f"{self.block.label}_first"))
@@ -277,7 +267,7 @@ class RollingBufferPlan(Plan):
         return first
 
     def _fold(self) -> None:
-        """The dimension of the window has room for one window, and is indexed modulo that."""
+        """Shrink the dimension of the window to the extent of one window, and index it modulo that."""
         old, dimension, extent = self.alloc, self.window.dimension, self.window.extent
         extents, _ = extents_of(old.memref)
         known_extent = extents[dimension]

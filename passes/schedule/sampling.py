@@ -214,7 +214,7 @@ class SampleComputeLocation(Sampler):
         return loops_around(consumers[0]) if consumers else []
 
     def _candidates(self) -> list[int]:
-        """The places to ask about; the one where the block is, is legal."""
+        """The places whose legality is checked; the present one is legal."""
         consumers = consumers_of(self.block)
         loops = [
             at

@@ -19,13 +19,13 @@ from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import detached_ops, materialize
 from weft.passes.schedule.dominance import outermost_place
-from weft.passes.schedule.loop_nests import insert_in, nest, new_loop, replace_loop_value, set_guards
+from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
-    """Loops that already run in some other way are not taken apart."""
+    """Why a loop is not serial: only serial loops are restructured."""
     kind = loop.kind.data
     if kind is LoopKind.SERIAL:
         return None
@@ -55,7 +55,7 @@ def always_divides(factor: int, extent: Index) -> bool:
 
 
 def unguarded_access(loop: ForOp) -> Operation | None:
-    """Something that touches memory below `loop` and is in no block there: no guard can keep it from running."""
+    """An operation below `loop` that accesses memory outside of any block there, where no guard can be."""
     for access in accesses(loop):
         if not any(is_inside(block, loop) for block in access.blocks):
             return access.op
@@ -80,7 +80,7 @@ class SplitPlan(Plan):
             else:
                 value, operations = materialize(extent)
                 place = outermost_place(loop, extent)
-                insert_in(place.block, operations, place.before)
+                Rewriter.insert_op(operations, place)
                 extents.append(value)
         loops = [new_loop(extent, f"{hint}{at}", loop) for at, extent in enumerate(extents)]
         loops[0].attributes.update(loop.attributes)
@@ -106,7 +106,7 @@ class SplitPlan(Plan):
             return index * extent
         value, operations = materialize(index)
         product = arith.MuliOp(value, extent)
-        insert_in(body, [*operations, product], before)
+        Rewriter.insert_op([*operations, product], InsertPoint(body, before))
         return Index.of(product.result)
 
 

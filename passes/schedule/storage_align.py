@@ -21,7 +21,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class StorageAlignPlan(Plan):
-    """An allocation, and what is noted on it."""
+    """An allocation, and the axis, factor and offset that annotate it."""
 
     alloc: memref.AllocOp
     axis: int

@@ -124,7 +124,7 @@ def _rank(buffer: SSAValue) -> int:
 
 
 def _remaining(op: AccessPtrOp) -> list[int]:
-    """What a pointer to the whole of a parameter gives access to."""
+    """The box that a pointer to the whole of a parameter gives access to."""
     type_ = op.buffer.type
     if not isinstance(type_, MemRefType):
         raise InternalError(f"{op.name} points into {type_}")
@@ -196,7 +196,7 @@ class Tensorize(MovingPrimitive):
         return TensorizePlan(block, intrinsic, placed)
 
     def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
-        """The match is asked of a copy in which the loop is a block."""
+        """Matches a copy of the function in which the loop is a block."""
         function = function_of(loop)
         self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
         self._require_one_type(loop, intrinsic)
@@ -250,7 +250,7 @@ class Tensorize(MovingPrimitive):
                 self.refuse(4, detail, target, block_text(target) if isinstance(target, BlockOp) else "")
 
     def _require_layout(self, block: BlockOp, intrinsic: TensorIntrinsic, parameter: SSAValue, box: Box) -> None:
-        """Where pointers are taken, the strides of the box are those that the implementation takes for granted."""
+        """Where the implementation takes pointers, the box has the strides that it assumes."""
         type_, found = parameter.type, box.buffer.type
         if not isinstance(parameter, BlockArgument) or not points_into(intrinsic.implementation, parameter):
             return

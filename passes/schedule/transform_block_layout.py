@@ -9,7 +9,7 @@ from xdsl.dialects import affine
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.block_patterns import combines_freely
@@ -20,8 +20,8 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
-from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown
-from weft.passes.schedule.loop_nests import become, insert_in, nest, new_block, new_loop, set_corner, values_in
+from weft.passes.schedule.index_maps import named_places, points_of_iterators, required_layout, shown
+from weft.passes.schedule.loop_nests import become, nest, new_block, new_loop, set_corner, values_in
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import why_not_divisible
 from weft.support.errors import InternalError, Violation
@@ -56,7 +56,7 @@ class OwnNest:
         if outer is not block:
             block.detach()
         become(block, new)
-        insert_in(parent, [nest(loops, [block])], following)
+        Rewriter.insert_op(nest(loops, [block]), InsertPoint(parent, following))
         if outer is not block:
             outer.erase()
 
@@ -111,7 +111,7 @@ def own_nest(block: BlockOp) -> OwnNest | str:
 
 
 def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, SSAValue]:
-    """Compute what iterators were at the end of `body`, called as they were."""
+    """Compute the values of old iterators at the end of `body`, with their names."""
     known: dict[Index, SSAValue] = {}
     for variable, index in indices.items():
         if index not in known:
@@ -181,7 +181,7 @@ class TransformBlockLayoutPlan(Plan):
 
 
 def _compute_with(body: Block, operations: list[Operation], back: Mapping[SSAValue, Index]) -> None:
-    """Add operations, that know iterators by the way back to them."""
+    """Add operations in which `back` gives the iterators."""
     known = named_values(body, back)
     body.add_ops(operations)
     replace_iterators(body, back, known)
@@ -263,20 +263,9 @@ class TransformBlockLayout(Primitive):
 
     def _layout(self) -> LayoutMap:
         """The layout, which keeps instances apart."""
-        block = self.block
-        names = tuple(v.name_hint or f"v{v.index}" for v in block.iter_vars)
-        points = Points(
-            names,
-            lambda point: f"({', '.join(f'{n}={v}' for n, v in zip(names, point, strict=True))})",
-            "would both run as",
-            "instance",
-            f"the iterators are {', '.join(names) or 'none'}",
-        )
-        layout = layout_of(self.index_map.data, [Index.of(extent) for extent in block.extents], points)
-        if isinstance(layout, Violation):
-            self.refuse(3, layout)
-        self.require(4, meeting_points(layout, points))
-        return layout
+        extents = [Index.of(extent) for extent in self.block.extents]
+        points = points_of_iterators(self.block, "", "would both run as")
+        return required_layout(self, (3, 4), self.index_map.data, extents, points)
 
     def _kind(self, at: int) -> IterKindAttr:
         """The kind of a new iterator: that of all that it is made of, where those of extent 1 do not count besides

@@ -47,7 +47,7 @@ from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import detached_ops, erase_if_unused, if_around, index_before, index_constant, materialize
 from weft.passes.schedule.caching import free_label, memref_type, pick
-from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown, why_not_function
+from weft.passes.schedule.index_maps import Points, named_places, required_layout, shown, why_not_function
 from weft.passes.schedule.loop_nests import block_in_loops, conjunction, set_corner, values_in
 from weft.passes.schedule.primitive import BufferPlace, Plan
 from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators
@@ -74,7 +74,7 @@ def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
 
 @dataclass(frozen=True)
 class Padding:
-    """What the elements that no old one is taken to hold."""
+    """The value of the elements to which the index map takes no old element."""
 
     value: PadValue | Index
     """A constant, or an index over the outputs of the layout."""
@@ -302,7 +302,7 @@ class TransformLayoutPlan(Plan):
 
 
 def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None:
-    """Let everything that uses a buffer do so by new indices. The store of the block `written` does already."""
+    """Rewrite all uses of a buffer to the new indices. The store of the block `written` has them already."""
     users = dict.fromkeys(use.operation for use in buffer.uses)
     function = function_of(next(iter(users)))
     known: dict[tuple[Block, Index], SSAValue] = {}
@@ -346,7 +346,7 @@ def _follow_access(
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:
-    """The value of an index that was computed before in a block around `op`, and still is."""
+    """The value of an index that an earlier op in a block around `op` computes."""
     block = op.parent
     while block is not None:
         value = known.get((block, index))
@@ -462,11 +462,7 @@ class TransformLayout(MovingPrimitive):
             "element",
             f"{name} is {buffer.type}",
         )
-        layout = layout_of(self.index_map.data, extents, points)
-        if isinstance(layout, Violation):
-            self.refuse(2, layout)
-        self.require(3, meeting_points(layout, points))
-        return layout
+        return required_layout(self, (2, 3), self.index_map.data, extents, points)
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
         if self.pad_value is None:
@@ -531,7 +527,7 @@ class TransformLayout(MovingPrimitive):
             self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
 
     def _caller(self, buffer: SSAValue) -> Operation | None:
-        """Something in the module that refers to the function whose parameter the buffer is."""
+        """An operation of the module that refers to the function whose parameter the buffer is."""
         function = function_of(self.block)
         module = next((op for op in ancestors(function) if isinstance(op, ModuleOp)), None)
         name = function.sym_name.data

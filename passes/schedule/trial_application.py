@@ -260,7 +260,7 @@ def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> I
 
 def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[Operation]:
     """The ops of the body of `function` that hold some of `operations`, and those that use a buffer which one of these
-    uses. The other nests stay as they are, and nobody asks about them: a function may have thousands."""
+    uses. The other nests stay as they are, and are not copied: a function may have thousands."""
     own = {child_towards(function, op) for op in operations}
     buffers = {v for nest in own for op in operations_in(nest) for v in op.operands if isinstance(v.type, MemRefType)}
     found, pending = set(own), list(buffers)
