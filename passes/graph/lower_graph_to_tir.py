@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, count
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
 from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
-    IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
     TensorType,
     TupleType,
     UnitAttr,
-    UnknownLoc,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -44,7 +43,7 @@ from weft.dialects.graph_shapes import Division, Expression, KnownExtent, ShapeE
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION
 from weft.passes.graph.functions import graph_functions
-from weft.passes.index_ops import erase_dead, materialize
+from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops
 from weft.passes.te.lower_te_to_tir import Axis, block_in_loops, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
@@ -169,7 +168,8 @@ def _result_name(hint: str | None, taken: set[str]) -> str:
 
 
 class _BufferFunction:
-    """The new function takes the parameters of `function` as buffers, then a buffer for each of `returned`.
+    """A function over buffers in the place of a graph function: it takes the parameters of `function` as buffers, then
+    a buffer for each of `returned`. Extents, temporaries and constants come first, then the calls.
 
     Call `constant`, `call` and `keep` in the order of the old ops, then `finish`.
     """
@@ -179,10 +179,13 @@ class _BufferFunction:
         self._function = function
         self._name = function.sym_name.data
         self._symbols = symbols
-        self._block = Block()
-        self._head: list[Operation] = []
-        self._calls: list[Operation] = []
-        self._extents = _ExtentValues(self._head.append, function)
+        self._block = Block([scf.YieldOp(), ReturnOp()])
+        for op in self._block.ops:
+            op.location = function.location
+        self._head, self._end = self._block.ops
+        """A placeholder at the end of what comes first, and the end of the function."""
+        self._extents: dict[Expression, SSAValue] = {}
+        """The values of dynamic extents."""
         self._buffers: dict[SSAValue, SSAValue] = {}
         """Tensors and the buffers they lie in."""
         self._targets: dict[SSAValue, SSAValue] = {}
@@ -209,8 +212,9 @@ class _BufferFunction:
                 old.replace_all_uses_with(new)
         for buffer, type_ in tensors:
             for axis, extent in enumerate(self._shape(type_)):
-                if lone_name(extent) is not None:
-                    self._read_extent(buffer, axis, extent)
+                if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
+                    dim = memref.DimOp(buffer, constant_before(axis, self._head))
+                    self._know(extent, result_before(dim, self._head))
         for buffer, type_ in tensors:
             self._tie(buffer, type_)
 
@@ -235,6 +239,16 @@ class _BufferFunction:
                 copies.append((value, buffer))
         return copies
 
+    def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
+        """State the extents of a parameter, unless all of them are read from it."""
+        extents = self._dynamic(type_)
+        if not all(isinstance(e.owner, memref.DimOp) and e.owner.source is buffer for e in extents) or (
+            len(set(extents)) < len(extents)
+        ):
+            insert_before(self._head, [AssumeShapeOp(buffer, extents)])
+
+    # Extents
+
     def _shape(self, type_: Tensor) -> Sequence[KnownExtent]:
         """The extents of a tensor. Raises `CompileError` when one is unknown."""
         try:
@@ -248,26 +262,52 @@ class _BufferFunction:
             )
         return cast("Sequence[KnownExtent]", shape)
 
-    def _read_extent(self, buffer: SSAValue, axis: int, extent: KnownExtent) -> None:
-        if isinstance(extent, Expression) and not self._extents.knows(extent):
-            position = arith.ConstantOp(IntegerAttr(axis, IndexType()))
-            position.result.name_hint = f"c{axis}"
-            dim = memref.DimOp(buffer, position.result)
-            self._head += [position, dim]
-            self._extents.know(extent, dim.result)
-
     def _dynamic(self, type_: Tensor) -> list[SSAValue]:
         """The values of the dynamic extents of a tensor."""
-        values = [self._extents.value(extent) for extent in self._shape(type_)]
+        values = [self._extent(extent) for extent in self._shape(type_)]
         return [value for value in values if isinstance(value, SSAValue)]
 
-    def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
-        """State the extents of a parameter, unless all of them are read from it."""
-        extents = self._dynamic(type_)
-        if not all(isinstance(e.owner, memref.DimOp) and e.owner.source is buffer for e in extents) or (
-            len(set(extents)) < len(extents)
-        ):
-            self._head.append(AssumeShapeOp(buffer, extents))
+    def _know(self, extent: Expression, value: SSAValue) -> None:
+        self._extents[extent] = value
+        value.name_hint = value.name_hint or lone_name(extent)
+
+    def _extent(self, extent: KnownExtent) -> int | SSAValue:
+        """A number or an index value. Raises `CompileError` when a name in the extent is not bound."""
+        if isinstance(extent, int):
+            return extent
+        if extent not in self._extents:
+            self._know(extent, index_before(self._index(extent), self._head))
+        return self._extents[extent]
+
+    def _index(self, extent: KnownExtent) -> Index:
+        if isinstance(extent, int):
+            return Index.of(extent)
+        if extent in self._extents:
+            return Index.of(self._extents[extent])
+        total = Index({}, 0)
+        for monomial, coefficient in extent.terms:
+            factors = [self._atom(atom) for atom in monomial] or [Index.of(1)]
+            total = total + reduce(lambda left, right: self._combined(MuliOp, left, right), factors) * coefficient
+        return total
+
+    def _atom(self, atom: str | Division) -> Index:
+        if isinstance(atom, Division):
+            left, right = self._index(atom.left), self._index(atom.right)
+            if right.is_constant and right.constant > 0:
+                return left // right.constant if atom.kind == "floordiv" else left % right.constant
+            # Extents are not negative, so the remainder of the truncated division is the non-negative one.
+            return self._combined(FloorDivSIOp if atom.kind == "floordiv" else RemSIOp, left, right)
+        value = self._extents.get(Expression((((atom,), 1),)))
+        if value is None:
+            bound = ", ".join(sorted(map(show_extent, self._extents))) or "none"
+            raise CompileError.at(
+                self._function, f"extent '{atom}' is not bound by the shape of any operand (bound: {bound})"
+            )
+        return Index.of(value)
+
+    def _combined(self, op_type: type[MuliOp | FloorDivSIOp | RemSIOp], left: Index, right: Index) -> Index:
+        values = index_before(left, self._head), index_before(right, self._head)
+        return Index.of(result_before(op_type(*values), self._head))
 
     # The body
 
@@ -286,11 +326,7 @@ class _BufferFunction:
             data = memref.GlobalOp.get(StringAttr(name), type_, value, constant=UnitAttr())
             data.location = op.location
             self._module.body.block.insert_op_before(data, self._function)
-        get = memref.GetGlobalOp(name, type_)
-        get.location = op.location
-        get.memref.name_hint = op.result.name_hint
-        self._head.append(get)
-        self._buffers[op.result] = get.memref
+        self._buffers[op.result] = self._insert(memref.GetGlobalOp(name, type_), self._head, op, op.result.name_hint)
 
     def call(self, op: CallTirOp) -> None:
         """Call the function with the operands and a buffer for each result: a result parameter or a temporary."""
@@ -307,16 +343,20 @@ class _BufferFunction:
         buffers = [self._buffer(op, value) for value in (*op.operands, *op.results)]
         arguments = [self._cast(op, buffer, type_) for buffer, type_ in zip(buffers, wanted, strict=True)]
         call = CallOp(op.callee, arguments, ())
+        insert_before(self._end, [call])
         call.location = op.location
-        self._calls.append(call)
+
+    def _insert(self, new: Operation, anchor: Operation, like: Operation, hint: str | None = None) -> SSAValue:
+        """Insert an op with the location of `like`; gives its result."""
+        result = result_before(new, anchor)
+        new.location = like.location
+        result.name_hint = hint
+        return result
 
     def _allocate(self, op: Operation, tensor: SSAValue) -> SSAValue:
         type_ = cast("Tensor", tensor.type)
         allocation = memref.AllocOp(self._dynamic(type_), (), buffer_type(type_))
-        allocation.location = op.location
-        allocation.memref.name_hint = tensor.name_hint
-        self._head.append(allocation)
-        return allocation.memref
+        return self._insert(allocation, self._head, op, tensor.name_hint)
 
     def _buffer(self, op: Operation, tensor: SSAValue) -> SSAValue:
         buffer = self._buffers.get(tensor)
@@ -328,25 +368,19 @@ class _BufferFunction:
         """The buffer as a callee takes it: static extents forgotten where it takes any."""
         if buffer.type == type_:
             return buffer
-        cast_ = memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_))
-        cast_.location = op.location
-        self._calls.append(cast_)
-        return cast_.dest
+        return self._insert(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self._end, op)
 
     def keep(self, op: Operation) -> None:
         """An op on scalars stays as it is."""
         op.detach()
-        self._calls.append(op)
+        self._block.insert_op_before(op, self._end)
 
     def finish(self) -> None:
         """Put the new function in the place of the old one."""
         for value, target in self._copies:
-            self._calls.append(self._copy(self._buffer(self._function, value), target, cast("Tensor", value.type)))
-        self._calls.append(ReturnOp())
-        for op in self._head:
-            if isinstance(op.location, UnknownLoc):
-                op.location = self._function.location
-        self._block.add_ops([*self._head, *self._calls])
+            source = self._buffer(self._function, value)
+            self._block.insert_op_before(self._copy(source, target, cast("Tensor", value.type)), self._end)
+        Rewriter.erase_op(self._head)
         new = FuncOp(
             self._name,
             FunctionType.from_lists([a.type for a in self._block.args], []),
@@ -355,13 +389,11 @@ class _BufferFunction:
         )
         new.attributes = {**self._function.attributes, TIR_FUNCTION: UnitAttr()}  # it may hold calls alone
         new.location = self._function.location
-        module = self._module.body.block
-        module.insert_op_before(new, self._function)
-        module.erase_op(self._function)
+        Rewriter.replace_op(self._function, new)
 
     def _copy(self, source: SSAValue, target: SSAValue, type_: Tensor) -> Operation:
         """Loops that copy one buffer to another."""
-        extents = [self._extents.value(extent) for extent in self._shape(type_)]
+        extents = [self._extent(extent) for extent in self._shape(type_)]
         body = Block(arg_types=[IndexType()] * len(extents))
         load = memref.LoadOp.get(source, body.args)
         body.add_ops([load, memref.StoreOp.get(load.res, target, body.args)])
@@ -370,82 +402,6 @@ class _BufferFunction:
         for at, argument in enumerate(body.args):
             argument.name_hint = f"v{at}"
         return nest
-
-
-class _ExtentValues:
-    """The values of extents at one place of a function; what is missing is computed there from what is known.
-
-    `insert` adds an op at the place; `about` is the operation that errors speak of.
-    """
-
-    def __init__(self, insert: Callable[[Operation], None], about: Operation) -> None:
-        self._insert = insert
-        self._about = about
-        self._known: dict[Expression, SSAValue] = {}
-
-    def know(self, extent: Expression, value: SSAValue) -> None:
-        """`value` is the extent."""
-        self._known[extent] = value
-        value.name_hint = value.name_hint or lone_name(extent)
-
-    def knows(self, extent: KnownExtent) -> bool:
-        return isinstance(extent, int) or extent in self._known
-
-    def value(self, extent: KnownExtent) -> int | SSAValue:
-        """The extent, a number or an index value. Raises `CompileError` when a name in it is not bound."""
-        if isinstance(extent, int):
-            return extent
-        if extent not in self._known:
-            self.know(extent, self._materialize(self._index(extent)))
-        return self._known[extent]
-
-    def _index(self, extent: KnownExtent) -> Index:
-        if isinstance(extent, int):
-            return Index.of(extent)
-        if extent in self._known:
-            return Index.of(self._known[extent])
-        total = Index({}, 0)
-        for monomial, coefficient in extent.terms:
-            if monomial == () or len(monomial) == 1:
-                factor = self._atom(monomial[0]) if monomial else Index.of(1)
-            else:
-                factor = self._product([self._atom(atom) for atom in monomial])
-            total = total + factor * coefficient
-        return total
-
-    def _atom(self, atom: str | Division) -> Index:
-        if isinstance(atom, Division):
-            left, right = self._index(atom.left), self._index(atom.right)
-            if right.is_constant and right.constant > 0:
-                return left // right.constant if atom.kind == "floordiv" else left % right.constant
-            # Extents are not negative, so the remainder of the truncated division is the non-negative one.
-            op_type = FloorDivSIOp if atom.kind == "floordiv" else RemSIOp
-            return self._emit(op_type(self._materialize(left), self._materialize(right)))
-        value = self._known.get(Expression((((atom,), 1),)))
-        if value is None:
-            bound = ", ".join(sorted(map(show_extent, self._known))) or "none"
-            raise CompileError.at(
-                self._about, f"extent '{atom}' is not bound by the shape of any operand (bound: {bound})"
-            )
-        return Index.of(value)
-
-    def _product(self, factors: list[Index]) -> Index:
-        total = self._materialize(factors[0])
-        for factor in factors[1:]:
-            op = MuliOp(total, self._materialize(factor), IndexType())
-            self._insert(op)
-            total = op.result
-        return Index.of(total)
-
-    def _emit(self, op: FloorDivSIOp | RemSIOp) -> Index:
-        self._insert(op)
-        return Index.of(op.result)
-
-    def _materialize(self, index: Index) -> SSAValue:
-        value, ops = materialize(index)
-        for op in ops:
-            self._insert(op)
-        return value
 
 
 def _check_call_shapes(call: CallTirOp, callee: FuncOp) -> None:
