@@ -72,10 +72,8 @@ def _is_combined(access: Access) -> bool:
 
 def _threads_around(op: Operation) -> ForOp | None:
     """The innermost loop over threads or blocks of threads around an op."""
-    for parent in ancestors(op):
-        if isinstance(parent, ForOp) and (runs_over_threads(parent) or runs_over_blocks(parent)):
-            return parent
-    return None
+    around = (parent for parent in ancestors(op) if isinstance(parent, ForOp))
+    return next((loop for loop in around if runs_over_threads(loop) or runs_over_blocks(loop)), None)
 
 
 def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access], *, required: bool) -> None:

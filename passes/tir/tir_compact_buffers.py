@@ -19,7 +19,7 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import defining_block, erase_if_unused, index_before
+from weft.passes.index_ops import defining_block, erase_if_unused, index_before, insert_before
 from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import TirPass, buffer_type, range_of
 
@@ -191,24 +191,15 @@ class _FixedIn:
 
 def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) -> None:
     """Replace `alloc` by one of the extents of `boxes` (None keeps the old extent)."""
-    sizes = iter(alloc.dynamic_sizes)
-    shape: list[int] = []
-    kept: list[SSAValue] = []
-    for extent, box in zip(old.get_shape(), boxes, strict=True):
-        size = next(sizes) if extent == DYNAMIC_INDEX else None
-        if box is not None:
-            shape.append(box.high - box.low + 1)
-        else:
-            shape.append(extent)
-            if size is not None:
-                kept.append(size)
-    new_type = MemRefType(old.element_type, shape, old.layout, old.memory_space)
-    new = memref.AllocOp(kept, (), new_type, alloc.alignment)
+    dynamic = iter(alloc.dynamic_sizes)
+    sizes = [next(dynamic) if extent == DYNAMIC_INDEX else None for extent in old.get_shape()]
+    kept = [size for size, box in zip(sizes, boxes, strict=True) if size is not None and box is None]
+    extents = zip(old.get_shape(), boxes, strict=True)
+    shape = [extent if box is None else box.high - box.low + 1 for extent, box in extents]
+    new = memref.AllocOp(kept, (), MemRefType(old.element_type, shape, old.layout, old.memory_space), alloc.alignment)
     new.attributes.update(alloc.attributes)
-    new.location = alloc.location
     new.memref.name_hint = alloc.memref.name_hint
-    if alloc.parent is not None:
-        alloc.parent.insert_op_before(new, alloc)
+    insert_before(alloc, [new])
     alloc.memref.replace_all_uses_with(new.memref)
     Rewriter.erase_op(alloc)
 

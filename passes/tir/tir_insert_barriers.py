@@ -9,6 +9,7 @@ from typing import NoReturn
 from xdsl.dialects import scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict
@@ -105,7 +106,7 @@ class _Inserter:
             part = self.part(op, divergent)
             conflict = self._any_conflict(total.last, part.first, None)
             if conflict is not None:
-                self._insert(op, None, conflict, divergent)
+                self._insert(InsertPoint.before(op), op, conflict, divergent)
                 total.last, total.passes = [], False
             if total.passes:
                 total.first.extend(part.first)
@@ -135,7 +136,7 @@ class _Inserter:
         if extent != 1:
             conflict = self._any_conflict(body.last, body.first, loop)
             if conflict is not None:
-                self._insert(loop, loop.body.block, conflict, divergent)
+                self._insert(InsertPoint.at_end(loop.body.block), loop, conflict, divergent)
                 body.last, body.passes = [], False
         if not isinstance(extent, int) or extent < 1:
             body.passes = True
@@ -180,17 +181,14 @@ class _Inserter:
             return None
 
     def _insert(
-        self, op: Operation, at_end_of: Block | None, conflict: Conflict | NotProved, divergent: Operation | None
+        self, point: InsertPoint, like: Operation, conflict: Conflict | NotProved, divergent: Operation | None
     ) -> None:
-        """A barrier before `op`, or at the end of a block."""
+        """A barrier with the location of `like`."""
         if divergent is not None:
             _refuse(divergent, conflict)
         barrier = BarrierOp()
-        barrier.location = op.location
-        if at_end_of is not None:
-            at_end_of.add_op(barrier)
-        elif op.parent is not None:
-            op.parent.insert_op_before(barrier, op)
+        barrier.location = like.location
+        Rewriter.insert_op(barrier, point)
 
 
 def _refuse(divergent: Operation, conflict: Conflict | NotProved) -> NoReturn:

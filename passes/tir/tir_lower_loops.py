@@ -16,7 +16,7 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import arith_op, dissolve, divided, index_constant
+from weft.passes.index_ops import arith_op, dissolve, divided, index_constant, insert_before
 from weft.passes.tir.nest import FunctionPass, remembered_ranges
 from weft.support.errors import InternalError
 
@@ -71,9 +71,7 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
             if copies <= MOST_COPIES:
                 new.attributes[UNROLL] = _UNIT
                 emitter.copies[new] = copies
-    new.location = loop.location
-    if loop.parent is not None:
-        loop.parent.insert_op_before(new, loop)
+    insert_before(loop, [new])
     Rewriter.erase_op(loop)
 
 

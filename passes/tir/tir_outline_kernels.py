@@ -36,6 +36,7 @@ from weft.passes.index_ops import (
     index_constant,
     insert_at_start,
     insert_before,
+    is_defined_inside,
     replace_operands,
 )
 from weft.passes.tir.nest import range_of
@@ -147,15 +148,9 @@ class _Outliner:
         """The values from outside that become arguments, and the computations outside that the kernel repeats."""
         arguments: dict[SSAValue, None] = {}
         computed: dict[Operation, None] = {}
-        inside: set[SSAValue] = {loop.induction_variable for loop in self.loops.values()}
-        for op in body.walk():
-            inside.update(op.results)
-            for region in op.regions:
-                for block in region.blocks:
-                    inside.update(block.args)
 
         def visit(value: SSAValue) -> None:
-            if value in inside or value in arguments:
+            if value in arguments or is_defined_inside(value, self.root):
                 return
             if isinstance(value, OpResult) and value.op.name.startswith(_CLONED):
                 for operand in value.op.operands:

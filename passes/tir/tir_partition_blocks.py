@@ -47,13 +47,8 @@ class PartitionBlocksPass(TirPass):
 
 def thread_bodies(root: Operation) -> list[Block]:
     """What a thread of each kernel in `root` runs: the bodies of the innermost loops over threads and blocks."""
-    found: list[Block] = []
-    for op in root.walk():
-        if isinstance(op, ForOp) and axis_of(op) is not None:
-            inner = [other for other in op.walk() if isinstance(other, ForOp) and other is not op]
-            if not any(axis_of(other) is not None for other in inner):
-                found.append(op.body.block)
-    return found
+    loops = [op for op in root.walk() if isinstance(op, ForOp) and axis_of(op) is not None]
+    return [loop.body.block for loop in loops if not any(loop.body.is_ancestor(inner) for inner in loops)]
 
 
 def _gather_temporaries(body: Block) -> None:

@@ -78,7 +78,7 @@ def _reuse(body: Block, function: FuncOp) -> None:
             groups.setdefault(buffer_type(op.memref).element_type, []).append(op)
     for group in groups.values():
         for arena in _arenas(_placed(group, body)):
-            _merge(arena)
+            _merge(arena, min((place.alloca for place in arena), key=group.index))
 
 
 def _may_move(op: memref.AllocaOp, body: Block) -> bool:
@@ -122,10 +122,9 @@ def _arenas(places: Sequence[_Place]) -> list[list[_Place]]:
     return [group for group in groups if len(group) > 1]
 
 
-def _merge(arena: Sequence[_Place]) -> None:
-    """Let one allocation stand for all of an arena."""
+def _merge(arena: Sequence[_Place], earliest: memref.AllocaOp) -> None:
+    """Let one allocation in the place of the earliest stand for all of an arena."""
     first = min(place.start for place in arena)
-    earliest = min((place.alloca for place in arena), key=_position)
     element = buffer_type(earliest.memref).element_type
     size = max(place.end for place in arena) - first
     alignment = max(p.alloca.alignment.value.data if p.alloca.alignment else _ALIGNMENT for p in arena)
@@ -140,16 +139,6 @@ def _merge(arena: Sequence[_Place]) -> None:
                 user.operands[at] = index_before(index.simplified(range_of), user)
             user.operands[use.index] = whole.memref
         Rewriter.erase_op(place.alloca)
-
-
-def _position(op: Operation) -> tuple[int, ...]:
-    """Where an op stands: it comes before those of greater positions."""
-    path: list[int] = []
-    inner: Operation | None = op
-    while inner is not None and inner.parent is not None:
-        path.append(inner.parent.get_operation_index(inner))
-        inner = inner.parent_op()
-    return tuple(reversed(path))
 
 
 def _uses(op: Operation, buffer: SSAValue) -> bool:
