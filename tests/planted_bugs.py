@@ -73,9 +73,9 @@ BUGS = (
     ),
     Bug(
         "masked lanes of a maximum are zero",
-        "passes/tir/vectorizer.py",
-        'flag.MAXIMUMF: float("-inf"),',
-        "flag.MAXIMUMF: 0.0,",
+        "dialects/combiners.py",
+        "Combination(Kind.MAXIMUMF, least, is_idempotent=True)",
+        "Combination(Kind.MAXIMUMF, _always(0.0), is_idempotent=True)",
         ("tests/numeric/test_lane_reductions.py",),
     ),
     Bug(
