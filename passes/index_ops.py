@@ -186,9 +186,7 @@ def detached_ops(block: Block) -> list[Operation]:
 
 def dissolve(loop: ForOp, variable: SSAValue) -> None:
     """Replace `loop` by its body, with `variable` for the loop variable."""
-    loop.induction_variable.replace_all_uses_with(variable)
-    if loop.parent is not None:
-        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
+    Rewriter.inline_block(loop.body.block, InsertPoint.before(loop), [variable])
     Rewriter.erase_op(loop)
 
 

@@ -13,7 +13,6 @@ from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
 from xdsl.dialects.builtin import (
     FunctionType,
-    IndexType,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -45,7 +44,8 @@ from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION
 from weft.passes.graph.functions import graph_functions
 from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops
-from weft.passes.te.lower_te_to_tir import Axis, block_in_loops, buffer_type
+from weft.passes.schedule.loop_nests import block_in_loops
+from weft.passes.te.lower_te_to_tir import buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
@@ -394,13 +394,11 @@ class _BufferFunction:
     def _copy(self, source: SSAValue, target: SSAValue, type_: Tensor) -> Operation:
         """Loops that copy one buffer to another."""
         extents = [self._extent(extent) for extent in self._shape(type_)]
-        body = Block(arg_types=[IndexType()] * len(extents))
-        load = memref.LoadOp.get(source, body.args)
-        body.add_ops([load, memref.StoreOp.get(load.res, target, body.args)])
-        axes = [Axis(f"i{at}", extent, SPATIAL) for at, extent in enumerate(extents)]
-        nest, _ = block_in_loops(body, f"copy_{target.name_hint}", axes, self._function)
-        for at, argument in enumerate(body.args):
-            argument.name_hint = f"v{at}"
+        numbers = range(len(extents))
+        label, kinds, hints = f"copy_{target.name_hint}", [SPATIAL] * len(extents), [f"v{at}" for at in numbers]
+        block, nest = block_in_loops(label, kinds, extents, hints, self._function, [f"i{at}" for at in numbers])
+        load = memref.LoadOp.get(source, block.iter_vars)
+        block.body.block.add_ops([load, memref.StoreOp.get(load.res, target, block.iter_vars)])
         return nest
 
 

@@ -27,18 +27,18 @@ from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.levels import allowed_at
-from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, Combiner, ComputeOp, Extent, ReduceOp, YieldOp
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, Combiner, ComputeOp, ReduceOp, YieldOp
+from weft.dialects.tir import InitOp
 from weft.dialects.tir_assume import AssumeOp
-from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL, IterKindAttr
+from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
 from weft.passes.index_ops import erase_dead, insert_at_start
+from weft.passes.schedule.loop_nests import block_in_loops
 from weft.passes.te.combiners import ConstantPool, combine, identity
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions
 from weft.support.errors import CompileError, InternalError, did_you_mean
@@ -411,15 +411,6 @@ class LowerTeToTirPass(ModulePass):
             lower_te_function(function)
 
 
-@dataclass
-class Axis:
-    """An iterator of the block, and the loop that it is bound to."""
-
-    hint: str
-    extent: Extent
-    kind: IterKindAttr
-
-
 def compute_nest(
     compute: ComputeOp,
     label: str,
@@ -453,15 +444,12 @@ def compute_nest(
     reduce = reduction_of(compute)
     combiner = None if reduce is None else reduce.kind
     empty = reduce is not None and 0 in reduce.extents
-    axes = [
-        Axis(index.name_hint or f"i{index.index}", extent, SPATIAL)
-        for index, extent in zip(compute.indices, compute.extents, strict=True)
-    ]
+    hints = [index.name_hint or f"i{index.index}" for index in compute.indices]
+    extents, kinds = list(compute.extents), [SPATIAL] * len(hints)
     if reduce is not None and not empty:
-        axes += [
-            Axis(axis.name_hint or f"k{axis.index}", extent, REDUCE)
-            for axis, extent in zip(reduce.axes, reduce.extents, strict=True)
-        ]
+        hints += [axis.name_hint or f"k{axis.index}" for axis in reduce.axes]
+        extents += reduce.extents
+        kinds += [REDUCE] * len(reduce.axes)
     body, location = compute.body.block, compute.yielded.location
     compute.body.detach_block(body)
     spatial = list(body.args)
@@ -473,7 +461,8 @@ def compute_nest(
         writer.store_identity(reduce)
     else:
         writer.reduce(reduce)
-    nest, block = block_in_loops(body, label, axes, compute)
+    block, nest = block_in_loops(label, kinds, extents, [f"v{hint}" for hint in hints], compute, hints)
+    Rewriter.inline_block(body, InsertPoint.at_end(block.body.block), block.iter_vars)
     if combiner in (Combiner.ARGMAX, Combiner.ARGMIN, Combiner.CUSTOM):
         block.attributes[COMMUTATIVE] = UnitAttr()
     return nest
@@ -573,25 +562,3 @@ class _Writer:
         spare = iter(self._outputs[len(self._yielded) :])
         positions = {value: position for position, value in enumerate(self._yielded)}
         return [self._outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]
-
-
-def block_in_loops(body: Block, label: str, axes: Sequence[Axis], like: Operation) -> tuple[Operation, BlockOp]:
-    """A block over `axes` with this body, in loops of the same axes; the nest and the block."""
-    for argument, axis in zip(body.args, axes, strict=True):
-        argument.name_hint = f"v{axis.hint}"
-    loops = [ForOp.around(axis.extent, (), axis.hint) for axis in axes]
-    block = BlockOp(
-        label,
-        [axis.kind for axis in axes],
-        [axis.extent for axis in axes],
-        [AffineExpr.dimension(d) for d in range(len(axes))],
-        [loop.induction_variable for loop in loops],
-        Region(body),
-    )
-    block.location = like.location
-    nest: Operation = block
-    for loop in reversed(loops):
-        loop.location = like.location
-        loop.body.block.add_op(nest)
-        nest = loop
-    return nest, block

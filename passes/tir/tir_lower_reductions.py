@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.code_motion import why_not_started_before
@@ -29,6 +28,7 @@ from weft.passes.index_ops import (
     if_around,
     insert_before,
 )
+from weft.passes.schedule.loop_nests import nest, new_block, new_loop
 from weft.passes.tir.nest import TirPass, range_of
 
 
@@ -219,13 +219,8 @@ def _hoist_init(block: BlockOp, init: InitOp, hoist: _Hoist) -> None:
 def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:
     """An empty loop that runs as `loop` does; `mapping` learns its variable."""
     extent = loop.extent
-    copy = ForOp.around(
-        extent if isinstance(extent, int) else mapping.get(extent, extent),
-        (),
-        loop.induction_variable.name_hint,
-        loop.kind.data,
-    )
-    copy.location = loop.location
+    extent = extent if isinstance(extent, int) else mapping.get(extent, extent)
+    copy = new_loop(extent, loop.induction_variable.name_hint, loop, loop.kind.data)
     mapping[loop.induction_variable] = copy.induction_variable
     return copy
 
@@ -240,26 +235,20 @@ def _init_block(
 ) -> BlockOp:
     """A block that runs the init of `block` over its spatial iterators; `mapping` replaces all other values."""
     spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-    exprs, operands = exprs_of([bindings[at] for at in spatial])
-    sides, guard_operands = exprs_of([side for guard in guards for side in guard])
-    body = Block(arg_types=[IndexType()] * len(spatial))
-    inside = dict(mapping)
-    for argument, at in zip(body.args, spatial, strict=True):
-        argument.name_hint = block.iter_vars[at].name_hint
-        inside[block.iter_vars[at]] = argument
-    body.add_ops([copy_of(op, inside) for op in init.body.block.ops])
+    variables = [block.iter_vars[at] for at in spatial]
     extents = [block.extents[at] for at in spatial]
-    new = BlockOp(
+    new = new_block(
         f"{block.label}_{suffix}",
         [SPATIAL] * len(spatial),
         [extent if isinstance(extent, int) else mapping.get(extent, extent) for extent in extents],
-        exprs,
-        operands,
-        Region(body),
-        list(zip(sides[::2], sides[1::2], strict=True)),
-        guard_operands,
+        [bindings[at] for at in spatial],
+        [variable.name_hint for variable in variables],
+        block,
     )
-    new.location = block.location
+    inside = {**mapping, **dict(zip(variables, new.iter_vars, strict=True))}
+    new.body.block.add_ops([copy_of(op, inside) for op in init.body.block.ops])
+    sides, operands = exprs_of([side for guard in guards for side in guard])
+    new.set_guards(list(zip(sides[::2], sides[1::2], strict=True)), operands)
     return new
 
 
@@ -285,14 +274,10 @@ def _start_when_empty(block: BlockOp) -> None:
     renamed = {old: Index.of(new) for old, new in mapping.items()}
     bindings = [binding.substitute(renamed) for binding in bindings_of(block)]
     for at in start.whole:
-        loop = ForOp.around(block.extents[at], (), block.iter_vars[at].name_hint)
-        loop.location = block.location
+        loop = new_loop(block.extents[at], block.iter_vars[at].name_hint, block)
         bindings[at] = Index.of(loop.induction_variable)
         loops.append(loop)
     dims = [Index.of(value).substitute(renamed) for value in block.guard_operands]
     guards = [(Index.of_expr(left, dims), Index.of_expr(right, dims)) for left, right in start.guards]
-    inner: Operation = _init_block(block, init, "empty", bindings, guards, mapping)
-    for loop in reversed(loops):
-        loop.body.block.add_op(inner)
-        inner = loop
+    inner = nest(loops, [_init_block(block, init, "empty", bindings, guards, mapping)])
     insert_before(start.anchor, [if_around(disjunction_before(conditions, start.anchor), [inner])])
