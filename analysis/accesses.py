@@ -34,7 +34,7 @@ from weft.dialects.effects import (
 )
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
 

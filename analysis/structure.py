@@ -26,7 +26,7 @@ from weft.dialects.effects import (
     views_of,
 )
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, PART_OF, IterKind, LoopKind
 from weft.dialects.traversal import operations_in

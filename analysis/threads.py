@@ -27,8 +27,7 @@ from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, u
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.combiners import OPS_BY_NAME
-from weft.dialects.low_gpu import AtomicKind
-from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, space_of
+from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, AtomicKind, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, VIRTUAL, VIRTUAL_AXES, IterKind
 from weft.support.errors import Violation

@@ -6,7 +6,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
-- kernels for GPUs stand in `low_kernel.py`, what only they hold in `kernels.py`;
+- kernels for GPUs, and what only they hold, stand in `low_kernel.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 """
 
@@ -62,8 +62,7 @@ from weft.dialects.effects import INTRINSIC as INTRINSIC
 from weft.dialects.effects import PURE as PURE
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
-from weft.dialects.low_gpu import GPU_OPS, AtomicKindAttr, ShuffleModeAttr
-from weft.dialects.low_kernel import KernelAttr
+from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp, mask_type
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.strides import dynamic_extents, dynamic_strides

@@ -113,6 +113,22 @@ class AccessPtrOp(IRDLOperation):
             raise VerifyException(f"{self.name} sizes must be positive, got {list(sizes)}")
 
 
+def _pointer_op(op: Operation, pointer: SSAValue) -> AccessPtrOp:
+    if not isinstance(pointer.owner, AccessPtrOp):
+        raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
+    return pointer.owner
+
+
+def buffer_type_at(op: Operation, pointer: SSAValue) -> MemRefType[Attribute]:
+    """The type of the buffer that a pointer which `op` takes points into. Raises `VerifyException` for others."""
+    return cast("MemRefType[Attribute]", _pointer_op(op, pointer).buffer.type)
+
+
+def box_at(op: Operation, pointer: SSAValue) -> tuple[int, ...] | None:
+    """The sizes of the box that a pointer which `op` takes gives access to. Raises `VerifyException` for others."""
+    return _pointer_op(op, pointer).box_sizes
+
+
 @irdl_op_definition
 class StrideOp(IRDLOperation):
     """How many elements lie between neighbours in a dimension of a buffer, where lowering will have put them.

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    MemRefType,
     Signedness,
     VectorType,
     i32,
@@ -38,7 +37,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import PointerEffects
-from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_access import AccessPtrOp, box_at, buffer_type_at
 
 _WIDTHS: Final = (8, 16)
 
@@ -134,14 +133,12 @@ def _lanes(value: SSAValue) -> int:
 
 def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
     """A pointer to so many elements, and their type."""
-    if not isinstance(pointer.owner, AccessPtrOp):
-        raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
+    sizes = box_at(op, pointer)
     if count > _MOST_ELEMENTS:
         raise VerifyException(f"{op.name} works on at most {_MOST_ELEMENTS:,} elements of a buffer, got {count:,}")
-    sizes = pointer.owner.box_sizes
     if sizes is not None and prod(sizes) != count:
         raise VerifyException(f"{op.name} works on {count} elements, got a box of {list(sizes)}")
-    return cast("MemRefType[Attribute]", pointer.owner.buffer.type).element_type
+    return buffer_type_at(op, pointer).element_type
 
 
 @irdl_op_definition

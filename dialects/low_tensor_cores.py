@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from xdsl.dialects.builtin import (
     I64,
@@ -40,7 +40,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
-    MemRefType,
     StringAttr,
     f32,
     i64,
@@ -63,8 +62,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.effects import PointerEffects, Synchronizes
-from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_kernel import SHARED, verify_in_kernel
+from weft.dialects.low_access import box_at, buffer_type_at
+from weft.dialects.low_kernel import SHARED, InKernel
 
 WARP: Final = 32
 """Threads that hold a fragment together."""
@@ -262,12 +261,10 @@ class TileOp(IRDLOperation):
 
 def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Attribute | None:
     """The memory space of the buffer that a pointer to a tile points into."""
-    if not isinstance(pointer.owner, AccessPtrOp):
-        raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
-    type_ = cast("MemRefType[Attribute]", pointer.owner.buffer.type)
+    type_ = buffer_type_at(op, pointer)
     if type_.element_type != fragment.element:
         raise VerifyException(f"{op.name}: {fragment} is loaded from and stored to elements of its type, got {type_}")
-    sizes = pointer.owner.box_sizes
+    sizes = box_at(op, pointer)
     if sizes is not None and (sizes[-2:] != fragment.tile or any(size != 1 for size in sizes[:-2])):
         raise VerifyException(f"{op.name}: {fragment} is a tile of {list(fragment.tile)}, got {list(sizes)}")
     return type_.memory_space
@@ -299,7 +296,7 @@ class TileLoadOp(_TileCopyOp):
 
     def verify_(self) -> None:
         super().verify_()
-        space = cast("MemRefType[Attribute]", cast("AccessPtrOp", self.source.owner).buffer.type).memory_space
+        space = buffer_type_at(self, self.source).memory_space
         if self.fragment.family is Family.MMA and space != SHARED:
             raise VerifyException(f"{self.name}: fragments of mma are loaded from shared memory, got {space}")
 
@@ -393,21 +390,14 @@ WMMA_ALIGNMENT: Final = 32
 """Bytes that rows of tiles of `wmma` start at multiples of (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
 
 
-def _points_to(op: Operation, pointer: SSAValue) -> MemRefType[Attribute]:
-    """The type of the buffer that a pointer points into."""
-    if not isinstance(pointer.owner, AccessPtrOp):
-        raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
-    return cast("MemRefType[Attribute]", pointer.owner.buffer.type)
-
-
 def _verify_registers(op: Operation, pointer: SSAValue, element: Attribute) -> None:
-    type_ = _points_to(op, pointer)
+    type_ = buffer_type_at(op, pointer)
     if type_.memory_space != _LOCAL or type_.element_type != element:
         raise VerifyException(f'{op.name} keeps {element} in registers (space "local"), got {type_}')
 
 
 def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None:
-    type_ = _points_to(op, pointer)
+    type_ = buffer_type_at(op, pointer)
     if type_.memory_space == _LOCAL or type_.element_type != element:
         raise VerifyException(f"{op.name} copies {element} to or from memory that threads share, got {type_}")
 
@@ -415,10 +405,7 @@ def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None
 class WarpOp(IRDLOperation):
     """An op that all threads of a warp come to, or none."""
 
-    traits = traits_def(PointerEffects(), Synchronizes())
-
-    def verify_(self) -> None:
-        verify_in_kernel(self)
+    traits = traits_def(PointerEffects(), Synchronizes(), InKernel())
 
 
 @irdl_op_definition
@@ -441,7 +428,6 @@ class WmmaLoadOp(WarpOp):
         super().__init__(operands=[source, rows, target], properties={"fragment": fragment})
 
     def verify_(self) -> None:
-        super().verify_()
         _verify_wmma(self, self.fragment)
         _verify_memory(self, self.source, self.fragment.element)
         _verify_registers(self, self.target, self.fragment.element)
@@ -464,7 +450,6 @@ class WmmaStoreOp(WarpOp):
         super().__init__(operands=[source, target, rows], properties={"fragment": fragment})
 
     def verify_(self) -> None:
-        super().verify_()
         _verify_wmma(self, self.fragment)
         _verify_registers(self, self.source, self.fragment.element)
         _verify_memory(self, self.target, self.fragment.element)
@@ -496,7 +481,6 @@ class WmmaMmaOp(WarpOp):
         super().__init__(operands=[a, b, c], properties={"a": a_fragment, "b": b_fragment})
 
     def verify_(self) -> None:
-        super().verify_()
         _verify_wmma(self, self.a_fragment)
         verify_factors(self, self.a_fragment, self.b_fragment)
         for pointer in (self.a, self.b):
@@ -545,13 +529,12 @@ class LdmatrixOp(WarpOp):
         return bool(self.transposed.value.data)
 
     def verify_(self) -> None:
-        super().verify_()
         if self.matrices not in (1, 2, 4):
             raise VerifyException(f"{self.name} loads 1, 2 or 4 matrices, got {self.matrices}")
         _verify_factor_type(self, self.element)
         _verify_memory(self, self.source, self.element)
-        if _points_to(self, self.source).memory_space != SHARED:
-            raise VerifyException(f"{self.name} loads from shared memory, got {_points_to(self, self.source)}")
+        if buffer_type_at(self, self.source).memory_space != SHARED:
+            raise VerifyException(f"{self.name} loads from shared memory, got {buffer_type_at(self, self.source)}")
         _verify_registers(self, self.target, self.element)
 
 
@@ -576,7 +559,6 @@ class MmaSyncOp(WarpOp):
         super().__init__(operands=[a, b, c], properties={"element": element})
 
     def verify_(self) -> None:
-        super().verify_()
         _verify_factor_type(self, self.element)
         for pointer in (self.a, self.b):
             _verify_registers(self, pointer, self.element)

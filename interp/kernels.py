@@ -25,10 +25,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects import low_gpu, low_kernel, low_tensor_cores
+from weft.dialects import low_kernel, low_tensor_cores
 from weft.dialects.combiners import op_named
-from weft.dialects.low_gpu import ShuffleMode
-from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, ShuffleMode
 from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
 from weft.interp.errors import InterpreterError
@@ -323,7 +322,7 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
     emitter.interleaved = [IDS]
     emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
     emitter.line("if False: yield")
-    if any(isinstance(op, low_gpu.AsyncCopyOp) for op in function.walk()):
+    if any(isinstance(op, low_kernel.AsyncCopyOp) for op in function.walk()):
         emitter.line(f"_copies = {emitter.helper(AsyncCopies)}()")
     return [IDS, MEMORY]
 
@@ -357,20 +356,20 @@ def emit_thread_id(emitter: Emitter, op: low_kernel.ThreadIdOp) -> None:
     emitter.line(f"{name} = {IDS}[{(*BLOCK_AXES, *THREAD_AXES).index(op.axis.data)}]", op)
 
 
-@emits(low_gpu.BarrierOp)
-def emit_barrier(emitter: Emitter, op: low_gpu.BarrierOp) -> None:
+@emits(low_kernel.BarrierOp)
+def emit_barrier(emitter: Emitter, op: low_kernel.BarrierOp) -> None:
     emitter.line(f"yield {emitter.constant(Synchronisation(op), 'barrier')}", op)
 
 
-@emits(low_gpu.ShuffleOp)
-def emit_shuffle(emitter: Emitter, op: low_gpu.ShuffleOp) -> None:
+@emits(low_kernel.ShuffleOp)
+def emit_shuffle(emitter: Emitter, op: low_kernel.ShuffleOp) -> None:
     value, offset = emitter.value(op.value), emitter.written(op.offset, op)
     name = emitter.define(op.result, maybe_unwritten=True)
     emitter.line(f"{name} = yield {emitter.call(Synchronisation, op, value, offset)}", op)
 
 
-@emits(low_gpu.AtomicOp)
-def emit_atomic(emitter: Emitter, op: low_gpu.AtomicOp) -> None:
+@emits(low_kernel.AtomicOp)
+def emit_atomic(emitter: Emitter, op: low_kernel.AtomicOp) -> None:
     buffer = emitter.buffer(op.buffer)
     index, value = emitter.element(buffer, op.indices, op), emitter.written(op.value, op)
     combining = op_named(op.kind.data.value, op.value.type)
@@ -399,8 +398,8 @@ class AsyncCopies:
                 target[to : to + count] = source[at : at + count]
 
 
-@emits(low_gpu.AsyncCopyOp)
-def emit_async_copy(emitter: Emitter, op: low_gpu.AsyncCopyOp) -> None:
+@emits(low_kernel.AsyncCopyOp)
+def emit_async_copy(emitter: Emitter, op: low_kernel.AsyncCopyOp) -> None:
     element = cast("MemRefType[Attribute]", op.source.type).element_type
     if not isinstance(element, FixedBitwidthType):
         raise CompileError.at(op, f"'{op.name}' copies elements of a known size, got {element}")
@@ -416,14 +415,14 @@ def unaligned(op: Operation) -> None:
     raise InterpreterError(op, f"'{op.name}' copies from or to a place that is not aligned to its size")
 
 
-@emits(low_gpu.AsyncCommitOp)
-def emit_async_commit(emitter: Emitter, op: low_gpu.AsyncCommitOp) -> None:
+@emits(low_kernel.AsyncCommitOp)
+def emit_async_commit(emitter: Emitter, op: low_kernel.AsyncCommitOp) -> None:
     if _has_copies(op):
         emitter.line("_copies.commit()", op)
 
 
-@emits(low_gpu.AsyncWaitOp)
-def emit_async_wait(emitter: Emitter, op: low_gpu.AsyncWaitOp) -> None:
+@emits(low_kernel.AsyncWaitOp)
+def emit_async_wait(emitter: Emitter, op: low_kernel.AsyncWaitOp) -> None:
     if _has_copies(op):
         emitter.line(f"_copies.wait({op.groups})", op)
 
@@ -432,7 +431,7 @@ def _has_copies(op: Operation) -> bool:
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, FuncOp):
         parent = parent.parent_op()
-    return parent is not None and any(isinstance(inner, low_gpu.AsyncCopyOp) for inner in parent.walk())
+    return parent is not None and any(isinstance(inner, low_kernel.AsyncCopyOp) for inner in parent.walk())
 
 
 def launch(
@@ -530,7 +529,7 @@ class _Block:
                         op, f"'{op.name}' is not reached by all threads of a warp: {lane} is missing"
                     )
             requests = [self.waiting.pop(lane) for lane in lanes]
-            if isinstance(op, low_gpu.ShuffleOp):
+            if isinstance(op, low_kernel.ShuffleOp):
                 answers.update(zip(lanes, _shuffled(op, requests), strict=True))
             else:
                 run_warp_op(op, [request.value for request in requests])
@@ -554,10 +553,10 @@ class _Block:
 
 
 def _is_of_warp(request: Synchronisation) -> bool:
-    return not isinstance(request.op, low_gpu.BarrierOp)
+    return not isinstance(request.op, low_kernel.BarrierOp)
 
 
-def _shuffled(op: low_gpu.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
+def _shuffled(op: low_kernel.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
     """What each lane of a warp gets; None, never written, from a lane that does not exist."""
     width = op.lanes
     results: list[Any] = []

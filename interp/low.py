@@ -11,10 +11,10 @@ from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.interp import kernels as kernels
 from weft.interp import memory as memory
 from weft.interp.control import emit_loop
-from weft.interp.elementwise import elementwise, lane_type
 from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_rule, emits
+from weft.interp.scalar import elementwise, lane_type
 from weft.interp.values import finisher
 from weft.support.errors import InternalError
 

@@ -149,7 +149,7 @@ def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator
 
 ROOMS: Mapping[str, str] = {
     "arith": "scalar",
-    "math": "math_functions",
+    "math": "scalar",
     "affine": "control",
     "scf": "control",
     "func": "control",

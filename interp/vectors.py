@@ -8,13 +8,11 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
 
 from weft.dialects.combiners import op_of_kind
-from weft.interp.elementwise import check_lane_type, elementwise
 from weft.interp.emitter import BufferSource
 from weft.interp.errors import InterpreterError
-from weft.interp.math_functions import fma_template
 from weft.interp.memory import check_alive
 from weft.interp.registry import emits
-from weft.interp.scalar import bitcast_template, combined
+from weft.interp.scalar import bitcast_template, check_lane_type, combined, elementwise, fma_template
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from weft.backends.c_family.kernels import emit_kernels
 from weft.backends.llvm.emit import emit_host_functions
 from weft.dialects.element_types import TYPES
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_gpu import BarrierOp
+from weft.dialects.low_kernel import BarrierOp
 from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStoreOp
 from weft.runtime.arguments import returned
 from weft.runtime.devices import DeviceError, KernelProgram, KernelSpec, MemoryPool

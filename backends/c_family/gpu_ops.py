@@ -14,7 +14,7 @@ from weft.backends.c_family import expression as c
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import access, buffer_type
-from weft.dialects import low_gpu, low_kernel
+from weft.dialects import low_kernel
 from weft.dialects.low_kernel import space_of
 from weft.support.errors import CompileError
 
@@ -53,7 +53,7 @@ def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
 
 def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     """The value of another lane of the warp."""
-    shuffle = cast("low_gpu.ShuffleOp", op)
+    shuffle = cast("low_kernel.ShuffleOp", op)
     element = emitter.element(shuffle.value.type, op)
     element = "idx64" if element == "index" else element
     if element not in ("i32", "i64", "idx64", "f32", "f64"):
@@ -92,7 +92,7 @@ def _exchange(emitter: FunctionEmitter, op: Operation, element: str) -> str:
 
 
 def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
-    atomic = cast("low_gpu.AtomicOp", op)
+    atomic = cast("low_kernel.AtomicOp", op)
     element, _ = buffer_type(emitter, atomic.buffer.type, op)
     space = space_of(atomic.buffer.type)
     known = ("i32", "f32", "i64", "f64") if emitter.language.kind == "cuda" else ("i32", "f32")
@@ -117,7 +117,7 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
 
 def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
     """`weft_async_copy_16(S + j, A + i)`; languages without such copies copy at once, element by element."""
-    copy = cast("low_gpu.AsyncCopyOp", op)
+    copy = cast("low_kernel.AsyncCopyOp", op)
     if emitter.language.kind == "cuda":
         helper = emitter.module.helper(f"weft_async_copy_{copy.bytes}")
         target, source = (_pointer(emitter, b, i) for b, i in _ends(copy))
@@ -132,7 +132,7 @@ def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.lane_line(count, f"{access(emitter, target, at, count)} = {access(emitter, source, start, count)};")
 
 
-def _ends(copy: low_gpu.AsyncCopyOp) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
+def _ends(copy: low_kernel.AsyncCopyOp) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
     return (copy.target, copy.target_index), (copy.source, copy.source_index)
 
 
@@ -148,16 +148,16 @@ def emit_async_commit(emitter: FunctionEmitter, op: Operation) -> None:
 
 def emit_async_wait(emitter: FunctionEmitter, op: Operation) -> None:
     if emitter.language.kind == "cuda":
-        wait = cast("low_gpu.AsyncWaitOp", op)
+        wait = cast("low_kernel.AsyncWaitOp", op)
         emitter.line(f"{emitter.module.helper('weft_async_wait')}<{wait.groups}>();")
 
 
 RULES: Final[Rules] = {
     low_kernel.ThreadIdOp: emit_thread_id,
-    low_gpu.BarrierOp: emit_barrier,
-    low_gpu.ShuffleOp: emit_shuffle,
-    low_gpu.AtomicOp: emit_atomic,
-    low_gpu.AsyncCopyOp: emit_async_copy,
-    low_gpu.AsyncCommitOp: emit_async_commit,
-    low_gpu.AsyncWaitOp: emit_async_wait,
+    low_kernel.BarrierOp: emit_barrier,
+    low_kernel.ShuffleOp: emit_shuffle,
+    low_kernel.AtomicOp: emit_atomic,
+    low_kernel.AsyncCopyOp: emit_async_copy,
+    low_kernel.AsyncCommitOp: emit_async_commit,
+    low_kernel.AsyncWaitOp: emit_async_wait,
 }

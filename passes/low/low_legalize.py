@@ -30,8 +30,7 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import DEFINED, PARAMS
-from weft.dialects.low_gpu import ShuffleOp
-from weft.dialects.low_kernel import kernel_of
+from weft.dialects.low_kernel import ShuffleOp, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.passes.low import decompositions
 from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of

@@ -21,8 +21,7 @@ from weft.dialects.intervals import Interval, add_intervals, intersection_of_int
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
-from weft.dialects.low_gpu import AtomicOp
-from weft.dialects.low_kernel import KERNEL, ThreadIdOp
+from weft.dialects.low_kernel import KERNEL, AtomicOp, ThreadIdOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
 from weft.passes.index_ops import compare_before, erase_if_unused, index_before, insert_before

@@ -21,8 +21,7 @@ from weft.analysis.structure import ancestors, buffers_stored_by, guards_of, is_
 from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
 from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_gpu import AtomicOp
-from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, AtomicOp
 from weft.dialects.low_tensor_cores import WARP, is_fragment_scope
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr

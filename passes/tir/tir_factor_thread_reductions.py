@@ -10,8 +10,7 @@ from xdsl.dialects.func import FuncOp
 
 from weft.analysis.structure import loops_around, sources_of, stored_buffer
 from weft.analysis.threads import axis_of
-from weft.dialects.low_gpu import AtomicOp
-from weft.dialects.low_kernel import THREAD_AXES
+from weft.dialects.low_kernel import THREAD_AXES, AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.schedule.decompose_reduction import DecomposeReduction

@@ -38,7 +38,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
-from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp, IntrinsicOp

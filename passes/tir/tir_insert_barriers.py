@@ -16,7 +16,7 @@ from weft.analysis.dependence import Conflict
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of, differs_between_threads, runs_over_threads, thread_conflict
-from weft.dialects.low_gpu import AtomicOp, BarrierOp
+from weft.dialects.low_kernel import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type

@@ -10,7 +10,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import AtomicUpdate, atomic_updates, axis_of, combining_loop, kernel_around, why_not_atomic
-from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import insert_before

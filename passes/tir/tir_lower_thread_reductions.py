@@ -15,8 +15,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, bindings_of, guards_of, stored_buffer
 from weft.analysis.threads import axis_of
-from weft.dialects.low_gpu import ShuffleMode, ShuffleOp
-from weft.dialects.low_kernel import SHARED, THREAD_AXES
+from weft.dialects.low_kernel import SHARED, THREAD_AXES, ShuffleMode, ShuffleOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.dialects.traversal import copy_of

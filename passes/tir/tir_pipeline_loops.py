@@ -16,7 +16,7 @@ from weft.analysis.structure import ancestors, buffers_stored_by
 from weft.analysis.threads import axis_of, is_shared
 from weft.dialects.effects import only_computes, opaque_op, opaque_text
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
+from weft.dialects.low_kernel import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
 from weft.dialects.traversal import copy_of

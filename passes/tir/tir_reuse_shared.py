@@ -15,8 +15,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.analysis.structure import is_inside
 from weft.dialects.element_types import bytes_of
-from weft.dialects.low_gpu import AtomicOp, BarrierOp
-from weft.dialects.low_kernel import SHARED
+from weft.dialects.low_kernel import SHARED, AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC
 from weft.passes.index_ops import index_before

@@ -31,8 +31,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64  # noqa: E402
 from xdsl.dialects.func import FuncOp  # noqa: E402
 from xdsl.ir import Operation  # noqa: E402
 
-from weft.dialects.low_gpu import AtomicOp, BarrierOp  # noqa: E402
-from weft.dialects.low_kernel import kernel_of  # noqa: E402
+from weft.dialects.low_kernel import (  # noqa: E402
+    AtomicOp,
+    BarrierOp,
+    kernel_of,
+)
 from weft.driver.build import lower_to_tir  # noqa: E402
 from weft.passes.lower_tir_to_low import lower_tir_to_low  # noqa: E402
 from weft.runtime.gpu_library import load_gpu_module  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 
-from weft.dialects.low_gpu import AtomicKind, AtomicOp
+from weft.dialects.low_kernel import AtomicKind, AtomicOp
 
 
 def with_plain_stores(module: ModuleOp) -> ModuleOp:

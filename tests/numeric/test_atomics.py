@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low_kernel import AtomicOp
 from weft.driver.build import lower_to_tir
 from weft.interp.compare import compare_modules
 from weft.interp.interpreter import Interpreter

@@ -18,8 +18,7 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft import te
-from weft.dialects.low_gpu import AsyncCopyOp, BarrierOp
-from weft.dialects.low_kernel import kernel_of
+from weft.dialects.low_kernel import AsyncCopyOp, BarrierOp, kernel_of
 from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter

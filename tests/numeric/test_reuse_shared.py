@@ -17,8 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.dialects.element_types import bytes_of
-from weft.dialects.low_gpu import BarrierOp
-from weft.dialects.low_kernel import SHARED
+from weft.dialects.low_kernel import SHARED, BarrierOp
 from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
