@@ -54,16 +54,20 @@ def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
     return canonical_map(exprs, operands)
 
 
+def parse_second_map(
+    parser: Parser, first: AffineMap, values: Sequence[SSAValue]
+) -> tuple[tuple[AffineExpr, ...], tuple[SSAValue, ...]]:
+    """Parse an index map behind another one: its expressions over the values of both, and these values."""
+    second, more = parse_index_map(parser)
+    behind = [AffineDimExpr(d + first.num_dims) for d in range(second.num_dims)]
+    return tuple(expr.replace_dims_and_symbols(behind, ()) for expr in second.results), (*values, *more)
+
+
 def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
     """Print `exprs` over `operands` in square brackets, as `parse_index_map` reads them."""
     printer.print_string("[")
     printer.print_list(exprs, lambda expr: _print_expr(printer, expr, operands, _SUM))
     printer.print_string("]")
-
-
-def parse_operand_list(parser: Parser) -> list[SSAValue]:
-    """Parse `[%m, %n]`, index values."""
-    return list(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType())))
 
 
 def parse_extent(parser: Parser) -> int | SSAValue:

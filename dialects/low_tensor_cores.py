@@ -107,11 +107,6 @@ SHAPES: Final = {Family.WMMA: ((16, 16, 16), (32, 8, 16), (8, 32, 16)), Family.M
 """Family -> m, n, k. Two instructions m16n8k16 make the 16 columns of the last one."""
 
 
-def fragment_scopes() -> tuple[str, ...]:
-    """The memory scopes whose buffers are fragments: `wmma.matrix_a` and its like."""
-    return tuple(_SCOPES)
-
-
 def is_fragment_scope(space: Attribute) -> bool:
     """Whether buffers of a memory space are fragments."""
     return isinstance(space, StringAttr) and space.data in _SCOPES

@@ -48,6 +48,7 @@ from weft.dialects.index_map import (
     mixed_extents,
     parse_extent,
     parse_index_map,
+    parse_second_map,
     print_extent,
     print_index_map,
     static_extents,
@@ -534,16 +535,14 @@ def _parse_guard(parser: Parser) -> tuple[list[tuple[AffineExpr, AffineExpr]], t
     left, left_operands = parse_index_map(parser)
     parser.parse_punctuation("<")
     at = parser.pos
-    right, right_operands = parse_index_map(parser)
-    if len(left.results) != len(right.results):
+    right, operands = parse_second_map(parser, left, left_operands)
+    if len(left.results) != len(right):
         parser.raise_error(
-            f"where compares pairwise: {len(left.results)} left sides, {len(right.results)} right sides",
+            f"where compares pairwise: {len(left.results)} left sides, {len(right)} right sides",
             at,
             parser.pos,
         )
-    shift = [AffineExpr.dimension(d + left.num_dims) for d in range(right.num_dims)]
-    moved = [expr.replace_dims_and_symbols(shift, ()) for expr in right.results]
-    return list(zip(left.results, moved, strict=True)), (*left_operands, *right_operands)
+    return list(zip(left.results, right, strict=True)), operands
 
 
 def _verify_map(op: BlockOp, what: str, attribute: AffineMapAttr, operands: Sequence[SSAValue]) -> None:

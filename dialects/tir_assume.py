@@ -15,7 +15,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import StatesFact
-from weft.dialects.index_map import canonical_map, parse_index_map, print_index_map
+from weft.dialects.index_map import canonical_map, parse_index_map, parse_second_map, print_index_map
 
 
 class Relation(StrEnum):
@@ -86,12 +86,10 @@ class AssumeOp(IRDLOperation):
         left, left_values = parse_index_map(parser)
         relation = cls._parse_relation(parser)
         at = parser.pos
-        right, right_values = parse_index_map(parser)
-        if len(left.results) != 1 or len(right.results) != 1:
+        right, values = parse_second_map(parser, left, left_values)
+        if len(left.results) != 1 or len(right) != 1:
             parser.raise_error("tir.assume compares one expression with one", at, parser.pos)
-        shift = [AffineExpr.dimension(d + left.num_dims) for d in range(right.num_dims)]
-        moved = right.results[0].replace_dims_and_symbols(shift, ())
-        return cls(left.results[0], relation, moved, (*left_values, *right_values))
+        return cls(left.results[0], relation, right[0], values)
 
     @staticmethod
     def _parse_relation(parser: Parser) -> Relation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from weft.dialects.tir import BlockOp, ForOp
@@ -78,7 +78,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
             guards.append(guard)
             needed.extend(values)
     needed.extend(_captured(block, block.init))
-    if any(value not in known and _is_defined_in(value, anchor) for value in needed):
+    if any(value not in known and anchor.is_ancestor(value.owner) for value in needed):
         return None
     return EmptyStart(block, anchor, kept, tuple(whole), tuple(guards), tuple(extents))
 
@@ -105,16 +105,4 @@ def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAV
 def _captured(block: BlockOp, init: Operation) -> Collection[SSAValue]:
     """The values from outside of the block that its init uses."""
     used = dict.fromkeys(operand for op in init.walk() for operand in op.operands)
-    return [value for value in used if not _is_defined_in(value, block)]
-
-
-def _is_defined_in(value: SSAValue, op: Operation) -> bool:
-    owner: Block | Operation = value.owner
-    parent = owner.parent_op()
-    if isinstance(value, BlockArgument) and parent is op:
-        return True
-    while parent is not None:
-        if parent is op:
-            return True
-        parent = parent.parent_op()
-    return False
+    return [value for value in used if not block.is_ancestor(value.owner)]

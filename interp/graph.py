@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +20,6 @@ from weft.interp.values import (
     array_dtype,
     array_of,
     array_of_dense,
-    element_count,
     flat_list,
     narrow,
     round_array,
@@ -182,7 +182,7 @@ def over_buffers(
         for position, (array, value) in enumerate(zip(operands, op.operands, strict=True))
     ]
     outputs = [
-        Buffer([None] * element_count(shape), shape, value.name_hint or f"result {position}")
+        Buffer([None] * math.prod(shape), shape, value.name_hint or f"result {position}")
         for position, (shape, value) in enumerate(zip(shapes, op.results, strict=True))
     ]
     callee(*inputs, *outputs)

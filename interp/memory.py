@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import memref, tensor
@@ -17,7 +18,7 @@ from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
 from weft.interp.kernels import emit_shared_alloca
 from weft.interp.registry import emits
-from weft.interp.values import MAX_ELEMENTS, array_of_dense, element_count, flat_list
+from weft.interp.values import MAX_ELEMENTS, array_of_dense, flat_list
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
     if sizes:
         refuse_negative_extents(emitter, op, sizes)
     count = " * ".join(str(extent) for extent in extents) or "1"
-    if sizes or element_count(type_.get_shape()) > MAX_ELEMENTS:
+    if sizes or math.prod(type_.get_shape()) > MAX_ELEMENTS:
         emitter.refuse(f"{count} > {MAX_ELEMENTS}", too_large, op, count)
     if isinstance(op, memref.AllocaOp) and type_.memory_space == SHARED and emitter.in_kernel:
         data = emit_shared_alloca(emitter, op, count)
@@ -212,7 +213,7 @@ def emit_get_global(emitter: Emitter, op: memref.GetGlobalOp) -> None:
     if data.constant is None or not isinstance(data.initial_value, DenseIntOrFPElementsAttr):
         raise CompileError.at(op, f"the interpreter reads constant globals only, and @{name} is none")
     array = array_of_dense(data.initial_value)
-    if array is None or array.size != element_count(data.type.get_shape()):
+    if array is None or array.size != math.prod(data.type.get_shape()):
         raise CompileError.at(op, f"memref.global @{name} of type {data.type} has no such elements")
     elements = emitter.constant(flat_list(array), op.memref.name_hint or name)
     emitter.bind_buffer(op.memref, elements, data.type.get_shape())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -156,10 +155,6 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
             return lambda lanes: [finish(lane) for lane in lanes]
         case _:
             return lambda x: x
-
-
-def element_count(shape: Sequence[int]) -> int:
-    return math.prod(shape)
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
