@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weft.backends.llvm.compile import EMISSION
 from weft.dialects.low import imported_c
+from weft.runtime.c_compiler import compiled_symbols
+from weft.runtime.library import ForeignLibrary, Library
 from weft.runtime.low_signature import signatures_of
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
@@ -15,8 +18,7 @@ if TYPE_CHECKING:
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.runtime.c_library import CLibrary
-    from weft.runtime.library import Library
-    from weft.support.target import Target, TargetKind
+    from weft.support.target import Target
 
 
 def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
@@ -45,14 +47,16 @@ def load_low_module(
         return load_c_module(module, target)
     registered = registered_kind(target.kind)
     if registered is not None:
-        return _load_registered(registered, module, target)
+        library = registered.load(module, target)
+        if not isinstance(library, Library):
+            got = type(library).__name__
+            raise CompileError(f"target kind '{registered.name}' must load a weft Library, got {got}")
+        return library
     if target.has_kernels:
         from weft.runtime.gpu_library import load_gpu_module
 
         return load_gpu_module(module, target)
-    from weft.backends.llvm.compile import EMISSION
     from weft.backends.llvm.emit import emit_module
-    from weft.runtime.library import ForeignLibrary, Library
 
     stopwatch = stopwatch or Stopwatch()
     signatures = signatures_of(module)
@@ -64,17 +68,5 @@ def load_low_module(
     symbols: dict[str, int] = {}
     with stopwatch.measure("C sources"):
         for source in sources:
-            from weft.runtime.c_compiler import compiled_symbols
-
             symbols.update(compiled_symbols(source))
     return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources)
-
-
-def _load_registered(kind: TargetKind, module: ModuleOp, target: Target) -> Library:
-    """The library that a registered kind of target makes. Raises `CompileError` when it is none."""
-    from weft.runtime.library import Library
-
-    library = kind.load(module, target)
-    if not isinstance(library, Library):
-        raise CompileError(f"target kind '{kind.name}' must load a weft Library, got {type(library).__name__}")
-    return library

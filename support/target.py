@@ -22,9 +22,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from weft.support.argument_types import checked, checked_argument, checked_methods
+from xdsl.passes import ModulePass
+
+from weft.support.argument_types import checked, checked_methods
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import DEFAULT_ARCHITECTURES, GPU_KINDS, GpuMachine, gpu_machine
 from weft.support.machine import (
@@ -42,10 +44,6 @@ from weft.support.machine import (
     required_features,
     triple_of_cpu,
 )
-
-if TYPE_CHECKING:
-    from xdsl.passes import ModulePass
-
 
 OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
 """The kinds that weft brings along."""
@@ -69,9 +67,6 @@ class TargetKind:
     """What runs on the low level before `load`."""
 
     def __post_init__(self) -> None:
-        from xdsl.passes import ModulePass
-
-        checked_argument("TargetKind", "passes", tuple[ModulePass, ...], self.passes)
         if not self.name.replace("_", "").isalnum():
             raise CompileError(f"a target kind is named by letters, digits and _, got '{self.name}'")
         for scope, size in self.scopes.items():
