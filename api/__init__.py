@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from weft.passes.module_functions import update_function as update_function
     from weft.runtime.export.loaded import load as load
     from weft.runtime.library import Library as Library
-    from weft.runtime.threads import get_num_threads as get_num_threads
-    from weft.runtime.threads import set_num_threads as set_num_threads
+    from weft.runtime.native_runtime import get_num_threads as get_num_threads
+    from weft.runtime.native_runtime import set_num_threads as set_num_threads
     from weft.schedule.tensor_intrinsics import register_tensor_intrinsic as register_tensor_intrinsic
     from weft.schedule.traces import decisions_of as decisions_of
     from weft.schedule.traces import simplify_trace as simplify_trace
@@ -76,7 +76,7 @@ _MODULES = {
     ),
     "weft.runtime.export.loaded": ("load",),
     "weft.runtime.library": ("Library",),
-    "weft.runtime.threads": ("get_num_threads", "set_num_threads"),
+    "weft.runtime.native_runtime": ("get_num_threads", "set_num_threads"),
     "weft.schedule.tensor_intrinsics": ("register_tensor_intrinsic",),
     "weft.schedule.traces": ("decisions_of", "simplify_trace", "trace_as_python"),
     "weft.support.errors": ("CompileError", "InternalError", "ScheduleError", "WeftError"),

@@ -18,9 +18,8 @@ import numpy as np
 from weft.backends.llvm.jit import jit
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
-from weft.runtime.memory import symbol_addresses
+from weft.runtime.native_runtime import set_num_threads, symbol_addresses
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
-from weft.runtime.threads import set_num_threads
 from weft.support.target import Target
 
 ROUNDS = 15

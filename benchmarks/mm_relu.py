@@ -27,7 +27,7 @@ from weft.backends.llvm.jit import jit
 from weft.dialects import sched
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.schedule.replay import Replay
-from weft.runtime.library import runtime_symbols
+from weft.runtime.native_runtime import runtime_symbols
 
 FILE = Path(__file__).parent.parent / "examples" / "mm_relu.mlir"
 N = 128

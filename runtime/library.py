@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -12,9 +11,9 @@ import numpy as np
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
 from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
-from weft.runtime import memory, threads
 from weft.runtime.arguments import bind_arguments, memory_span, returned
 from weft.runtime.call import Caller
+from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
 from weft.runtime.signature import ScalarSpec, Signature
 from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
@@ -218,7 +217,7 @@ class Library:
             every_symbol = {**runtime_symbols(self._ir, self.target), **symbols}
         module = jit(self._ir, self.target, every_symbol, self._options, self.timing)
         # Workers may need the interpreter while the caller waits for them.
-        parallel = "weft_parallel_for" in every_symbol
+        parallel = PARALLEL_FOR in every_symbol
         with self.timing.measure("entries for Python"):
             for name, signature in self._signatures.items():
                 address = module.address(symbol_name(name))
@@ -324,15 +323,3 @@ class CallableLibrary(Library):
 
     def _place(self) -> str:
         return f"{self.target.kind}, run by Python"
-
-
-def runtime_symbols(text: str, target: Target) -> dict[str, int]:
-    """The addresses of those parts of weft's runtime that `text` declares; each part is compiled on first
-    use."""
-    declared = set(re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE))
-    found: dict[str, int] = {}
-    if declared & set(memory.SYMBOLS):
-        found.update(memory.symbol_addresses())
-    if threads.SYMBOL in declared:
-        found[threads.SYMBOL] = threads.parallel_for_address(target.num_threads)
-    return found

@@ -9,7 +9,6 @@ as many threads as the program's target says, unless the environment variable WE
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -25,12 +24,20 @@ from weft.backends.llvm.resources import ir_text
 from weft.backends.llvm.targets import MachineTarget
 from weft.backends.low_modules import check_low_level
 from weft.dialects.low import imported_c
-from weft.runtime import memory, threads
 from weft.runtime.c_compiler import FLAGS, NATIVE, compile_source, compiler_for, run_tool
 from weft.runtime.export.header import SET_THREADS, c_header
 from weft.runtime.export.library_text import LIBRARY_SYMBOL, library_text, sealed
 from weft.runtime.low_signature import signatures_of
-from weft.runtime.threads import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
+from weft.runtime.native_runtime import (
+    FUTEX_SYSCALLS,
+    MAX_THREADS,
+    MEMORY,
+    PARALLEL_FOR,
+    linux_ir,
+    memory_ir,
+    needed_runtime,
+    pool_ir,
+)
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output, write_output
 from weft.support.machine import host_triple
@@ -113,7 +120,7 @@ class Program:
 
     def header(self, name: str) -> str:
         """The C header; `name` is that of its file."""
-        return c_header(self.signatures, self.target, name, threads.SYMBOL in needed_runtime(self.text))
+        return c_header(self.signatures, self.target, name, PARALLEL_FOR in needed_runtime(self.text))
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
         """An object that needs nothing but libc, libm and POSIX threads. Raises `CompileError` when C sources come with
@@ -158,12 +165,6 @@ def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Progra
     return Program(text, signatures_of(module), target, c_sources=tuple(imported_c(module)))
 
 
-def needed_runtime(text: str) -> frozenset[str]:
-    """The functions of the runtime that LLVM IR declares."""
-    declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
-    return frozenset(declared) & {*memory.SYMBOLS, threads.SYMBOL}
-
-
 def with_runtime(text: str, target: Target) -> str:
     """LLVM IR together with what it needs of the runtime.
 
@@ -171,10 +172,10 @@ def with_runtime(text: str, target: Target) -> str:
     """
     needed = needed_runtime(text)
     parts: list[Part] = []
-    if needed & set(memory.SYMBOLS):
-        parts.append(Part(memory.memory_ir(target.architecture), internal=memory.SYMBOLS))
-    if threads.SYMBOL in needed:
-        parts.append(Part(threads_ir(target), internal=(threads.SYMBOL,), visible=(SET_THREADS,)))
+    if needed & set(MEMORY):
+        parts.append(Part(memory_ir(target.architecture), internal=MEMORY))
+    if PARALLEL_FOR in needed:
+        parts.append(Part(threads_ir(target), internal=(PARALLEL_FOR,), visible=(SET_THREADS,)))
     return link_parts(text, parts, target) if parts else text
 
 

@@ -12,8 +12,7 @@ from weft.backends.llvm.float_helpers import HELPERS_FILE
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.call import native_call_ir
 from weft.runtime.export.program import threads_ir
-from weft.runtime.memory import memory_ir
-from weft.runtime.threads import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, parallel_for_ir, pool_ir
+from weft.runtime.native_runtime import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, memory_ir, parallel_for_ir, pool_ir
 from weft.runtime.timing import REPEAT_FILE
 from weft.support.target import Target
 

@@ -193,7 +193,7 @@ def test_registry() -> None:
 
 def test_importing_the_runtime_loads_no_compiler() -> None:
     script = (
-        "import sys, weft.runtime.library, weft.runtime.threads, weft.runtime.memory, weft.support.user_functions\n"
+        "import sys, weft.runtime.library, weft.runtime.native_runtime, weft.support.user_functions\n"
         "sys.exit(any(name.startswith('llvmlite') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from weft.backends.llvm.jit import jit
-from weft.runtime import memory, threads
-from weft.runtime.threads import (
+from weft.runtime import native_runtime
+from weft.runtime.native_runtime import (
     _ExecutorPool,  # pyright: ignore[reportPrivateUsage]
     parallel_for_address,
     set_num_threads,
@@ -245,7 +245,7 @@ SCRIPT = f"""
 import ctypes, sys
 import numpy as np
 from weft.backends.llvm.jit import jit
-from weft.runtime.threads import parallel_for_address, get_num_threads
+from weft.runtime.native_runtime import parallel_for_address, get_num_threads
 from weft.support.target import Target
 module = jit('''{TEXT}''', Target("llvm"), {{"weft_parallel_for": parallel_for_address(3)}})
 run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_int64)(module.address("run"))
@@ -266,24 +266,24 @@ def test_environment_and_exit(setting: str, chunks: int) -> None:
 
 
 def test_wrong_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_requested", None)
+    monkeypatch.setattr(native_runtime, "_requested", None)
     monkeypatch.setenv("WEFT_NUM_THREADS", "many")
-    threads._environment_threads.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    native_runtime._environment_threads.cache_clear()  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(CompileError, match="WEFT_NUM_THREADS must be an integer from 1 to 256, got 'many'"):
-        threads.get_num_threads(2)
-    threads._environment_threads.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        native_runtime.get_num_threads(2)
+    native_runtime._environment_threads.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.fixture
 def allocator() -> Iterator[tuple[Callable[[int], int], Callable[[int], None]]]:
-    addresses = memory.symbol_addresses()
-    memory.release_cache()
+    addresses = native_runtime.symbol_addresses()
+    native_runtime.release_cache()
     yield (
         ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(addresses["weft_alloc"]),
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["weft_free"]),
     )
-    memory.set_cache_limit(memory.DEFAULT_CACHE_BYTES)
-    memory.release_cache()
+    native_runtime.set_cache_limit(native_runtime.DEFAULT_CACHE_BYTES)
+    native_runtime.release_cache()
 
 
 def test_blocks_are_aligned_and_apart(allocator: Any) -> None:
@@ -304,36 +304,36 @@ def test_large_blocks_are_reused(allocator: Any) -> None:
     allocate, free = allocator
     block = allocate(1 << 20)
     free(block)
-    assert memory.cached_bytes() >= 1 << 20
+    assert native_runtime.cached_bytes() >= 1 << 20
     assert allocate((1 << 20) - 1000) == block
-    assert memory.cached_bytes() == 0
+    assert native_runtime.cached_bytes() == 0
     free(block)
     # Not for a far smaller request.
     small = allocate(8192)
     assert small != block
     free(small)
-    memory.release_cache()
-    assert memory.cached_bytes() == 0
+    native_runtime.release_cache()
+    assert native_runtime.cached_bytes() == 0
 
 
 def test_cache_is_bounded(allocator: Any) -> None:
     allocate, free = allocator
-    memory.set_cache_limit(1 << 20)
+    native_runtime.set_cache_limit(1 << 20)
     blocks = [allocate(300_000) for _ in range(10)]
     for block in blocks:
         free(block)
-    assert 300_000 <= memory.cached_bytes() <= 1 << 20
-    memory.set_cache_limit(0)
-    assert memory.cached_bytes() == 0
+    assert 300_000 <= native_runtime.cached_bytes() <= 1 << 20
+    native_runtime.set_cache_limit(0)
+    assert native_runtime.cached_bytes() == 0
     with pytest.raises(ValueError, match="must not be negative, got -1"):
-        memory.set_cache_limit(-1)
+        native_runtime.set_cache_limit(-1)
 
 
 def test_more_blocks_than_slots(allocator: Any) -> None:
     allocate, free = allocator
     for block in [allocate(8192) for _ in range(100)]:
         free(block)
-    assert memory.cached_bytes() <= 32 * 8192
+    assert native_runtime.cached_bytes() <= 32 * 8192
 
 
 def test_allocation_from_many_threads(allocator: Any) -> None:

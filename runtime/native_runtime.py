@@ -1,21 +1,25 @@
-"""The threads that run `parallel` loops.
+"""The runtime that compiled code calls: the threads that run `parallel` loops, and memory for temporaries.
 
-Generated code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`, where `fn` is `void (i64
-begin, i64 end, ptr closure)`. The range is cut into one contiguous chunk per thread, sizes differing by at
-most one. The calling thread runs the first chunk, and then each chunk that no worker has claimed yet: a
-worker that is slow to wake up costs nothing but its help.
+Generated code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`, where `fn` is `void (i64 begin, i64 end,
+ptr closure)`. The range is cut into one contiguous chunk per thread, sizes differing by at most one. The calling thread
+runs the first chunk, and then each chunk that no worker has claimed yet: a worker that is slow to wake up costs nothing
+but its help.
 
-The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they
-watch their own cache line for about 0.1 ms, then sleep on it (a futex), and are woken on other processors than the
-caller's. They start with the first parallel
-loop, stop when the interpreter exits, and start anew in a forked child. A loop that meets a busy pool
-(nested, or from a second Python thread) runs serially in its own thread. Elsewhere than on Linux a
+The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they watch
+their own cache line for about 0.1 ms, then sleep on it (a futex), and are woken on other processors than the caller's.
+They start with the first parallel loop, stop when the interpreter exits, and start anew in a forked child. A loop that
+meets a busy pool (nested, or from a second Python thread) runs serially in its own thread. Elsewhere than on Linux a
 `ThreadPoolExecutor` serves.
 
 A thread that is woken may run on the processor of the one that wakes it (some kernels pack threads on few
 processors), and then gets no time until the caller has done all of the work. So on Linux the caller sets, before it
 wakes a worker, where that may run: on every processor but the caller's own, or, among several workers, on a part of
 them each. It does so again when it has moved itself, or when another number of workers takes part.
+
+Temporaries come from `ptr weft_alloc(i64 bytes)`, whose result is 64-byte aligned, and go to `void weft_free(ptr)`. A
+freed block of 4 KiB or more is kept for the next request of a similar size (up to 32 blocks, 256 MiB in all unless
+`set_cache_limit` says otherwise), since new memory from the system costs a page fault for every 4 KiB that is touched.
+When the system has no more memory the process ends with a message: generated code has no way to go on.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import atexit
 import ctypes
 import os
 import platform
+import re
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +36,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.backends.llvm.jit import jit_forever, keep_forever
+from weft.backends.llvm.jit import JitModule, jit_forever, keep_forever
 from weft.backends.llvm.resources import ir_text
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
@@ -39,7 +44,12 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SYMBOL: Final = "weft_parallel_for"
+    from weft.support.target import Target
+
+
+PARALLEL_FOR: Final = "weft_parallel_for"
+MEMORY: Final = ("weft_alloc", "weft_free")
+DEFAULT_CACHE_BYTES: Final = 256 << 20
 MAX_THREADS: Final = 256
 FUTEX_SYSCALLS: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 """The number of Linux's system call to sleep on a word and to wake who sleeps there, by architecture."""
@@ -57,10 +67,26 @@ _WORKER_BYTES: Final = 128
 _POOL: Final = Path(__file__).with_name("thread_pool.ll")
 _FUTEX: Final = Path(__file__).with_name("futex.ll")
 _ENTRY: Final = Path(__file__).with_name("parallel_for.ll")
+_MEMORY: Final = Path(__file__).with_name("memory.ll")
 _CHUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 _requested: int | None = None
 """What `set_num_threads` asked for."""
+
+
+def needed_runtime(text: str) -> frozenset[str]:
+    """The functions of the runtime that LLVM IR declares."""
+    declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
+    return frozenset(declared) & {PARALLEL_FOR, *MEMORY}
+
+
+def runtime_symbols(text: str, target: Target) -> dict[str, int]:
+    """The addresses of the functions of the runtime that LLVM IR declares; each part is compiled on first use."""
+    needed = needed_runtime(text)
+    found = symbol_addresses() if needed.intersection(MEMORY) else {}
+    if PARALLEL_FOR in needed:
+        found[PARALLEL_FOR] = parallel_for_address(target.num_threads)
+    return found
 
 
 @checked
@@ -244,3 +270,41 @@ class _ExecutorPool:
     def _after_fork(self) -> None:
         self._executor = None
         self._busy = threading.Lock()
+
+
+def memory_ir(architecture: str) -> str:
+    """`weft_alloc` and `weft_free` as LLVM IR for an architecture, as the first part of a triple."""
+    return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
+
+
+@cache
+def _memory() -> JitModule:
+    module = jit_forever(memory_ir(platform.machine()), 0)
+    if hasattr(os, "register_at_fork"):
+        # Another thread may hold the lock at the fork; it does not exist in the child.
+        os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(module.address("weft_memory_unlock")))
+    return module
+
+
+def symbol_addresses() -> dict[str, int]:
+    """The addresses of `weft_alloc` and `weft_free`."""
+    return {name: _memory().address(name) for name in MEMORY}
+
+
+def cached_bytes() -> int:
+    """How much freed memory is kept for reuse."""
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
+
+
+def release_cache() -> None:
+    """Give all memory that is kept for reuse back to the system."""
+    ctypes.CFUNCTYPE(None)(_memory().address("weft_memory_trim"))()
+
+
+def set_cache_limit(count: int) -> None:
+    """Keep at most `count` bytes for reuse; 0 keeps nothing. Raises `ValueError` when negative."""
+    if count < 0:
+        raise ValueError(f"the cache limit must not be negative, got {count}")
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(_memory().address("weft_memory_set_limit"))(count)
+    if cached_bytes() > count:
+        release_cache()
