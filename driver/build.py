@@ -141,7 +141,7 @@ def lower_to_low(
 ) -> list[sched.FuncOp]:
     """Take a module of graph, te or tir functions down to low, in place; returns the default schedules that were used.
 
-    `stopwatch` is told how long each stage takes. Raises `CompileError` and `ScheduleError` as `build` does.
+    `stopwatch` records the time of each stage. Raises `CompileError` and `ScheduleError` as `build` does.
     """
     from weft.autoschedule.default_schedule import apply_default_schedule
     from weft.passes.lower_tir_to_low import lower_tir_to_low

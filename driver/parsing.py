@@ -1,6 +1,6 @@
 """Parse text into a module whose every operation knows where it was written.
 
-xDSL's parser records no positions and tells about undefined values at the end of the module. This one stores
+xDSL's parser records no positions and reports undefined values at the end of the module. This one stores
 `file:line:col` of the operation's name on each operation (an explicit `loc(...)` wins), reports an undefined value at
 its first use, suggests near names for unknown operations, and turns every failure into a `CompileError` with a place.
 """
@@ -103,9 +103,9 @@ class LocatedParser(BitsParser):
         self._line_starts = [0]
         self._line_starts.extend(i + 1 for i, character in enumerate(text) if character == "\n")
         self._operation_starts: list[int] = []
-        """Where the name of each operation stands that is being parsed, outermost first."""
+        """Positions of the names of the operations that are being parsed, outermost first."""
         self._first_uses: dict[str, Span] = {}
-        """Name -> its first use, for values that were not defined when used."""
+        """Name -> first use of a value that was not defined before it."""
         self._definitions: dict[str, int] = {}
         """Name -> where it was last defined, also in scopes that are closed."""
 

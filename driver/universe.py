@@ -1,4 +1,4 @@
-"""What weft adds to xDSL's tools: found through the `xdsl.universe` entry point.
+"""The dialects, passes and targets of weft, which xDSL's tools find through the `xdsl.universe` entry point.
 
 One table a kind, name -> "module:attribute"; what it names is imported when it is first used. To add a pass, a target
 or a dialect, add its line.

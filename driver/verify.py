@@ -83,7 +83,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
 
 
 def _verify_function(function: FuncOp) -> None:
-    """What holds of functions at weft's levels."""
+    """Checks the requirements on functions at weft's levels."""
     is_low = PARAMS in function.attributes or KERNEL in function.attributes
     if PARAMS in function.attributes:
         verify_signature(function)
@@ -95,7 +95,7 @@ def _verify_function(function: FuncOp) -> None:
 
 
 def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
-    """A dimension that is asked for by a constant is there."""
+    """Checks that a constant dimension is one of the type."""
     number, type_ = constant_integer(dim.index), dim.source.type
     if number is not None and isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
         raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")

@@ -46,7 +46,7 @@ class BoundArguments:
 
 
 def returned(results: tuple[Array, ...]) -> Any:
-    """What a call returns that allocated `results`."""
+    """The value of a call that allocated `results`."""
     if not results:
         return None
     return results[0] if len(results) == 1 else results
@@ -171,7 +171,7 @@ def _plain_view(value: object, bfloat: bool) -> Array:
 
 
 def hidden_meaning(value: object) -> str:
-    """How the elements of an array differ from what lies in its memory; empty where they do not."""
+    """How the elements of an array differ from the contents of its memory; empty where they are the same."""
     if isinstance(value, np.ma.MaskedArray):
         return f"{_kind_of(value)}, whose mask would be lost (pass its .filled(value) or .data)"
     for query, bit in (("is_conj", "conjugate"), ("is_neg", "negative")):
@@ -355,7 +355,7 @@ def _allocate(signature: Signature, spec: ArraySpec, symbols: _Symbols) -> Array
 def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
     """Memory for an argument; of bfloat16 when ml_dtypes is loaded, else of uint16 with its bits.
 
-    It has the strides that the argument asks for; `symbols` has the values of those that are decided.
+    It has the strides of the argument; `symbols` maps those that are decided to their values.
     """
     if spec.strides is None:
         return _dense_array(spec, shape)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 FLAGS: Final = ("-std=c99", *NATIVE)
-"""How the text is compiled to run here; `-fopenmp` is added where the compiler has it."""
+"""Flags to compile the text for this machine; `-fopenmp` is added where the compiler supports it."""
 SOURCE_KINDS: Final = ("c", "h")
 
 

@@ -259,8 +259,8 @@ class Caller:
         return native(*positional, **keywords)
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
-        """What the native way could not take: make plain arrays in the right order of it and try once more,
-        or find out in Python what is wrong. Never calls the native way with what it was just given."""
+        """Converts arguments that the native path refused to plain arrays in order, and retries the native path with
+        them; calls in Python, which reports errors, when conversion changes nothing."""
         native, signature = self._native, self.signature
         values = by_position(signature, positional, keywords)
         plain = [

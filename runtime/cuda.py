@@ -175,7 +175,7 @@ class CudaDevice(Device):
         return kernels
 
     def _architecture(self, program: KernelProgram) -> str:
-        """What to compile for: the device that is there, with the suffix that the target may have."""
+        """The architecture to compile for: that of the device, with the suffix of the target if it has one."""
         wanted = program.target.arch
         return wanted if wanted.rstrip("af") == f"sm_{self.capability}" else f"sm_{self.capability}"
 

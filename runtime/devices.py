@@ -34,11 +34,11 @@ _PACKING: Final = {
     **{"buffer": "Q", "int64": "q", "int32": "i4x", "int16": "h6x", "int8": "b7x", "bool": "B7x", "uint8": "B7x"},
     **{"float64": "d", "float32": "f4x", "float16": "e6x", "bfloat16": "H6x", "uint32": "I4x", "uint64": "Q"},
 }
-"""How the arguments of a kernel stand in slots of eight bytes."""
+"""The `struct` format of each kind of argument in a slot of eight bytes."""
 
 
 class DeviceError(CompileError):
-    """There is no device, no driver or no package for it, or the device cannot do what is asked."""
+    """There is no device, driver or package for it, or the device cannot run the program."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class KernelProgram:
 
 
 Memory: TypeAlias = Any
-"""How a kind of device names a piece of its memory: an address, or an object of its driver."""
+"""A handle of device memory: an address, or an object of the driver."""
 
 
 class Queue(ABC):
@@ -107,11 +107,11 @@ class Queue(ABC):
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Wait for the mark `end`, and tell the device's time from `start` until then. Marks are used once."""
+        """Waits for the mark `end`; returns the device's time since `start`. Marks are used once."""
 
 
 class Device(ABC):
-    """One device: its name for people, its limits, its memory, and programs for it."""
+    """One device: its description, its limits, its memory, and programs for it."""
 
     kind: str
     description: str
@@ -119,7 +119,7 @@ class Device(ABC):
     exact_memory: bool = False
     """Whether memory is given out to the byte, since the device notices accesses beyond its end."""
     dlpack: tuple[int, int] | None = None
-    """How DLPack calls this device (type and number), None when arrays of other libraries cannot be used on it."""
+    """DLPack's type and number of this device; None when arrays of other libraries cannot be used on it."""
 
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
@@ -207,9 +207,10 @@ _LEAST = 256
 
 
 class MemoryPool:
-    """Pieces of one device's memory, for one library. What is released is handed out again, until `clear`.
+    """A pool of one device's memory, for one library. Released allocations are reused until `clear`.
 
-    A piece is used on one queue only (`owner` tells them apart), so that order of work is all the waiting there is.
+    An allocation is used on one queue only (its `owner`), so that the order of work on it is all the synchronisation
+    needed.
     """
 
     def __init__(self, device: Device) -> None:

@@ -44,7 +44,7 @@ _DEVICE_NAMES: Final = {
 _MAX_RANK: Final = 64
 """Of NumPy's arrays."""
 _LEGACY_STREAM: Final = 1
-"""The stream that is used when nobody chose one; DLPack writes it as 1, the driver takes both."""
+"""The default stream; DLPack writes it as 1, the driver accepts 0 and 1."""
 
 
 class _DLDevice(ctypes.Structure):
@@ -96,7 +96,7 @@ def device_of(value: object) -> tuple[int, int] | None:
 
 
 def device_name(device: tuple[int, int]) -> str:
-    """`device_of`'s answer for people."""
+    """The result of `device_of` as text for messages."""
     kind, number = device
     name = _DEVICE_NAMES.get(kind, f"device of type {kind}")
     return f"{name} {number}" if "device" in name else name
@@ -131,7 +131,7 @@ def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
 
 
 class _Interface:
-    """What NumPy makes an array of, without looking at the memory."""
+    """An object from which NumPy makes an array without accessing the memory."""
 
     def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> None:
         self.__array_interface__ = {
@@ -144,9 +144,10 @@ class _Interface:
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """What two arrays on devices share when a call may treat them alike: address, shape, strides, type, device.
+    """The properties of an array on a device on which the checks of a call depend: address, shape, strides, type,
+    device.
 
-    None for arrays of libraries that do not tell this quickly, and for everything else.
+    None for arrays of libraries that do not give them quickly, and for all other values.
     """
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
@@ -178,7 +179,7 @@ def current_stream(value: Any) -> int:
 _ALIGNMENT: Final = 16
 """Kernels read and write up to so many bytes at once, from the start of a buffer on."""
 _HANDLE_SHIFT: Final = 6
-"""Temporaries are aligned to 64 bytes, as LLVM is told."""
+"""Temporaries are aligned to 64 bytes, which LLVM assumes."""
 
 Slots: TypeAlias = "ctypes.Array[ctypes.c_uint64]"
 """The arguments of a host function, symbols included, in eight bytes each."""
@@ -194,11 +195,11 @@ _PROTOTYPES: Final = (
 # Python's lock is kept: most of what a host function does is call Python.
 _THUNK: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _FAILED: Final = 64
-"""What a caller gets for memory after an exception: LLVM is told that it is not null."""
+"""The handle that allocations return after an exception: LLVM assumes that it is not null."""
 
 
 class Run:
-    """What host code works with: memory for temporaries, and launches, on one queue. Memory goes back at the end."""
+    """Allocations of temporaries and launches of host code on one queue. `close` frees all memory."""
 
     def __init__(self, queue: Queue, pool: MemoryPool) -> None:
         self.queue = queue
@@ -216,8 +217,8 @@ class Run:
         self._pool.release(memory, capacity, self.queue)
 
     def handle(self, memory: Memory) -> int:
-        """How native code names a piece of memory until `close`: by its address, or by a number for an object of the
-        driver."""
+        """The handle of an allocation in native code, valid until `close`: its address, or a number for an object of
+        the driver."""
         if isinstance(memory, int):
             return memory
         handle = id(memory) << _HANDLE_SHIFT
@@ -225,7 +226,7 @@ class Run:
         return handle
 
     def memory(self, handle: int) -> Memory:
-        """What a handle names."""
+        """The allocation of a handle."""
         return self._memories.get(handle, handle)
 
     def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, places: int) -> None:
@@ -368,7 +369,7 @@ class DeviceCall:
             raise
 
     def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
-        """What the host function takes: the device's memory for arrays, the bits of numbers, and then the symbols."""
+        """The arguments of the host function: device memory for arrays, the bits of numbers, then the symbols."""
         signature, bound = self._signature, self.bound
         arrays = iter(bound.arrays)
         values: list[int] = []
@@ -394,7 +395,7 @@ class DeviceCall:
         return (ctypes.c_uint64 * len(values))(*values)
 
     def copy_in(self) -> None:
-        """Copy arrays to the device; outputs too, for a program need not write all of them."""
+        """Copies arrays to the device; outputs too, because a program need not write all of their elements."""
         for array, memory, _ in self._copies:
             self.run.queue.copy_in(memory, array)
 
@@ -410,7 +411,7 @@ class DeviceCall:
             self.run.queue.synchronize()
 
     def _copy_back(self, span: Array, memory: Any, written: Array) -> None:
-        """Copy an output; of a view its elements alone, for what lies between them may be those of another output."""
+        """Copies an output; of a view only its elements, because those of another output may lie between them."""
         if written.size == span.size:
             self.run.queue.copy_out(span, memory)
             return
@@ -431,8 +432,8 @@ class DeviceCall:
 
 
 def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """What decides whether a call is right, and what it does; None when an argument is no array on a device that tells
-    this quickly and no number of Python."""
+    """The key of the cache of checked calls; None when an argument is neither a number of Python nor an array whose
+    `identity` is known."""
     key: list[object] = []
     streams: dict[object, int] = {}
     for value in values:

@@ -167,7 +167,7 @@ class GpuLibrary(Library):
 
     @property
     def device(self) -> str:
-        """The device that functions run on, for people. Raises `DeviceError` when there is none."""
+        """The description of the device that functions run on. Raises `DeviceError` when there is none."""
         return self._program.device.description
 
     def _place(self) -> str:
@@ -181,7 +181,7 @@ def _ptx(program: KernelProgram) -> str:
 
 
 _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYPES.items()}}
-"""What an emitter calls the type of an argument -> what `KernelSpec` does."""
+"""Type of an argument in the emitter -> kind of argument in `KernelSpec`."""
 
 
 def device_for(target: Target) -> Device:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class UnknownFunctionError(CompileError, KeyError):
-    """A library was asked for a function that it does not have."""
+    """The library has no function of that name."""
 
 
 @checked_methods
@@ -106,7 +106,7 @@ class CheckedFunction(Function):
 
 
 Run: TypeAlias = "Callable[[Sequence[Array | int]], None]"
-"""What runs a function. It gets the memory of each array as a flat array (writable where the function writes), the bits
+"""Runs a function. It gets the memory of each array as a flat array (writable where the function writes), the bits
 of each scalar, and then the symbols: the parameters of the function at low level."""
 
 
@@ -135,7 +135,7 @@ class CallableFunction(Function):
 
 
 class Sources:
-    """Texts of a program by kind, the first of them the default. Some are made when they are first asked for."""
+    """Texts of a program by kind; the first is the default. Derived texts are computed on first use."""
 
     def __init__(self, texts: Mapping[str, str | Callable[[], str]], unknown: str = "unknown kind of source") -> None:
         self._texts = dict(texts)
@@ -163,7 +163,7 @@ class Library:
     """
 
     timing: Stopwatch
-    """How long each stage of the compilation took: `print(lib.timing)`, `lib.timing.milliseconds`."""
+    """The time of each stage of the compilation: `print(lib.timing)`, `lib.timing.milliseconds`."""
 
     traces: tuple[sched.FuncOp, ...] = ()
     """The default schedules that were applied, one for each function that got one."""
@@ -173,7 +173,7 @@ class Library:
     _functions: dict[str, Function]
     """Those that are loaded; kinds of libraries that load them one by one override `_function`."""
     _ir: str = ""
-    """What is exported: LLVM IR."""
+    """The LLVM IR that is exported."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class Library:
         sources: Mapping[str, str | Callable[[], str]],
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        """What libraries of all kinds have."""
+        """Initializes the fields of all kinds of libraries."""
         self.target = target
         self.timing = stopwatch or Stopwatch()
         self._sources = Sources(sources)
@@ -289,7 +289,7 @@ class Library:
         return f"<weft library for {self._place()}: {', '.join(map(str, self._signatures.values()))}>"
 
     def _place(self) -> str:
-        """What the functions are for, or where they run, for people."""
+        """The target or device of the functions, for `repr`."""
         return str(self.target)
 
 

@@ -40,8 +40,8 @@ def load_low_module(
 ) -> Library:
     """Compile a module at low level for its target: a library of all its functions.
 
-    For a CPU that has what this one lacks the library can be exported, not called. `stopwatch` is told how long each
-    stage takes. Raises `CompileError` when the backend lacks something that the module uses.
+    For a CPU that has what this one lacks the library can be exported, not called. `stopwatch` records the time
+    of each stage. Raises `CompileError` when the backend lacks something that the module uses.
     """
     if target.kind == "c":
         return load_c_module(module, target)

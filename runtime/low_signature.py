@@ -1,4 +1,4 @@
-"""What callers of the functions of a module at low level pass."""
+"""Signatures of the functions of a module at low level."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
 
 
 def signature_of(function: FuncOp) -> Signature:
-    """What callers of a low function pass, as its `low.params` and `low.symbols` say.
+    """The signature of a low function, from its `low.params` and `low.symbols`.
 
     Arrays that are only written, last among the arguments, may be left out of calls where the other arguments tell
     their shapes. Raises `CompileError` when a parameter has a type that callers have no value for.
@@ -59,7 +59,7 @@ def _iterations(region: Region) -> int:
 
 
 def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:
-    """How many of the last arguments a call can allocate."""
+    """The number of trailing arguments that a call can allocate."""
     for at in range(len(args)):
         rest = args[at:]
         known = {symbol for other in args[:at] if isinstance(other, ArraySpec) for symbol in other.symbols}

@@ -71,7 +71,7 @@ _MEMORY: Final = Path(__file__).with_name("memory.ll")
 _CHUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 _requested: int | None = None
-"""What `set_num_threads` asked for."""
+"""The number given to `set_num_threads`."""
 
 
 def needed_runtime(text: str) -> frozenset[str]:
@@ -91,7 +91,7 @@ def runtime_symbols(text: str, target: Target) -> dict[str, int]:
 
 @checked
 def set_num_threads(count: int | None) -> None:
-    """How many threads parallel loops use from now on, whatever their target says; None undoes it. Raises
+    """Sets the number of threads of parallel loops, whatever their target; None undoes it. Raises
     `ValueError` unless 1 <= count <= 256."""
     global _requested
     if count is not None and not 1 <= count <= MAX_THREADS:
@@ -165,7 +165,7 @@ def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
 
 
 def linux_ir(architecture: str) -> str:
-    """How threads sleep, wake each other and stay apart on Linux."""
+    """Sleeping, waking and placement of threads on Linux, as LLVM IR."""
     return ir_text(_FUTEX, futex=FUTEX_SYSCALLS[architecture], **_PLACE_SYSCALLS[architecture])
 
 
@@ -292,7 +292,7 @@ def symbol_addresses() -> dict[str, int]:
 
 
 def cached_bytes() -> int:
-    """How much freed memory is kept for reuse."""
+    """Bytes of freed memory that are kept for reuse."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
 
 

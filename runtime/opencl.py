@@ -1,7 +1,7 @@
 """OpenCL devices, through pyopencl: GPUs, and processors with PoCL.
 
 The extra `weft[opencl]` brings pyopencl and PoCL, so that programs run on any machine that pip works on, and Oclgrind,
-a simulator that finds races and reads of memory that nobody wrote.
+a simulator that finds races and reads of uninitialised memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PORTABLE = "Portable Computing Language"
 _SOON = 0.002
 """Seconds of work that are waited for without another thread, which Ctrl-C needs."""
 _SIMULATOR = "Oclgrind"
-"""The platform that is used when it is asked for by name only: it is slow."""
+"""A platform that is used only if named, because it is slow."""
 
 
 @cache
@@ -127,7 +127,7 @@ class OpenClQueue(Queue):
             raise DeviceError(f"{self.device.description}: {error}") from error
 
     def _wait(self) -> None:
-        with suppress(self._cl.Error):  # who waits next is told
+        with suppress(self._cl.Error):  # the next wait reports it
             self._queue.finish()
 
     def mark(self) -> Any:

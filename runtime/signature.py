@@ -1,4 +1,4 @@
-"""What a compiled function takes: names, element types, shapes and access of its arguments.
+"""Signatures of compiled functions: names, element types, shapes and access of their arguments.
 
 The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to
 the first element of each array, the value itself for each scalar. Arrays are C-contiguous but where their strides say
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LONG_ITERATIONS: Final = 1 << 30
 LONG_BYTES: Final = 64 << 20
-"""Calls of as many iterations, or on arrays of as many bytes, may take long enough for somebody to interrupt them."""
+"""Calls of that many iterations, or on arrays of that many bytes, are interruptible."""
 
 Access: TypeAlias = Literal["read", "write", "readwrite"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
@@ -137,12 +137,12 @@ class Signature:
     symbols: tuple[str, ...] = ()
     results: int = 0
     facts: tuple[CallPrecondition, ...] = ()
-    """What must hold of the symbols and integer arguments."""
+    """Preconditions on the symbols and integer arguments."""
     bounds_log: tuple[str, ...] = ()
     """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape
     (rows, 3) with whether one happened, an index, and the extent."""
     iterations: int = 1
-    """Iterations of its loops whose extents are known at compile time; the extents that calls tell multiply them."""
+    """Iterations of its loops whose extents are known at compile time; the extents of a call multiply them."""
     calls_out: bool = True
     """Whether it calls functions from outside, which may do more than write arrays."""
 

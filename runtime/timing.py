@@ -68,11 +68,11 @@ _BETWEEN_SIGNALS: Final = 0.1
 
 
 SecondsOf: TypeAlias = "Callable[[int], float]"
-"""Runs a function so many times, and tells how long that took."""
+"""Runs a function the given number of times and returns the seconds it took."""
 
 
 class TimeEvaluator:
-    """Runs a function with given arguments `repeat` times `number` times, and tells the times.
+    """Runs a function with given arguments `repeat` times `number` times and measures the runs.
 
     The arguments are checked once. With `min_repeat_ms`, `number` grows until one repeat takes that many
     milliseconds. One run that is not measured comes first. Ctrl-C ends it at any time. Raises `ValueError` for counts

@@ -62,7 +62,7 @@ def ignored_options(method: str) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class _Named:
-    """What stands for something in a schedule, and prints as it does in the trace."""
+    """A handle of a schedule, which prints as in the trace."""
 
     value: SSAValue
 

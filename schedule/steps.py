@@ -66,7 +66,7 @@ class Steps(Recorder):
         return None if step.gives is None else _HANDLES[step.gives](results[0])
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """What the step holds for an argument, which its annotation fits; `known` are the values of those before, and
+        """The value of a step for an argument that its annotation accepts; `known` are the values of those before, and
         the other arguments."""
         if kind in (kinds.FACTORS, kinds.TILE_FACTORS):
             return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]

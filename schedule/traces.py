@@ -59,7 +59,7 @@ def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
 
 @checked
 def simplify_trace(trace: sched.FuncOp) -> sched.FuncOp:
-    """A new trace that does the same, without the steps that only look or draw and whose results nobody uses."""
+    """A new trace that does the same, without queries and sampling steps whose results are unused."""
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
     for step in reversed(steps_of(trace)):

@@ -1,1 +1,1 @@
-"""What every room may use: errors and their rendering, source locations, targets."""
+"""Used by all rooms: errors and their rendering, source locations, targets."""

@@ -34,9 +34,9 @@ _COMMON: Final[dict[str, object]] = {
     "Path": Path,
     "Sequence": Sequence,
 }
-"""What annotations name that modules import for type checkers only."""
+"""Names in annotations that modules import for type checkers only."""
 _DEEPEST: Final = 32
-"""How deep lists may be nested."""
+"""The deepest nesting of lists."""
 
 
 class _WrongTypeError(Exception):
@@ -86,7 +86,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown(value: object) -> str:
-    """How messages show what was given: never long, whatever it is."""
+    """A value as messages show it, shortened."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -194,7 +194,7 @@ def _is_sequence(origin: Any) -> bool:
 
 
 def _scan(value: object, depth: int = 0) -> None:
-    """What takes nested lists takes no long integers, and no list that holds itself."""
+    """Rejects long integers and lists that contain themselves in nested lists."""
     if isinstance(value, int):
         _integer(value)
     elif isinstance(value, list | tuple | Mapping):

@@ -135,8 +135,8 @@ def missing_for(target: Target, name: str) -> str:
 
 @cache
 def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
-    """What the CPU of a target has, the best first: for bytes before halves, then the widest first. Empty for targets
-    that are not compiled by LLVM."""
+    """The instructions of the CPU of a target, the best first: for bytes before halves, then the widest first. Empty
+    for targets that are not compiled by LLVM."""
     if target.kind != "llvm":
         return ()
     return tuple(

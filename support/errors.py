@@ -62,7 +62,7 @@ class Violation:
     """Role of the point (for example "first iteration") -> variable name -> value; a mere candidate when validation
     does not confirm it."""
     legal: str | None = None
-    """What would be legal instead."""
+    """A legal alternative."""
     validate: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
     """Evaluates the program at the counterexample. Called when `kind` is read or the refusal is printed."""
 
@@ -86,7 +86,8 @@ class ScheduleError(WeftError):
     """A schedule primitive was refused; the IR is as it was before.
 
     Attributes: `primitive` (its name), `requirement` (the number in its docstring, 0 when the arguments themselves are
-    wrong), `summary` (the requirement in words), `violation`, `operation` (where) and `subject` (what it was asked on).
+    wrong), `summary` (the requirement in words), `violation`, `operation` (where) and `subject` (the block or loop it
+    was applied to).
     """
 
     primitive: str

@@ -18,7 +18,7 @@ GPU_KINDS: Final = ("cuda", "opencl", "metal")
 
 @dataclass(frozen=True)
 class GpuMachine:
-    """What a kernel may use. Sizes in bytes."""
+    """Resources that a kernel may use. Sizes in bytes."""
 
     max_threads_per_block: int = 1024
     max_block: tuple[int, int, int] = (1024, 1024, 64)
@@ -28,14 +28,14 @@ class GpuMachine:
     shared_bytes: int = 48 << 10
     """Shared memory that a block may declare."""
     max_shared_bytes: int = 48 << 10
-    """Shared memory that a block may ask for at launch."""
+    """Shared memory that a launch may request for a block."""
     warp_size: int = 32
     """Threads that run in step; shuffles move values among them."""
     registers_per_thread: int = 255
     has_async_copy: bool = False
     """Whether copies from device memory to shared memory can run beside the threads."""
     tensor_cores: frozenset[str] = frozenset()
-    """What the tensor cores do: `wmma f16`, `mma.sync m16n8k16 bf16`, and `ldmatrix`, which loads what they work on."""
+    """Instructions of the tensor cores: `wmma f16`, `mma.sync m16n8k16 bf16`, and `ldmatrix` for their operands."""
 
     def __post_init__(self) -> None:
         for name in ("max_threads_per_block", "shared_bytes", "max_shared_bytes", "warp_size"):
@@ -48,7 +48,7 @@ _CUDA_SHARED_KIB: Final = {
     **{70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99},
     **{90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99},
 }
-"""Compute capability, times ten -> KiB of shared memory that one block may ask for at launch."""
+"""Compute capability, times ten -> KiB of shared memory that a launch may request for a block."""
 
 DEFAULT_ARCHITECTURES: Final = {"cuda": "sm_80", "opencl": "", "metal": ""}
 

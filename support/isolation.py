@@ -1,4 +1,4 @@
-"""Function calls in a process of their own, for work that may end the process.
+"""Function calls in a worker process, for work that may end its process.
 
 LLVM ends the process when a back end cannot generate an instruction, when features contradict each other, and for
 mistakes in inline assembly. A worker process makes an error of that. It starts with the first call and ends with this
@@ -45,7 +45,7 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
             _end_worker()
             raise CompileError(f"LLVM cannot make {subject}: {reason}") from error
         except BaseException:
-            _end_worker()  # between two messages nothing tells what the next bytes mean
+            _end_worker()  # the rest of a message may still be in the pipes
             raise
     if failure is not None:
         raise failure(result)

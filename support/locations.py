@@ -24,7 +24,7 @@ class SourceLocation:
     line: int
     column: int
     length: int = field(default=0, compare=False)
-    """How many characters errors underline; 0 is the word at the place."""
+    """The number of characters that errors underline; 0 is the word at the place."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -61,7 +61,7 @@ def source_location(attribute: Attribute) -> SourceLocation | None:
 
 
 def location_of(operation: Operation) -> SourceLocation | None:
-    """Where `operation` was written; that of the nearest enclosing operation when its own is unknown."""
+    """The place where `operation` was written; that of the nearest enclosing operation when its own is unknown."""
     op: Operation | None = operation
     while op is not None:
         if (found := source_location(op.location)) is not None:

@@ -181,7 +181,7 @@ def check_features(triple: str, features: str) -> None:
 
 @dataclass(frozen=True)
 class KnownNames:
-    """What LLVM knows of one architecture; both are empty where LLVM could not be asked."""
+    """CPUs and features of one architecture in LLVM; empty where its list could not be read."""
 
     cpus: frozenset[str]
     features: frozenset[str]
@@ -228,7 +228,7 @@ def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
 
 
 def host_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -255,8 +255,8 @@ def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
 
 @cache
 def _features_among(triple: str, cpu: str, features: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Which of `names` a CPU has. LLVM tells in one way only: a function is inlined where all features that it asks for
-    are there."""
+    """Which of `names` a CPU has. LLVM shows it in one way only: a function is inlined where all features that it
+    requires are present."""
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
@@ -308,7 +308,7 @@ def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
     architecture = triple.split("-", 1)[0]
     is_x86 = architecture in ("x86_64", "i686")
     text = ""
-    if features:  # some exclude each other, and LLVM ends the process of who asks for them
+    if features:  # some exclude each other, and LLVM ends the process when both are set
         own = ",".join(filter(None, (base_features(triple, cpu), features)))
         text = isolated(f"code for {cpu} ({triple}) with -mattr={features}", vector_probe, triple, cpu, own).decode()
     elif is_x86:

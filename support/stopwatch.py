@@ -42,7 +42,7 @@ class Stopwatch:
 
     @property
     def milliseconds(self) -> Mapping[str, float]:
-        """What each stage took, in order."""
+        """The milliseconds of each stage, in order."""
         return {stage: seconds * 1e3 for stage, seconds in self._seconds.items()}
 
     @property

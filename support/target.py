@@ -1,4 +1,4 @@
-"""What a program is compiled for: a frozen record of machine facts that every stage may read.
+"""Compilation targets: frozen records of machine facts that every stage may read.
 
 `Target("llvm")` is the machine that runs Python; `Target.parse` reads the spelling of command lines, such as
 `llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2` or `cuda -arch=sm_90`, and `str(target)` writes a spelling that
@@ -64,7 +64,7 @@ class TargetKind:
     scopes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Memory scope -> its capacity in bytes. All that a function allocates in a scope has room there at once."""
     passes: tuple[ModulePass, ...] = ()
-    """What runs on the low level before `load`."""
+    """Passes on the low level that run before `load`."""
 
     def __post_init__(self) -> None:
         if not self.name.replace("_", "").isalnum():
@@ -134,7 +134,7 @@ class Target:
     vector_bytes: int = 0
     """Width of a SIMD register in bytes."""
     vector_registers: int = 0
-    """How many SIMD registers there are."""
+    """The number of SIMD registers."""
     l1_bytes: int = 0
     """Data cache of one core, level 1."""
     l2_bytes: int = 0
@@ -300,13 +300,13 @@ class Target:
 
 
 NATIVE: Final = "native"
-"""What compilers call the CPU that they run on."""
+"""The name of the host's CPU in options of compilers."""
 _FACTS: Final = tuple(field.name for field in fields(MachineFacts))
 _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
 
 
 def _option(name: str) -> str:
-    """How a field is spelled on a command line."""
+    """The spelling of a field as an option."""
     return _SPELLINGS.get(name, name.replace("_", "-"))
 
 

@@ -11,8 +11,8 @@ A `graph.call_dps "env.linear"` finds its function here when it runs. Intrinsics
 
 A program calls an intrinsic as a function that its module declares: `func.call @mylog(%x) : (f32) -> f32` with
 `func.func private @mylog(f32) -> f32`. Rules for the built-in functions of `math` (`exp`, `sqrt`, ...) replace these.
-Rules are asked from the highest level down; rules for the target come before those for all targets ("default") at
-the same level. What a rule returns is the name of a function that the target's language has, for the same arguments;
+Rules are tried from the highest level down; rules for the target come before those for all targets ("default") at
+the same level. A rule returns the name of a function of the target's language that takes the same arguments;
 None passes the call on to the next rule.
 """
 
@@ -34,7 +34,7 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True)
 class IntrinsicCall:
-    """A call that a rule is asked about: element types as NumPy names them, `bfloat16` and `index` besides."""
+    """A call that a rule may lower: element types as NumPy names them, `bfloat16` and `index` besides."""
 
     name: str
     dtype: str

@@ -65,7 +65,7 @@ def parse_shape(text: str, option: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Request:
-    """What is known about the arguments: files or numbers by name, shapes by name, the random seed, and whether random
+    """The options for arguments: files or numbers by name, shapes by name, the random seed, and whether random
     numbers must be positive (for programs that divide or take logarithms)."""
 
     inputs: Mapping[str, str]
@@ -111,7 +111,7 @@ def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[st
 
 
 def _strided(spec: ArraySpec, values: Array, symbols: Mapping[str, int]) -> Array:
-    """The same elements with the strides that the argument asks for."""
+    """The same elements with the strides of the argument."""
     array = empty_array(spec, values.shape, symbols)
     array[...] = values
     return array
@@ -209,7 +209,7 @@ _EPSILON: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """How `got` differs from what was expected. `where` is the worst element."""
+    """The difference of an array from the expected one. `where` is the worst element."""
 
     agrees: bool
     allowed: float
@@ -257,7 +257,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> Difference
 
 
 _TERMS = 256
-"""How many terms the longest sum may have; rounding grows as the square root, so a few thousand still pass."""
+"""The number of terms of the longest sum; rounding grows as the square root, so a few thousand still pass."""
 
 
 def _as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:

@@ -79,7 +79,7 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
-    """What the arguments ask for; without the schedules in the file there are no default ones either. Raises
+    """The options of the arguments; without the schedules in the file there are no default ones either. Raises
     `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule

@@ -1,4 +1,4 @@
-"""How much work a function does: floating-point operations, counted statically over its loop nest."""
+"""Counts the operations of a function statically over its loop nest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command ends when something goes wrong: a message, exit status 1, no traceback."""
+"""Reports errors of commands: a message, exit status 1, no traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.support.errors import InternalError, WeftError
 
 FAILURE = 1
 INTERRUPTED = 130
-"""What shells report for a program that SIGINT ended."""
+"""The exit status of shells for a program that SIGINT ended."""
 
 
 def run_tool(body: Callable[[], int], *, debug: bool) -> int:
@@ -44,7 +44,7 @@ def is_users(error: Exception) -> bool:
 
 
 def message_of(error: Exception) -> str:
-    """What the user reads about `error`."""
+    """The message of `error` for the user."""
     if isinstance(error, WeftError):
         return str(error)
     if isinstance(error, DiagnosticException):
@@ -62,7 +62,7 @@ def message_of(error: Exception) -> str:
 
 
 def _notes(error: Exception) -> str:
-    """What was being done, as the driver noted it."""
+    """The notes that the driver added."""
     return "".join(f", {note}" for note in getattr(error, "__notes__", ()))
 
 

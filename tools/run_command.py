@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from weft.tools.arrays import Array, Value
 
 _NEEDS_POSITIVE = re.compile(r"\b(floor|ceil)?(div|rem)[su]?i\b|\br?sqrt\b|\blog|\bpowf\b|\bsh[lr][su]?i?\b|divide")
-"""Operations that have no value, or none that is a number, for zero or for negative numbers."""
+"""Operations that are undefined or NaN for zero or for negative numbers."""
 _INTERPRETED_PER_SECOND = 20_000_000
 """Operations of a loop nest that the interpreter runs in a second, about; it decides only what is too much to check."""
 
@@ -159,7 +159,7 @@ def _target(text: str, threads: int | None) -> Target:
 
 
 def _device_of(library: Library) -> str:
-    """The device that a library of kernels runs on, for people. Raises `DeviceError` when there is none."""
+    """The description of the device of a library of kernels. Raises `DeviceError` when there is none."""
     if not library.target.has_kernels:
         return ""
     from weft.runtime.gpu_library import GpuLibrary
@@ -183,7 +183,7 @@ def _call(compiled: Function, values: Mapping[str, Value]) -> None:
 
 @dataclass(frozen=True)
 class _Reference:
-    """What the outputs should be, and who says so."""
+    """The expected outputs and the name of their source."""
 
     name: str
     outputs: Mapping[str, Array]

@@ -1,4 +1,4 @@
-"""The `weft` command: one subcommand a module, imported when it is asked for.
+"""The `weft` command: one subcommand a module, imported on use.
 
 A subcommand's module has `add_arguments(parser)` and `run(arguments) -> exit status`. To add one, add its line.
 """

@@ -143,7 +143,7 @@ def _line_of(place: str | None, own: int, at: SourceLocation) -> int:
 
 
 def unmet(expectations: list[Expectation], errors: list[Exception]) -> list[CompileError]:
-    """What differs between the errors that were expected and those that happened; empty when all match."""
+    """The differences between the expected errors and those that happened; empty when all match."""
     missing = list(expectations)
     wrong: list[CompileError] = []
     for error in errors:
@@ -181,7 +181,7 @@ class WeftOptMain(xDSLOptMain):
     """
 
     emitter: Target
-    """What prints the result."""
+    """The target that prints the result."""
 
     def __init__(self, description: str = "weft modular optimizer driver", args: Sequence[str] | None = None) -> None:
         # Not xDSL's constructor, only its steps: that one ends the process on an unknown target, listing all.
@@ -249,7 +249,7 @@ class WeftOptMain(xDSLOptMain):
 
     def setup_target(self) -> None:
         """Find the target to emit, with its options."""
-        # The other kind of entry, a function that prints, is deprecated in xDSL and registered by nobody.
+        # The other kind of entry, a function that prints, is deprecated in xDSL and unused.
         available = cast("dict[str, Callable[[], type[Target]]]", self.available_targets)
         targets = parse_pipeline_text(self.args.target, available, "target")
         if len(targets) != 1:
@@ -384,7 +384,7 @@ class WeftOptMain(xDSLOptMain):
                 validator.check(name, prog)
 
     def _after_step(self, whole: ModulePass, step: Step, prog: ModuleOp, validator: Validator | None) -> None:
-        """Between the steps of a pass: print the IR if asked to; and check what a pass of the user did there."""
+        """Between the steps of a pass: prints the IR if requested, and checks the result of inserted passes."""
         inserted = step.point is None
         if inserted:
             self._verify(prog, after=step.run)
@@ -429,7 +429,7 @@ class WeftOptMain(xDSLOptMain):
                 ) from error
 
     def _result(self, prog: ModuleOp) -> str | bytes:
-        """What is written: text, or bytes where the target makes machine code."""
+        """The output: text, or bytes where the target makes machine code."""
         if isinstance(self.emitter, StagedTarget):
             return self.emitter.produce(prog, self.stopwatch)
         with self.stopwatch.measure("(output)"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 SET_THREADS: Final = "weft_set_num_threads"
-"""What programs in C call to choose the number of threads."""
+"""The function that sets the number of threads in programs in C."""
 _INTEGERS: Final = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _ELEMENTS: Final = {
     **_INTEGERS,
@@ -97,7 +97,7 @@ def _described(spec: ArraySpec | ScalarSpec) -> str:
 
 
 def _role(signature: Signature, symbol: str) -> str:
-    """Where a symbol occurs."""
+    """The arrays in whose shapes or strides a symbol occurs."""
     is_extent = any(symbol in spec.shape for spec in signature.arrays)
     arrays = ", ".join(spec.name for spec in signature.arrays if symbol in spec.symbols)
     return f"the {'extent' if is_extent else 'stride'} {symbol} of {arrays}"

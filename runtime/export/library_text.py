@@ -35,12 +35,12 @@ _ELF: Final = b"\x7fELF\x02\x01"
 _FORMATS: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
 _PT_LOAD: Final = 1
 _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
-"""Fields of an ELF header that tell where the section table lies, which the system does not read."""
+"""Fields of an ELF header for the position of the section table, which the loader does not read."""
 
 
 @dataclass(frozen=True)
 class LibraryText:
-    """What the text says. `requires`: features of the CPU that the code was compiled for, where they are known."""
+    """The parsed text. `requires`: features of the CPU that the code was compiled for, where they are known."""
 
     target: Target
     requires: tuple[str, ...]
@@ -75,7 +75,7 @@ def library_text(signatures: Iterable[Signature], target: Target) -> str:
 
 
 def read_library_text(text: str) -> LibraryText:
-    """What the text of a library says. Raises `CompileError` for text of another version, or of something else."""
+    """Parses the text of a library. Raises `CompileError` for text of another version, or of something else."""
     try:
         known = json.loads(text)
         if known["weft"] != _VERSION:

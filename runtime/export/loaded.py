@@ -41,7 +41,7 @@ def load(path: str | Path) -> LoadedLibrary:
 
 
 _libraries: dict[bytes, ctypes.CDLL] = {}
-"""What is loaded, by the digest of the file."""
+"""The loaded libraries, by the digest of the file."""
 
 
 def _mapped(data: bytes, name: str) -> ctypes.CDLL:

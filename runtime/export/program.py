@@ -2,8 +2,8 @@
 
 What compiled code calls of the runtime becomes part of the program. Temporaries come from `weft_alloc`, parallel loops
 run on a pool of POSIX threads. Both are LLVM IR, hidden from other libraries; several objects that are linked together
-share one pool and one store of memory, for their symbols are weak. The pool starts with the first parallel loop. It has
-as many threads as the program's target says, unless the environment variable WEFT_NUM_THREADS, or a call of
+share one pool and one store of memory, because their symbols are weak. The pool starts with the first parallel loop. It
+has as many threads as the program's target says, unless the environment variable WEFT_NUM_THREADS, or a call of
 `weft_set_num_threads`, says another number.
 """
 
@@ -59,13 +59,13 @@ KINDS: Final = {
     "ll": (".ll",),
     "asm": (".s", ".asm"),
 }
-"""What a program for a CPU can be exported as, and the suffixes that say so."""
+"""The kinds of export of a program for a CPU, with their file suffixes."""
 _POOL_START: Final = Path(__file__).with_name("pool_start.ll")
 _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
 
 def kind_of(path: Path, kind: str | None) -> str:
-    """What a file is to be: `kind`, or what its suffix says. Raises `CompileError` when neither is known."""
+    """The kind of an export: `kind`, or that of the suffix. Raises `CompileError` when neither is known."""
     if kind is not None:
         if kind not in KINDS:
             raise CompileError(f"unknown kind of export '{kind}'{did_you_mean(kind, KINDS)}")
@@ -90,7 +90,7 @@ class Program:
     def export(
         self, path: str | Path, kind: str | None = None, *, compiler: str = "", stopwatch: Stopwatch | None = None
     ) -> Path:
-        """Write the program to `path`; see `Library.export`. `stopwatch` is told how long each stage takes."""
+        """Write the program to `path`; see `Library.export`. `stopwatch` records the time of each stage."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
@@ -99,7 +99,7 @@ class Program:
         return path
 
     def _content(self, path: Path, kind: str, compiler: str, stopwatch: Stopwatch) -> bytes | str:
-        """What the file of a kind holds."""
+        """The contents of the file of a kind."""
         match kind:
             case "header":
                 return self.header(path.name)
@@ -154,7 +154,7 @@ class Program:
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """A module at low level as a program to export, for any CPU. `stopwatch` is told how long emission takes.
+    """A module at low level as a program to export, for any CPU. `stopwatch` records the time of emission.
 
     Raises `CompileError` when the LLVM backend lacks something that the module uses.
     """
@@ -197,9 +197,10 @@ def threads_ir(target: Target) -> str:
 def _shared_library(code: bytes, sources: Sequence[str], path: Path, target: Target, compiler: str) -> bytes:
     """An object, and C sources that come with it, linked to the shared library that is to lie at `path`.
 
-    The library is never unloaded, for its threads may sleep in it. On ELF systems it has no name of its own (soname):
-    a program that is linked with a file finds that file, one that is linked with `-L`, `-l` finds its file name on the
-    search path. Raises `CompileError` when there is no compiler, or when something that the code calls is nowhere.
+    The library is never unloaded, because its threads may sleep in it. On ELF systems it has no name of its own
+    (soname): a program that is linked with a file finds that file, one that is linked with `-L`, `-l` finds its file
+    name on the search path. Raises `CompileError` when there is no compiler, or when something that the code calls is
+    nowhere.
     """
     driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
