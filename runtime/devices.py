@@ -21,12 +21,9 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from weft.runtime.arguments import Array
     from weft.support.gpu_machine import GpuMachine
     from weft.support.target import Target
-
-    Array = NDArray[Any]
 
 Dimensions: TypeAlias = tuple[int, int, int]
 _GRIDS_KEPT = 64

@@ -52,7 +52,7 @@ def work_of(function: FuncOp, shapes: Mapping[str, tuple[int, ...]]) -> Work | N
     Guards are taken to hold, of an `scf.if` the larger branch counts.
     """
     try:
-        return _Counter(shapes).inside(function)
+        return _Counter(shapes).inside(function.body)
     except NotCountable:
         return None
 
@@ -61,33 +61,24 @@ class _Counter:
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self._shapes = shapes
 
-    def inside(self, parent: Operation) -> Work:
-        """The work of one run of all operations inside `parent`."""
-        total = Work()
-        for region in parent.regions:
-            total += self.region(region)
-        return total
-
-    def region(self, region: Region) -> Work:
-        total = Work()
-        for block in region.blocks:
-            for operation in block.ops:
-                total += self.operation(operation)
-        return total
+    def inside(self, *regions: Region) -> Work:
+        """The work of one run of all operations in these regions."""
+        operations = (op for region in regions for block in region.blocks for op in block.ops)
+        return sum(map(self.operation, operations), Work())
 
     def operation(self, operation: Operation) -> Work:
         match operation:
             case ForOp():
-                return self.inside(operation).times(self.value(operation.extent))
+                return self.inside(*operation.regions).times(self.value(operation.extent))
             case BlockOp():
-                return self.inside(operation)
+                return self.inside(*operation.regions)
             case InitOp():
                 return Work()  # it runs once for all values of the reduce iterators, and has no arithmetic as a rule
             case ScfForOp():
                 low, high, step = (self.value(v) for v in (operation.lb, operation.ub, operation.step))
-                return self.inside(operation).times(max(0, -(-(high - low) // step)))
+                return self.inside(*operation.regions).times(max(0, -(-(high - low) // step)))
             case IfOp():
-                return max(map(self.region, operation.regions), key=lambda work: work.operations)
+                return max(map(self.inside, operation.regions), key=lambda work: work.operations)
             case CallOp():
                 return self.call(operation)
             case _ if operation.regions:
@@ -107,7 +98,7 @@ class _Counter:
             shape = self.shape(value)
             if shape is not None and parameter.name_hint:
                 shapes[parameter.name_hint] = shape
-        return _Counter(shapes).inside(callee) + Work(1)
+        return _Counter(shapes).inside(callee.body) + Work(1)
 
     def shape(self, value: SSAValue) -> tuple[int, ...] | None:
         """The shape of a buffer, when it is known before the program runs."""
