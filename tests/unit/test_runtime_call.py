@@ -1,6 +1,7 @@
 """Calls of compiled functions: what is accepted, and the message for each way an argument can be wrong."""
 
 import array
+import gc
 import os
 import re
 import subprocess
@@ -548,6 +549,7 @@ def test_scalars_between_arrays(way: Way) -> None:
 def test_references_are_returned() -> None:
     call = caller(ADD, ADD_SIGNATURE).call
     a, c = floats(4), floats(4)
+    gc.collect()  # objects of other tests may refer to None
     before = [sys.getrefcount(a), sys.getrefcount(c), sys.getrefcount(None)]
     for _ in range(1000):
         call(a, a, c)
