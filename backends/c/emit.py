@@ -14,9 +14,8 @@ import re
 from typing import TYPE_CHECKING
 
 from weft.backends.c.language import C
-from weft.backends.c_family.call_ops import global_text, prototype
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
-from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
+from weft.backends.c_family.functions import RULES, bind_parameters, global_text, new_module_emitter, prototype
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.source import KernelSource
 from weft.backends.low_modules import contents, described
@@ -55,7 +54,7 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
     functions, outside, data = contents(module)
     if imported_ir(module):
         raise CompileError.at(module, "the module comes with LLVM IR, which the C target cannot include")
-    emitter = ModuleEmitter(C, target, rules())
+    emitter = ModuleEmitter(C, target, RULES)
     new_module_emitter(emitter, functions, outside, data)
     emitter.local_functions = {function.sym_name.data: function for function in functions}
     heads: dict[str, str] = {}

@@ -1,22 +1,28 @@
-"""Arithmetic, comparisons, selection and constants, the same for scalars and for a lane of a vector.
+"""Arithmetic, comparisons, selection, conversions and constants, the same for scalars and for a lane of a vector.
 
 Integers wrap around: signed overflow is undefined in C, so sums and products of data are taken of unsigned numbers.
-Index arithmetic is written plainly, in 32 bits where the ranges of its operands allow it and in 64 otherwise.
+Index arithmetic is written plainly, in 32 bits where the ranges of its operands allow it and in 64 otherwise. A
+conversion from a floating-point value that no integer of the type comes near is undefined, as in C.
+
+Division and remainder are defined for all operands: x / 0 = 0, x mod 0 = 0, and the smallest number over -1 wraps to
+itself. Where the operands are known to be harmless (a constant divisor, an index that is not negative) the plain
+operator is written, which C rounds towards zero; otherwise a helper function is called.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family import index_ranges
-from weft.backends.c_family.constants import number
-from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.c_family.expression import LANE, Expr, number
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import predicate
+from weft.dialects.integer_arith import constant_number
 from weft.dialects.low_lanes import with_lane_forms
 from weft.support.errors import CompileError
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
+    from weft.backends.c_family.expression import Expr
 
 _PLAIN: Final[dict[type[Operation], str]] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 _BITWISE: Final[dict[type[Operation], str]] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
@@ -332,6 +339,192 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(result, c.conditional(condition, yes, no), op)
 
 
+_DIVISIONS: Final[dict[type[Operation], str]] = {
+    arith.DivSIOp: "div",
+    arith.DivUIOp: "udiv",
+    arith.RemSIOp: "rem",
+    arith.RemUIOp: "urem",
+    arith.FloorDivSIOp: "floordiv",
+    arith.CeilDivSIOp: "ceildiv",
+    arith.CeilDivUIOp: "uceildiv",
+}
+
+
+_SIGNED: Final[dict[str, type[Operation]]] = {
+    "div": arith.DivSIOp,
+    "rem": arith.RemSIOp,
+    "floordiv": arith.FloorDivSIOp,
+    "ceildiv": arith.CeilDivSIOp,
+}
+
+
+def emit_division(emitter: FunctionEmitter, op: Operation) -> None:
+    name = _DIVISIONS[type(op)]
+    lhs, rhs = emitter.exprs(op)
+    kind = emitter.element(op.results[0].type, op)
+    if kind == "i1":
+        raise CompileError.at(op, f"{op.name} of truth values has no form in {emitter.language.name}")
+    if kind == "index":
+        _emit_index(emitter, op, name, lhs, rhs)
+        return
+    divisor = constant_number(op.operands[1])
+    if divisor is not None and divisor > 0 and name in ("div", "rem"):
+        expr = c.binary("/" if name == "div" else "%", lhs, rhs, kind)
+        narrow = kind in ("i8", "i16")
+        emitter.define(op.results[0], c.cast(emitter.language.type(kind, op), expr, kind) if narrow else expr, op)
+        return
+    emitter.define(op.results[0], c.call(emitter.module.helper(f"weft_{name}_{kind}"), (lhs, rhs), kind), op)
+
+
+def _emit_index(emitter: FunctionEmitter, op: Operation, name: str, lhs: Expr, rhs: Expr) -> None:
+    a, b = emitter.range_of(op.operands[0]), emitter.range_of(op.operands[1])
+    result = op.results[0]
+    natural = a.low >= 0 and b.low >= 1
+    if a.low >= 0 and b.low >= 0:  # then signs do not matter
+        name = name.removeprefix("u")
+    if name in _SIGNED:
+        emitter.ranges[result] = IndexRange.of(_SIGNED[name], a, b)
+    element = "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
+    if (natural or b.low >= 1) and name in ("div", "rem"):
+        emitter.define(result, c.binary("/" if name == "div" else "%", lhs, rhs, element), op)
+    elif natural and name == "floordiv":
+        emitter.define(result, c.binary("/", lhs, rhs, element), op)
+    elif natural and name == "ceildiv" and b.is_constant and (a + b).fits_long:
+        more = IndexRange.constant(b.low - 1)
+        total, _ = index_binary(emitter, op, "+", lhs, number(more.low, emitter.index_type(more)), a + more)
+        emitter.define(result, c.binary("/", total, rhs, "idx32" if total.element == "idx32" else "idx64"), op)
+    elif name == "floordiv" and b.is_constant and b.low > 0 and b.low & (b.low - 1) == 0:
+        shift = number(b.low.bit_length() - 1, "idx32")
+        emitter.define(result, c.binary(">>", lhs, shift, lhs.element), op)
+    else:
+        helper = emitter.module.helper(f"weft_{name}_idx64")
+        emitter.define(result, c.call(helper, (lhs, rhs), "idx64"), op)
+
+
+def _converted(emitter: FunctionEmitter, op: Operation, operand: Expr, element: str) -> Expr:
+    return c.cast(emitter.language.type(element, op), operand, element)
+
+
+def _unsigned(emitter: FunctionEmitter, operand: Expr, element: str) -> Expr:
+    """An integer, taken as not negative."""
+    return operand if element == "i1" else c.cast(emitter.language.unsigned[element], operand, element)
+
+
+def _signed(emitter: FunctionEmitter, operand: Expr, element: str) -> Expr:
+    """An integer as a signed number: true is -1."""
+    if element != "i1":
+        return operand
+    return c.unary("-", c.cast(emitter.language.types["i32"], operand, "i32"), "i32")
+
+
+def emit_extend(emitter: FunctionEmitter, op: Operation) -> None:
+    (operand,) = emitter.exprs(op)
+    source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
+    signed = op.name.endswith("extsi")
+    taken = _signed(emitter, operand, source) if signed else _unsigned(emitter, operand, source)
+    emitter.define(op.results[0], _converted(emitter, op, taken, target), op)
+
+
+def emit_truncate(emitter: FunctionEmitter, op: Operation) -> None:
+    (operand,) = emitter.exprs(op)
+    emitter.define(op.results[0], _narrowed(emitter, op, operand, emitter.element(op.results[0].type, op)), op)
+
+
+def _narrowed(emitter: FunctionEmitter, op: Operation, operand: Expr, target: str) -> Expr:
+    if target == "i1":
+        lowest = c.binary("&", operand, number(1, "i32"), operand.element)
+        return c.binary("!=", lowest, number(0, "i32"), "i1")
+    return _converted(emitter, op, operand, target)
+
+
+def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> None:
+    """Between index and a signed integer."""
+    (operand,) = emitter.exprs(op)
+    source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
+    result = op.results[0]
+    fact = emitter.range_of(op.operands[0])
+    if target == "index":
+        if source == "i1":
+            emitter.define(result, _converted(emitter, op, _signed(emitter, operand, source), "idx32"), op)
+            return
+        emitter.ranges[result] = fact
+        element = "idx64" if source == "i64" else "idx32"
+        emitter.define(result, _relabelled(operand, element), op)
+        return
+    emitter.ranges[result] = fact
+    if target == "i1":
+        emitter.define(result, _narrowed(emitter, op, operand, target), op)
+    elif (target == "i32" and operand.element == "idx32") or (target == "i64" and operand.element == "idx64"):
+        emitter.define(result, _relabelled(operand, target), op)
+    else:
+        emitter.define(result, _converted(emitter, op, operand, target), op)
+    if not fact.fits_int and target != "i64":
+        del emitter.ranges[result]
+
+
+def _relabelled(operand: Expr, element: str) -> Expr:
+    return replace(operand, element=element)
+
+
+def emit_to_float(emitter: FunctionEmitter, op: Operation) -> None:
+    (operand,) = emitter.exprs(op)
+    source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
+    require_plain(emitter, op, target)
+    signed = op.name.endswith("sitofp")
+    taken = _signed(emitter, operand, source) if signed else _unsigned(emitter, operand, source)
+    emitter.define(op.results[0], _converted(emitter, op, taken, target), op)
+
+
+def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> None:
+    (operand,) = emitter.exprs(op)
+    source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
+    require_plain(emitter, op, source)
+    if target == "i1":
+        wide = _converted(emitter, op, operand, "i32")
+        emitter.define(op.results[0], _narrowed(emitter, op, wide, "i1"), op)
+        return
+    if op.name.endswith("fptoui"):
+        operand = c.cast(emitter.language.unsigned[target], operand, target)
+    emitter.define(op.results[0], _converted(emitter, op, operand, target), op)
+
+
+def emit_float_cast(emitter: FunctionEmitter, op: Operation) -> None:
+    """Between floating-point types: helper functions for the 16-bit ones."""
+    (operand,) = emitter.exprs(op)
+    source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
+    if source in ("f16", "bf16"):
+        wide = c.call(emitter.module.helper(f"weft_{source}_to_f32"), (operand,), "f32")
+        emitter.define(op.results[0], wide if target == "f32" else _converted(emitter, op, wide, target), op)
+    elif target in ("f16", "bf16"):
+        helper = emitter.module.helper(f"weft_{source}_to_{target}")
+        emitter.define(op.results[0], c.call(helper, (operand,), target), op)
+    else:
+        emitter.define(op.results[0], _converted(emitter, op, operand, target), op)
+
+
+_CLASSES: Final = {"f32": "i32", "f64": "i64", "f16": "i16", "bf16": "i16"}
+
+
+def emit_bitcast(emitter: FunctionEmitter, op: Operation) -> None:
+    (operand,) = emitter.exprs(op)
+    source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
+    lanes = emitter.lanes(op.operands[0].type, op), emitter.lanes(op.results[0].type, op)
+    if lanes[0] != lanes[1]:
+        raise CompileError.at(
+            op, f"{op.name} of {op.operands[0].type} to {op.results[0].type} has no form in {emitter.language.name}"
+        )
+    result = op.results[0]
+    if source == target:
+        emitter.define(result, operand, op)
+    elif source in ("f16", "bf16") or target in ("f16", "bf16"):  # these are their bits
+        emitter.define(result, _converted(emitter, op, operand, target), op)
+    elif _CLASSES.get(source) == target or _CLASSES.get(target) == source:
+        helper = emitter.module.helper(f"weft_{source}_as_{target}")
+        emitter.define(result, c.call(helper, (operand,), target), op)
+    else:
+        raise CompileError.at(op, f"{op.name} of {source} to {target} has no form in {emitter.language.name}")
+
+
 _SCALARS: Final[Rules] = {
     arith.ConstantOp: emit_constant,
     **dict.fromkeys(_PLAIN, emit_plain),
@@ -345,5 +538,13 @@ _SCALARS: Final[Rules] = {
     arith.CmpiOp: emit_integer_comparison,
     arith.CmpfOp: emit_float_comparison,
     arith.SelectOp: emit_select,
+    **dict.fromkeys(_DIVISIONS, emit_division),
+    **dict.fromkeys((arith.ExtSIOp, arith.ExtUIOp), emit_extend),
+    arith.TruncIOp: emit_truncate,
+    arith.IndexCastOp: emit_index_cast,
+    **dict.fromkeys((arith.SIToFPOp, arith.UIToFPOp), emit_to_float),
+    **dict.fromkeys((arith.FPToSIOp, arith.FPToUIOp), emit_to_integer),
+    **dict.fromkeys((arith.ExtFOp, arith.TruncFOp), emit_float_cast),
+    **dict.fromkeys((arith.BitcastOp, vector.BitcastOp), emit_bitcast),
 }
 RULES: Final = with_lane_forms(_SCALARS)

@@ -1,21 +1,25 @@
-"""Whole functions and modules: parameters, comments, and the order of the parts of a text."""
+"""Functions, calls of functions of the module and outside of it, and the module's constants."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import GlobalOp
 
+from weft.backends.c_family import arith_ops, control_ops, gpu_ops, math_ops, memory_ops, vector_ops
+from weft.backends.c_family import expression as c
 from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
-from weft.backends.c_family.expression import EQUALITY, Expr
+from weft.backends.c_family.expression import EQUALITY, Expr, number
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
-from weft.backends.low_modules import check_parameter_count
+from weft.backends.low_modules import check_outside, check_parameter_count
+from weft.backends.names import is_identifier
 from weft.dialects import low_kernel
+from weft.dialects.effects import is_pure
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.dialects.low_access import Access
 from weft.support.errors import CompileError
@@ -23,39 +27,9 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from xdsl.ir import SSAValue
+    from xdsl.ir import Operation, SSAValue
 
     from weft.backends.c_family.emitter import Rules
-
-
-@cache
-def rules() -> Rules:
-    """Op class -> the rule that writes it. The tables are loaded on first use."""
-    from weft.backends.c_family import (
-        arith_ops,
-        call_ops,
-        cast_ops,
-        control_ops,
-        division_ops,
-        gpu_ops,
-        math_ops,
-        memory_ops,
-        tensor_core_ops,
-        vector_ops,
-    )
-
-    return {
-        **arith_ops.RULES,
-        **call_ops.RULES,
-        **cast_ops.RULES,
-        **control_ops.RULES,
-        **division_ops.RULES,
-        **gpu_ops.RULES,
-        **math_ops.RULES,
-        **memory_ops.RULES,
-        **tensor_core_ops.RULES,
-        **vector_ops.RULES,
-    }
 
 
 def accesses_of(function: FuncOp) -> tuple[Access, ...]:
@@ -135,3 +109,108 @@ def new_module_emitter(
         module.symbols[function.sym_name.data] = function.sym_name.data
     for op in (*functions, *data):
         module.add_symbol(op.sym_name.data)
+
+
+def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
+    """`func.call` of a function of the module, or of one outside that it declares."""
+    call = cast("func.CallOp", op)
+    name = call.callee.string_value()
+    module = emitter.module
+    outside = module.outside.get(name)
+    if outside is not None and not is_identifier(name):
+        raise CompileError.at(op, f"{emitter.language.name} has no way to call a function named '{name}'")
+    if outside is not None and len(call.results) == 1 and is_pure(call):
+        _call_pure(emitter, call, name)
+        return
+    if emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} of @{name} has no form in {emitter.language.name}")
+    arguments = ", ".join(expr.text for expr in emitter.exprs(op))
+    if outside is not None:
+        module.used_outside[name] = outside
+        text = f"{name}({arguments})"
+    elif name in module.symbols:
+        text = f"{module.symbols[name]}({arguments})"
+        if call.results:
+            raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
+    else:
+        raise CompileError.at(op, f"the module has no function @{name}")
+    if not call.results or call.results[0].first_use is None:
+        emitter.line(f"{text};")
+        return
+    result = call.results[0]
+    element = emitter.element(result.type, op)
+    element = "idx64" if element == "index" else element
+    emitter.values[result] = emitter.variable(result.name_hint or "result", Expr(text, element, size=1, calls=True), op)
+
+
+def _call_pure(emitter: FunctionEmitter, op: func.CallOp, name: str) -> None:
+    """A function of the language that computes its result from its arguments alone."""
+    if emitter.language.kind == "c":
+        emitter.module.used_outside[name] = emitter.module.outside[name]
+    result = op.results[0]
+    element = emitter.element(result.type, op)
+    element = "idx64" if element == "index" else element
+    emitter.define(result, c.call(name, tuple(emitter.exprs(op)), element), op)
+
+
+def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
+    """The declaration of a function outside of the module: it takes numbers and pointers, and gives one result or
+    none."""
+    check_outside(function)
+    results, name = list(function.function_type.outputs), function.sym_name.data
+    types: list[str] = []
+    for type_ in function.function_type.inputs:
+        element = emitter.element(type_, function)
+        types.append("void *" if element == "ptr" else memory_type(emitter, element, function))
+    result = memory_type(emitter, emitter.element(results[0], function), function) if results else "void"
+    return f"extern {result} {name}({', '.join(types) or 'void'});"
+
+
+def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
+    get = cast("memref.GetGlobalOp", op)
+    name = get.name_.string_value()
+    if name not in emitter.module.symbols:
+        raise CompileError.at(op, f"the module has no memref.global @{name}")
+    emitter.values[get.memref] = Expr(emitter.module.symbols[name], "ptr")
+
+
+def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:
+    """The definition of a module's constant or variable; one without initial value starts as zeros."""
+    element, length = buffer_type(emitter, op.type, op)
+    name = op.sym_name.data
+    if length is None:
+        raise CompileError.at(op, f"memref.global @{name} needs a static size, got {op.type}")
+    type_ = memory_type(emitter, element, op)
+    qualifier = module.language.constant
+    if op.constant is None:
+        qualifier = qualifier.replace("const", "").replace("  ", " ").strip()
+    value = op.initial_value
+    shown = "{0}"
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        numbers = cast("tuple[float, ...]", tuple(value.iter_values()))
+        spelled = "i8" if element == "i1" else "idx64" if element == "index" else element
+        texts = [number(v, spelled).text for v in numbers]
+        shown = _wrapped_list(texts * length if len(texts) == 1 and length > 1 else texts)
+    aligned = module.language.aligned.format(16) if module.language.aligned else ""
+    return f"{aligned}{qualifier} {type_} {module.symbols[name]}[{length}] = {shown};"
+
+
+def _wrapped_list(texts: list[str]) -> str:
+    """`{1, 2, 3}`, over several lines when it is long."""
+    if sum(map(len, texts)) < 90:
+        return f"{{{', '.join(texts)}}}"
+    rows = [", ".join(texts[start : start + 12]) for start in range(0, len(texts), 12)]
+    return "{\n  " + ",\n  ".join(rows) + "\n}"
+
+
+RULES: Final[Rules] = {
+    **arith_ops.RULES,
+    **control_ops.RULES,
+    **gpu_ops.RULES,
+    **math_ops.RULES,
+    **memory_ops.RULES,
+    **vector_ops.RULES,
+    func.CallOp: emit_call,
+    memref.GetGlobalOp: emit_get_global,
+}
+"""Op class -> the rule that writes it."""

@@ -14,9 +14,8 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.memref import AllocaOp
 
 from weft.backends.c_family.assumptions import assumed_of_kernels
-from weft.backends.c_family.call_ops import global_text
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
-from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
+from weft.backends.c_family.functions import RULES, bind_parameters, global_text, new_module_emitter
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
 from weft.backends.c_family.source import Kernel, KernelSource
@@ -65,7 +64,7 @@ def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
     language = language_of(target.kind)
     functions, outside, data = contents(module)
     kernels = [function for function in functions if low_kernel.kernel_of(function) is not None]
-    emitter = ModuleEmitter(language, target, rules())
+    emitter = ModuleEmitter(language, target, RULES)
     new_module_emitter(emitter, kernels, outside, data)
     known, grids = assumed_of_kernels(module), grids_of(module)
     texts: list[str] = []

@@ -8,7 +8,7 @@ from xdsl.dialects import arith, math, vector
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.arith_ops import plain_float, wrapped
-from weft.backends.c_family.constants import number
+from weft.backends.c_family.expression import number
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

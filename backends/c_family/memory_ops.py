@@ -245,7 +245,7 @@ def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
     level, text = (c.EQUALITY, f"{text} != 0") if kind == "i1" else (c.PRIMARY, text)
     loaded = Expr(text, element, level, reads, at.size + 1, at.calls, lanes)
     if len(op.operands) > 2:
-        from weft.backends.c_family.constants import number
+        from weft.backends.c_family.expression import number
 
         loaded = c.conditional(emitter.expr(op.operands[2]), loaded, number(0, element))
     emitter.define(result, loaded, op)

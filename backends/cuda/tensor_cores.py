@@ -12,7 +12,7 @@ from typing import Final
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
-from weft.backends.c_family.tensor_core_ops import load_name, mma_name, store_name
+from weft.backends.c_family.gpu_ops import load_name, mma_name, store_name
 from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, Order, Role
 
 _TYPES: Final[Mapping[Attribute, str]] = {f16: "weft_f16", bf16: "weft_bf16", f32: "float"}

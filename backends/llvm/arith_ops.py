@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
-from weft.backends.llvm.constants import scalar_text, vector_text
+from weft.backends.llvm.types import scalar_text, vector_text
 from weft.backends.low_modules import predicate
 from weft.dialects.low import DEFINED, ORDERED, ROUNDED
 from weft.dialects.low_lanes import with_lane_forms

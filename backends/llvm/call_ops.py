@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
-from weft.backends.llvm.constants import byte_text
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
+from weft.backends.llvm.types import byte_text
 from weft.backends.low_modules import check_outside
 from weft.backends.names import quoted, symbol_name
 from weft.support.errors import CompileError

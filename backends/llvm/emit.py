@@ -10,12 +10,12 @@ what the module says, and unrolling is a mark that LLVM follows.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
+from weft.backends.llvm import arith_ops, call_ops, control_ops, math_ops, memory_ops, parallel_ops, vector_ops
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.leftover import leftover
@@ -43,7 +43,7 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
     may not stand at low level.
     """
-    return _text(module, target, rules(), *contents(module))
+    return _text(module, target, RULES, *contents(module))
 
 
 def emit_host_functions(module: ModuleOp, target: Target) -> str:
@@ -51,13 +51,15 @@ def emit_host_functions(module: ModuleOp, target: Target) -> str:
 
     Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device.
     """
-    from weft.backends.llvm.host_ops import RULES, check_host_functions
+    from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
 
     functions, outside, data = contents(module)
     functions = [function for function in functions if kernel_of(function) is None]
     check_host_functions(functions)
     used = used_globals(functions)
-    return _text(module, target, RULES, functions, outside, [op for op in data if op.sym_name.data in used], host=True)
+    return _text(
+        module, target, HOST_RULES, functions, outside, [op for op in data if op.sym_name.data in used], host=True
+    )
 
 
 def _text(
@@ -95,30 +97,16 @@ def _text(
     return text
 
 
-@cache
-def rules() -> Rules:
-    """Op class -> the rule that writes it. The tables are loaded on first use."""
-    from weft.backends.llvm import (
-        arith_ops,
-        call_ops,
-        control_ops,
-        dot_ops,
-        math_ops,
-        memory_ops,
-        parallel_ops,
-        vector_ops,
-    )
-
-    return {
-        **arith_ops.RULES,
-        **call_ops.RULES,
-        **control_ops.RULES,
-        **dot_ops.RULES,
-        **math_ops.RULES,
-        **memory_ops.RULES,
-        **parallel_ops.RULES,
-        **vector_ops.RULES,
-    }
+RULES: Final[Rules] = {
+    **arith_ops.RULES,
+    **call_ops.RULES,
+    **control_ops.RULES,
+    **math_ops.RULES,
+    **memory_ops.RULES,
+    **parallel_ops.RULES,
+    **vector_ops.RULES,
+}
+"""Op class -> the rule that writes it."""
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:

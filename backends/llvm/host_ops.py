@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import memref
 
 from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops
-from weft.backends.llvm.constants import byte_text
+from weft.backends.llvm.types import byte_text
 from weft.backends.names import quoted
 from weft.dialects.low_kernel import LaunchOp
 from weft.support.errors import CompileError
@@ -70,7 +70,7 @@ def _name(emitter: FunctionEmitter, kernel: str) -> str:
     return f"@{module.globals[kernel]}"
 
 
-RULES: Final[Rules] = {
+HOST_RULES: Final[Rules] = {
     **arith_ops.RULES,
     **call_ops.RULES,
     **control_ops.RULES,
@@ -85,7 +85,7 @@ def check_host_functions(functions: Iterable[FuncOp]) -> None:
     """Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device."""
     for function in functions:
         for op in function.walk():
-            if op is not function and type(op) not in RULES:
+            if op is not function and type(op) not in HOST_RULES:
                 touches = isinstance(op, memref.LoadOp | memref.StoreOp)
                 raise CompileError.at(
                     op,

@@ -14,9 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, object_code
-from weft.backends.llvm.float_helpers import HELPERS, HELPERS_FILE
 from weft.backends.llvm.object_file import object_symbols
-from weft.backends.llvm.resources import ir_text
+from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from string import Template
+from typing import Final
 
 
 def ir_text(file: Path, **parameters: object) -> str:
@@ -15,3 +16,16 @@ def ir_text(file: Path, **parameters: object) -> str:
 @cache
 def _template(file: Path) -> Template:
     return Template(file.read_text(encoding="utf-8"))
+
+
+HELPERS: Final = frozenset(
+    {
+        *("__truncsfhf2", "__truncdfhf2", "__truncsfbf2", "__truncdfbf2", "__extendhfsf2"),
+        *("__gnu_f2h_ieee", "__gnu_h2f_ieee", "__gnu_d2h_ieee"),
+    }
+)
+
+"""The conversions to and from half and bfloat that LLVM calls by name where the CPU has no instruction for them.
+Compilers find them in libgcc or compiler-rt; a Python process often has neither loaded, so code that is linked into
+this process gets those of `HELPERS_FILE`."""
+HELPERS_FILE: Final = Path(__file__).with_name("float_helpers.ll")

@@ -1,4 +1,4 @@
-"""Lanes: broadcasts, reductions, shuffles, single lanes and masks."""
+"""Lanes: broadcasts, reductions, shuffles, single lanes, masks, and dot products of neighbouring integers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from xdsl.dialects import vector
 
 from weft.backends.llvm.types import lane_list
 from weft.backends.low_modules import named_lane
+from weft.dialects.low_dots import DotOp, is_signed
+from weft.support.cpu_instructions import dot_instructions
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -151,6 +153,35 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], f"icmp ult {vector_} {numbers}, {counts}")
 
 
+def emit_dot(emitter: FunctionEmitter, op: Operation) -> None:
+    """The instruction that computes it. `low-lower-dots` leaves none for which there is no such."""
+    dot = cast("DotOp", op)
+    target = emitter.module.target
+    signs = (is_signed(dot.lhs_as), is_signed(dot.rhs_as))
+    known = dot_instructions(target)
+    instruction = next((i for i in known if i.takes(dot.lanes, dot.group, *signs)), None)
+    if instruction is None:
+        shown = f"{dot.lanes} x {dot.group} of {dot.lhs_as} and {dot.rhs_as}"
+        raise CompileError.at(op, f"low.dot: {target.cpu} has no instruction for {shown}; run low-lower-dots for it")
+    acc, left, right = emitter.texts(op)
+    sums, lanes = emitter.type_of(dot.acc, op), emitter.type_of(dot.rhs, op)
+    if dot.is_one_group:
+        group = emitter.type_of(dot.lhs, op)
+        places = lane_list([at % dot.group for at in range(lanes.lanes)])
+        left = emitter.emit(f"shufflevector {group.text} {left}, {group.text} poison, {places}", "groups")
+    if signs != (instruction.left_signed, instruction.right_signed):
+        left, right = right, left
+    name = f"llvm.{instruction.name}"
+    operands = [(lanes.text, left), (lanes.text, right)]
+    if instruction.adds:
+        operands.insert(0, (sums.text, acc))
+    call = f"call {sums.text} @{name}({', '.join(f'{type_} {text}' for type_, text in operands)})"
+    if instruction.adds:
+        emitter.define(op.results[0], call)
+    else:
+        emitter.define(op.results[0], f"add {sums.text} {acc}, {emitter.emit(call, 'products')}")
+
+
 RULES: Final[Rules] = {
     vector.BroadcastOp: emit_broadcast,
     vector.ReductionOp: emit_reduction,
@@ -158,4 +189,5 @@ RULES: Final[Rules] = {
     vector.ExtractOp: emit_extract,
     vector.InsertOp: emit_insert,
     vector.CreateMaskOp: emit_create_mask,
+    DotOp: emit_dot,
 }

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, EMISSION, CodegenOptions, assembly, object_code
-from weft.backends.llvm.constants import byte_text
-from weft.backends.llvm.float_helpers import HELPERS, HELPERS_FILE
 from weft.backends.llvm.link import Part, link_parts
 from weft.backends.llvm.object_file import object_symbols
-from weft.backends.llvm.resources import ir_text
+from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.backends.llvm.targets import MachineTarget
+from weft.backends.llvm.types import byte_text
 from weft.backends.low_modules import check_low_level
 from weft.dialects.low import imported_c
 from weft.runtime.c_compiler import FLAGS, NATIVE, compile_source, compiler_for, run_tool

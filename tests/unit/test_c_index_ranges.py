@@ -13,8 +13,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 import weft
-from weft.backends.c_family.constants import float_text, integer_text
-from weft.backends.c_family.expression import Expr, binary, conditional, unary
+from weft.backends.c_family.expression import Expr, binary, conditional, float_text, integer_text, unary
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.names import Scopes, identifier
 

@@ -8,8 +8,7 @@ from string import Template
 import llvmlite.binding as llvm
 import pytest
 
-from weft.backends.llvm.float_helpers import HELPERS_FILE
-from weft.backends.llvm.resources import ir_text
+from weft.backends.llvm.resources import HELPERS_FILE, ir_text
 from weft.runtime.call import native_call_ir
 from weft.runtime.export.program import threads_ir
 from weft.runtime.native_runtime import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, memory_ir, parallel_for_ir, pool_ir

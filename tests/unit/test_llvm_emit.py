@@ -9,10 +9,9 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region
 
-from weft.backends.llvm.constants import float_text
 from weft.backends.llvm.emit import emit_module
 from weft.backends.llvm.emitter import Names
-from weft.backends.llvm.types import value_type
+from weft.backends.llvm.types import float_text, value_type
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import LOW
 from weft.dialects.tir import ForOp
