@@ -33,6 +33,20 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
     return found
 
 
+def captured_values(op: Operation) -> list[SSAValue]:
+    """The values from outside that the regions of `op` use, each once, in order of use."""
+    inside: set[SSAValue] = set()
+    captured: dict[SSAValue, None] = {}
+    for inner in operations_in(op):
+        if inner is not op:
+            captured.update(dict.fromkeys(operand for operand in inner.operands if operand not in inside))
+            inside.update(inner.results)
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.args)
+    return list(captured)
+
+
 def _list_region(region: Region, found: list[Operation], inner_first: bool) -> None:
     block = region.first_block
     while block is not None:

@@ -28,7 +28,7 @@ from weft.backends.llvm.types import I64
 from weft.backends.names import in_comment, quoted
 from weft.dialects import low
 from weft.dialects.effects import underlying
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import captured_values
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
@@ -40,7 +40,8 @@ _DECLARATION: Final = "declare void @weft_parallel_for(ptr, ptr captures(none), 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.module.declare("weft_parallel_for", _DECLARATION)
-    captured = _captured(emitter, op)
+    # Literals are written where they are used.
+    captured = [value for value in captured_values(op) if emitter.text(value).startswith("%")]
     types = [emitter.type_of(value, op).text for value in captured]
     worker = _write_worker(emitter, op, captured, types)
     closure = "null"
@@ -53,21 +54,6 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
             emitter.line(f"store {type_} {emitter.text(value)}, ptr {slot}")
     extent = emitter.text(op.operands[0])
     emitter.line(f"call void @weft_parallel_for(ptr @{quoted(worker)}, ptr {closure}, i64 {extent})")
-
-
-def _captured(emitter: FunctionEmitter, op: Operation) -> list[SSAValue]:
-    """Values from outside that the body of `op` uses, literals excepted, in order of first use."""
-    inside: set[SSAValue] = set(op.regions[0].block.args)
-    captured: dict[SSAValue, None] = {}
-    for inner in operations_in(op.regions[0]):
-        for operand in inner.operands:
-            if operand not in inside and emitter.text(operand).startswith("%"):
-                captured[operand] = None
-        inside.update(inner.results)
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.args)
-    return list(captured)
 
 
 def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:

@@ -8,7 +8,7 @@ every form of the picture says the same.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -33,6 +33,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from weft.dialects.graph import DIALECT, CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp
 from weft.dialects.graph_shapes import shape_of, show_extent
+from weft.dialects.traversal import captured_values
 from weft.support.errors import CompileError, did_you_mean
 
 LONGEST_LINE = 44
@@ -174,7 +175,7 @@ class _Builder:
             self.add_edge(value, node, 0)
 
     def add_operation(self, op: Operation, cluster: int | None) -> None:
-        operands = [*op.operands, *_captured(op)]
+        operands = [*op.operands, *captured_values(op)]
         told = _property_lines(op)
         hover = "\n".join(
             [f"{_full_name(op).partition('.')[0]}.{_title(op)}", *told, *(_declared(result) for result in op.results)]
@@ -210,26 +211,6 @@ class _Builder:
         source, result = self.sources[value]
         hover = f"{_declared(value)}\n{self.nodes[source].title} to {self.nodes[target].title}, operand {operand}"
         self.edges.append(Edge(source, result, target, operand, printable(hover)))
-
-
-def _captured(op: Operation) -> Iterator[SSAValue]:
-    """The values from outside that the regions of an operation use, each once, in order of use."""
-    if not op.regions:
-        return
-    inner = list(op.walk())[1:]
-    defined: set[SSAValue] = set()
-    for each in (op, *inner):
-        for region in each.regions:
-            for block in region.blocks:
-                defined.update(block.args)
-    for each in inner:
-        defined.update(each.results)
-    seen: set[SSAValue] = set()
-    for each in inner:
-        for operand in each.operands:
-            if operand not in defined and operand not in seen:
-                seen.add(operand)
-                yield operand
 
 
 def _is_constant(op: Operation) -> bool:

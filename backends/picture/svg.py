@@ -12,8 +12,7 @@ from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from weft.backends.picture.graph_model import GraphModel, Node, NodeKind
-from weft.backends.picture.layout import Drawing, Rectangle, lay_out
-from weft.backends.picture.placement import Point
+from weft.backends.picture.layout import Drawing, Point, Rectangle, lay_out
 
 _MARGIN = 20.0
 _FUNCTION_TITLE = 30.0

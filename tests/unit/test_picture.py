@@ -10,9 +10,18 @@ import pytest
 import weft
 from weft.backends.picture.dot import dot_text
 from weft.backends.picture.graph_model import Cluster, Edge, GraphModel, Node, NodeKind, graph_models
-from weft.backends.picture.layers import Item, Layering, Link, longest_path_layers
-from weft.backends.picture.layout import Drawing, Rectangle, lay_out
-from weft.backends.picture.placement import GAP, Point, nearest_with_gaps
+from weft.backends.picture.layout import (
+    GAP,
+    Drawing,
+    Item,
+    Layering,
+    Link,
+    Point,
+    Rectangle,
+    lay_out,
+    longest_path_layers,
+    nearest_with_gaps,
+)
 from weft.backends.picture.svg import svg_text
 from weft.dialects.graph import CallDpsOp
 from weft.support.errors import CompileError
