@@ -12,8 +12,7 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.machine import keeps_up_with_streams
-from weft.autoschedule.rules import extent_of, fused, loop_of, op_of, product
+from weft.autoschedule.rules import extent_of, fused, keeps_up_with_streams, loop_of, op_of, product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
     balance,

@@ -14,8 +14,7 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.analysis.index import Quotient
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.machine import lanes_for, pays_threads
-from weft.autoschedule.rules import PARTS_OF_A_THREAD, op_of, share_among_threads
+from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, op_of, pays_threads, share_among_threads
 from weft.autoschedule.tile_sizes import RegisterTile, pieces_for, row_tile, tile_for
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle

@@ -16,9 +16,8 @@ from weft.autoschedule.convolution import (
     vectorize_sides,
 )
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.machine import lanes_for, pays_threads
 from weft.autoschedule.packed_convolution import lays_out_windows
-from weft.autoschedule.rules import moved_last, op_of, panels, share_among_threads
+from weft.autoschedule.rules import lanes_for, moved_last, op_of, panels, pays_threads, share_among_threads
 from weft.autoschedule.tile_sizes import RegisterTile, filter_tile, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH

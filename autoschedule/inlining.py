@@ -6,8 +6,7 @@ from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
 from weft.analysis.structure import consumers_of, stored_buffer
-from weft.autoschedule.machine import is_expensive
-from weft.autoschedule.rules import op_of
+from weft.autoschedule.rules import is_expensive, op_of
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError

@@ -20,18 +20,23 @@ from weft.analysis.structure import (
     is_plain,
     scope_of,
 )
-from weft.autoschedule.machine import (
+from weft.autoschedule.rules import (
+    PARTS_OF_A_THREAD,
     cost_of,
+    extent_of,
+    fused,
     is_expensive,
     keeps_up_with_streams,
     lanes_for,
     largest_caches,
+    op_of,
     pays_past_caches,
     pays_threads,
     prefers_one_stream,
+    product,
     second_caches,
+    share_among_threads,
 )
-from weft.autoschedule.rules import PARTS_OF_A_THREAD, extent_of, fused, op_of, product, share_among_threads
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE

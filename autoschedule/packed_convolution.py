@@ -17,8 +17,7 @@ from weft.autoschedule.convolution import (
     vectorize_sides,
 )
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.machine import lanes_for
-from weft.autoschedule.rules import extent_of, op_of, panels, share_among_threads
+from weft.autoschedule.rules import extent_of, lanes_for, op_of, panels, share_among_threads
 from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, used
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle

@@ -25,9 +25,7 @@ from weft.dialects.low_access import StrideOp
 from weft.dialects.strides import with_strides
 from weft.dialects.tir_regions import AssumeShapeOp, AssumeStridesOp
 from weft.support.argument_types import shown
-from weft.texpr.dtypes import checked_dtype
-from weft.texpr.expr import Var
-from weft.texpr.places import error
+from weft.texpr.expr import Var, checked_dtype, error
 from weft.texpr.shapes import Extent, Stride, checked_name, checked_shape, checked_strides, value_name
 from weft.texpr.tensor import Tensor
 

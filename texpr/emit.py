@@ -42,22 +42,26 @@ from weft.dialects.index_map import canonical_map
 from weft.dialects.te import ReduceOp, YieldOp
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import is_float, type_of
 from weft.texpr.expr import (
+    FUNCTIONS,
     Accumulator,
     Binary,
+    BinaryKind,
     Cast,
     Compare,
     Const,
     Expr,
     Intrinsic,
     IterVar,
+    Number,
+    Predicate,
     Select,
     Unary,
     Var,
+    error,
+    is_float,
+    type_of,
 )
-from weft.texpr.operators import FUNCTIONS, BinaryKind, Number, Predicate
-from weft.texpr.places import error
 from weft.texpr.reductions import CustomCombiner, ReduceValue, Reduction
 from weft.texpr.shapes import Extent, value_name
 from weft.texpr.tensor import Read, Tensor

@@ -8,22 +8,239 @@ integers as long as they stay within 64 bits, adapt to each other's width, and b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Final, TypeAlias, cast
 
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_ops
+from xdsl.dialects.builtin import AnyFloat, Float16Type, Float32Type, Float64Type, IntegerType
+from xdsl.ir import Attribute, Operation
+
+from weft.dialects.element_types import TYPES, element_name
+from weft.support import argument_types
 from weft.support.argument_types import checked_methods, shown
-from weft.texpr.dtypes import checked_dtype, greatest, is_float, is_integer, least
-from weft.texpr.operators import (
-    DIVISIONS,
-    INTEGER_FUNCTIONS,
-    LOGIC,
-    BinaryKind,
-    Number,
-    Predicate,
-    as_number,
-)
-from weft.texpr.places import error
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.locations import SourceLocation
+
+_ROOMS = Path(__file__).parents[1]
+_OURS = (f"{_ROOMS / 'texpr'}{os.sep}", f"{_ROOMS / 'frontends'}{os.sep}", argument_types.__file__)
+
+
+def _column(frame: FrameType) -> int:
+    """The column, from 1, of the expression that a frame is at."""
+    positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+    column = positions[2] if positions is not None else None
+    return 1 if column is None else column + 1
+
+
+def caller() -> SourceLocation | None:
+    """The innermost place on the call stack outside of the builder and the frontends."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return None if frame is None else SourceLocation(frame.f_code.co_filename, frame.f_lineno, _column(frame))
+
+
+def error(message: str, place: SourceLocation | None = None) -> CompileError:
+    """A CompileError at `place`, or at the user's line that led here."""
+    return CompileError(message, location=place or caller())
+
+
+_MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_MAX_EXPONENT = {"float16": 16, "bfloat16": 128, "float32": 128, "float64": 1024}
+
+
+def checked_dtype(dtype: object) -> str:
+    """`dtype` as a name of `TYPES`; also takes NumPy's dtypes. Raises CompileError for any other."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if name == "bool_":
+        name = "bool"
+    if not isinstance(name, str) or name not in TYPES:
+        raise error(f"there is no element type {shown(dtype)}{did_you_mean(str(name), TYPES)}")
+    return name
+
+
+def type_of(dtype: str) -> IntegerType | AnyFloat:
+    """The IR type of an element type."""
+    return TYPES[dtype]
+
+
+def name_of(type: Attribute) -> str:
+    """The name of an IR type. Raises CompileError for one that is no element type."""
+    name = element_name(type)
+    if name is None:
+        raise error(f"no element type of tensors is {type}")
+    return name
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in _MANTISSA_BITS
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether `dtype` holds integers; bool does not."""
+    return dtype.startswith("int")
+
+
+def bits(dtype: str) -> int:
+    """Width in bits; 1 for bool."""
+    type = TYPES[dtype]
+    match type:
+        case IntegerType():
+            return type.width.data
+        case Float64Type():
+            return 64
+        case Float32Type():
+            return 32
+        case Float16Type() | _:
+            return 16
+
+
+def least(dtype: str) -> int | float:
+    """The least finite value. Raises CompileError for bool."""
+    if is_float(dtype):
+        return -greatest(dtype)
+    if not is_integer(dtype):
+        raise error(f"{dtype} has no least value")
+    return -(1 << (bits(dtype) - 1))
+
+
+def greatest(dtype: str) -> int | float:
+    """The greatest finite value. Raises CompileError for bool."""
+    if is_float(dtype):
+        mantissa = 2.0 - 2.0 ** (1 - _MANTISSA_BITS[dtype])
+        return math.ldexp(mantissa, _MAX_EXPONENT[dtype] - 1)
+    if not is_integer(dtype):
+        raise error(f"{dtype} has no greatest value")
+    return (1 << (bits(dtype) - 1)) - 1
+
+
+Number: TypeAlias = bool | int | float
+OpClass: TypeAlias = type[Operation]
+
+
+class BinaryKind(StrEnum):
+    """Operators on two values of one dtype that give a value of that dtype.
+
+    Each with its symbol, its ops on floats and on integers (none where it does not take them), and whether it makes an
+    index expression of two.
+    """
+
+    ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
+    SUB = "sub", "-", arith.SubfOp, arith.SubiOp, True
+    MUL = "mul", "*", arith.MulfOp, arith.MuliOp, True
+    DIV = "div", "/", arith.DivfOp, None, False
+    FLOORDIV = "floordiv", "//", None, arith.FloorDivSIOp, True
+    FLOORMOD = "floormod", "%", None, arith.RemSIOp, True
+    """Its op gives the remainder with the sign of the first operand."""
+    TRUNCDIV = "truncdiv", "", None, arith.DivSIOp, True
+    TRUNCMOD = "truncmod", "", None, arith.RemSIOp, True
+    MIN = "min", "", arith.MinimumfOp, arith.MinSIOp, True
+    MAX = "max", "", arith.MaximumfOp, arith.MaxSIOp, True
+    POW = "pow", "", math_ops.PowFOp, math_ops.IPowIOp, False
+    ATAN2 = "atan2", "", math_ops.Atan2Op, None, False
+    AND = "and", "&", None, arith.AndIOp, False
+    OR = "or", "|", None, arith.OrIOp, False
+    XOR = "xor", "^", None, arith.XOrIOp, False
+    SHL = "shl", "<<", None, arith.ShLIOp, False
+    SHR = "shr", ">>", None, arith.ShRSIOp, False
+
+    symbol: str
+    float_op: OpClass | None
+    integer_op: OpClass | None
+    is_of_indices: bool
+
+    def __new__(
+        cls, label: str, symbol: str, float_op: OpClass | None, integer_op: OpClass | None, is_of_indices: bool
+    ) -> BinaryKind:
+        kind = str.__new__(cls, label)
+        kind._value_ = label
+        kind.symbol = symbol
+        kind.float_op, kind.integer_op, kind.is_of_indices = float_op, integer_op, is_of_indices
+        return kind
+
+
+class Predicate(StrEnum):
+    """Comparisons, each with its symbol and its predicates on integers and on floats.
+
+    NaN equals nothing, itself included, and has no order; `!=` is the one comparison that it satisfies.
+    """
+
+    EQ = "eq", "==", "eq", "oeq"
+    NE = "ne", "!=", "ne", "une"
+    LT = "lt", "<", "slt", "olt"
+    LE = "le", "<=", "sle", "ole"
+    GT = "gt", ">", "sgt", "ogt"
+    GE = "ge", ">=", "sge", "oge"
+
+    symbol: str
+    of_integers: str
+    of_floats: str
+
+    def __new__(cls, label: str, symbol: str, of_integers: str, of_floats: str) -> Predicate:
+        predicate = str.__new__(cls, label)
+        predicate._value_ = label
+        predicate.symbol, predicate.of_integers, predicate.of_floats = symbol, of_integers, of_floats
+        return predicate
+
+
+LOGIC: Final = (BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR)
+"""Operators on integers and bools."""
+DIVISIONS: Final = (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD, BinaryKind.TRUNCDIV, BinaryKind.TRUNCMOD)
+FUNCTIONS: Final[Mapping[str, OpClass]] = {
+    "neg": arith.NegfOp,
+    "exp": math_ops.ExpOp,
+    "exp2": math_ops.Exp2Op,
+    "expm1": math_ops.ExpM1Op,
+    "log": math_ops.LogOp,
+    "log2": math_ops.Log2Op,
+    "log10": math_ops.Log10Op,
+    "log1p": math_ops.Log1pOp,
+    "sqrt": math_ops.SqrtOp,
+    "rsqrt": math_ops.RsqrtOp,
+    "cbrt": math_ops.CbrtOp,
+    "sin": math_ops.SinOp,
+    "cos": math_ops.CosOp,
+    "tan": math_ops.TanOp,
+    "asin": math_ops.AsinOp,
+    "acos": math_ops.AcosOp,
+    "atan": math_ops.AtanOp,
+    "sinh": math_ops.SinhOp,
+    "cosh": math_ops.CoshOp,
+    "tanh": math_ops.TanhOp,
+    "asinh": math_ops.AsinhOp,
+    "acosh": math_ops.AcoshOp,
+    "atanh": math_ops.AtanhOp,
+    "erf": math_ops.ErfOp,
+    "floor": math_ops.FloorOp,
+    "ceil": math_ops.CeilOp,
+    "round": math_ops.RoundEvenOp,
+    "trunc": math_ops.TruncOp,
+    "popcount": math_ops.CtPopOp,
+    "clz": math_ops.CountLeadingZerosOp,
+    "ctz": math_ops.CountTrailingZerosOp,
+}
+"""Functions of one value, of floats but for those of integers."""
+INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
+
+
+def as_number(value: object) -> Number | None:
+    """`value` as a Python number, if it is one or a NumPy scalar."""
+    if isinstance(value, bool | int | float):
+        return value
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():
+        number = item()
+        return number if isinstance(number, bool | int | float) else None
+    return None
+
 
 _TEXT_DEPTH = 5
 """Messages show expressions down to here: they can be huge."""

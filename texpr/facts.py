@@ -8,9 +8,7 @@ from typing import TypeAlias
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
-from weft.texpr.expr import Compare, Expr, is_extent
-from weft.texpr.operators import Predicate
-from weft.texpr.places import error
+from weft.texpr.expr import Compare, Expr, Predicate, error, is_extent
 from weft.texpr.shapes import items
 
 Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"

@@ -20,11 +20,9 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, YieldOp
 from weft.dialects.te import ComputeOp as TeComputeOp
 from weft.support.argument_types import shown
-from weft.texpr.dtypes import type_of
 from weft.texpr.emit import ElementEmitter
-from weft.texpr.expr import Compare, Var
+from weft.texpr.expr import Compare, Var, caller, error, type_of
 from weft.texpr.facts import Facts, checked_facts, state_facts
-from weft.texpr.places import caller, error
 from weft.texpr.shapes import items, value_name
 from weft.texpr.tensor import ComputeOp, PlaceholderOp, Tensor
 

@@ -45,8 +45,7 @@ from weft.dialects.graph_shapes import Extent as GraphExtent
 from weft.support.errors import CompileError, InternalError
 from weft.support.locations import record_places
 from weft.texpr import ops
-from weft.texpr.dtypes import name_of, type_of
-from weft.texpr.expr import Var
+from weft.texpr.expr import Var, name_of, type_of
 from weft.texpr.function import te_function
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, Names, UnknownExtent, items

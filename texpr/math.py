@@ -8,24 +8,29 @@ from collections.abc import Callable
 from weft.support.argument_types import checked, shown
 from weft.support.errors import did_you_mean
 from weft.support.user_functions import intrinsics
-from weft.texpr.dtypes import checked_dtype, greatest, is_float, least
 from weft.texpr.expr import (
+    BinaryKind,
     Const,
     Expr,
     ExprLike,
     Intrinsic,
+    Predicate,
     Select,
     as_expr,
+    as_number,
     binary,
     cast_to,
+    checked_dtype,
     compare,
+    error,
+    greatest,
+    is_float,
     joined_dtype,
+    least,
     number_as,
     unary,
     unified,
 )
-from weft.texpr.operators import BinaryKind, Predicate, as_number
-from weft.texpr.places import error
 
 __all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "call_intrin", "cast"]
 __all__ += ["cbrt", "ceil", "clz", "const", "cos", "cosh", "ctz", "equal", "erf", "exp", "exp2", "expm1"]

@@ -9,21 +9,25 @@ from dataclasses import dataclass
 from weft.dialects.te import Combiner
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import greatest, is_float, least
 from weft.texpr.expr import (
     Accumulator,
+    BinaryKind,
     Const,
     Expr,
     ExprLike,
     IterVar,
     as_expr,
+    as_number,
     binary,
+    caller,
     cast_to,
+    error,
+    greatest,
+    is_float,
+    least,
     nested,
 )
 from weft.texpr.math import if_then_else
-from weft.texpr.operators import BinaryKind, as_number
-from weft.texpr.places import caller, error
 from weft.texpr.shapes import as_index, checked_extent, checked_name, items
 
 

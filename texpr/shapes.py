@@ -10,10 +10,19 @@ from typing import Final, TypeAlias, cast
 from weft.dialects import graph_shapes
 from weft.dialects.graph_shapes import Atom, Division, KnownExtent
 from weft.support.argument_types import shown
-from weft.texpr.dtypes import is_integer
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, Var, as_expr, binary, is_extent
-from weft.texpr.operators import as_number
-from weft.texpr.places import error
+from weft.texpr.expr import (
+    Binary,
+    BinaryKind,
+    Const,
+    Expr,
+    Var,
+    as_expr,
+    as_number,
+    binary,
+    error,
+    is_extent,
+    is_integer,
+)
 
 Extent: TypeAlias = "int | Expr"
 """An integer, or an expression over integer variables."""

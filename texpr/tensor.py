@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import checked_dtype
 from weft.texpr.expr import (
     Const,
     Expr,
@@ -17,9 +16,11 @@ from weft.texpr.expr import (
     IterVar,
     Var,
     as_expr,
+    caller,
+    checked_dtype,
+    error,
     nested,
 )
-from weft.texpr.places import caller, error
 from weft.texpr.reductions import reductions_in
 from weft.texpr.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items
 

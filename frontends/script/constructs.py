@@ -13,9 +13,7 @@ from typing import NoReturn
 from weft.dialects.element_types import TYPES
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.support.errors import CompileError, did_you_mean
-from weft.texpr.expr import Const, Expr, as_expr, cast_to, number_as
-from weft.texpr.operators import as_number
-from weft.texpr.places import error
+from weft.texpr.expr import Const, Expr, as_expr, as_number, cast_to, error, number_as
 
 
 @dataclass(frozen=True)

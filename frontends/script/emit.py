@@ -41,9 +41,8 @@ from weft.frontends.script.values import (
 )
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import type_of
 from weft.texpr.emit import ElementEmitter
-from weft.texpr.expr import Binary, Cast, Const, Expr
+from weft.texpr.expr import Binary, Cast, Const, Expr, type_of
 
 _INDEX = IndexType()
 

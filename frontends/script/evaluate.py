@@ -26,9 +26,7 @@ from weft.frontends.script.limits import check_arguments, check_operands, check_
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
 from weft.support.errors import CompileError, did_you_mean
-from weft.texpr.dtypes import is_integer
-from weft.texpr.expr import Binary, Const, Expr, as_expr, binary, cast_to
-from weft.texpr.operators import BinaryKind, as_number
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, is_integer
 from weft.texpr.shapes import as_index
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]

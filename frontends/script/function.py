@@ -40,9 +40,7 @@ from weft.frontends.script.values import (
     strides_in,
 )
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import checked_dtype, type_of
-from weft.texpr.expr import Const, Expr, as_expr
-from weft.texpr.operators import as_number
+from weft.texpr.expr import Const, Expr, as_expr, as_number, checked_dtype, type_of
 from weft.texpr.shapes import items
 
 NOALIAS = "tir.noalias"

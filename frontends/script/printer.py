@@ -49,8 +49,7 @@ from weft.frontends.script.text import (
 from weft.frontends.script.values import BlockAxis, Buffer, Guard, Leaf, Symbol, is_scalar, static_shape
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import string_text
-from weft.texpr.dtypes import name_of
-from weft.texpr.expr import Const, Expr
+from weft.texpr.expr import Const, Expr, name_of
 
 _IMPORTS = "from weft.script import ir as I, tir as T"
 _ROUNDS = 1000

@@ -37,9 +37,19 @@ from weft.frontends.script.values import (
 )
 from weft.support.errors import CompileError
 from weft.texpr import math
-from weft.texpr.dtypes import name_of
-from weft.texpr.expr import Cast, Const, Expr, binary, cast_to, compare, unary
-from weft.texpr.operators import FUNCTIONS, BinaryKind, Predicate
+from weft.texpr.expr import (
+    FUNCTIONS,
+    BinaryKind,
+    Cast,
+    Const,
+    Expr,
+    Predicate,
+    binary,
+    cast_to,
+    compare,
+    name_of,
+    unary,
+)
 
 _Result = TypeVar("_Result")
 _BINARY = {

@@ -34,9 +34,19 @@ from weft.frontends.script.values import (
     named_value,
     walk,
 )
-from weft.texpr.expr import Binary, Compare, Const, Expr, as_expr, binary, default_number
+from weft.texpr.expr import (
+    Binary,
+    BinaryKind,
+    Compare,
+    Const,
+    Expr,
+    Predicate,
+    as_expr,
+    as_number,
+    binary,
+    default_number,
+)
 from weft.texpr.facts import RELATIONS, TURNED
-from weft.texpr.operators import BinaryKind, Predicate, as_number
 from weft.texpr.shapes import as_index
 
 _LOOPS: Mapping[object, LoopKind] = {range: LoopKind.SERIAL, **{word: kind for kind, word in tir.LOOPS.items()}}

@@ -35,9 +35,20 @@ from weft.frontends.script.values import (
 )
 from weft.support.errors import InternalError
 from weft.support.names import string_text
-from weft.texpr.dtypes import name_of
-from weft.texpr.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary, compare
-from weft.texpr.operators import BinaryKind, Predicate
+from weft.texpr.expr import (
+    Binary,
+    BinaryKind,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Predicate,
+    Select,
+    Unary,
+    binary,
+    compare,
+    name_of,
+)
 
 _RESERVED = frozenset({"T", "I", "cls", "self", *BUILTINS, *keyword.kwlist, *keyword.softkwlist})
 

@@ -26,10 +26,8 @@ from weft.frontends.script.constructs import (
 )
 from weft.frontends.script.decorators import prim_func
 from weft.texpr import math as _math
-from weft.texpr.dtypes import checked_dtype, is_float
-from weft.texpr.expr import Expr, ExprLike, as_expr, binary, cast_to
+from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, binary, cast_to, checked_dtype, is_float
 from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
-from weft.texpr.operators import BinaryKind
 
 # Types of parameters, and dtypes
 

@@ -26,9 +26,7 @@ from weft.dialects.strides import strides_of
 from weft.dialects.tir_kinds import IterKindAttr
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import name_of
-from weft.texpr.expr import Binary, Const, Expr, binary, nested
-from weft.texpr.operators import BinaryKind, Number
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, Number, binary, name_of, nested
 from weft.texpr.shapes import value_name
 
 _ZERO = Const(0, "int64")

@@ -8,8 +8,7 @@ from itertools import product as combinations
 import pytest
 
 from weft import te
-from weft.texpr.expr import Binary, Const, Expr, Var
-from weft.texpr.operators import BinaryKind
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, Var
 from weft.texpr.shapes import is_empty, is_same, product, quotient, simplified
 
 N, M, K = te.size_var("n"), te.size_var("m"), te.size_var("k")

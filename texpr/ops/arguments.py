@@ -9,10 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from weft.support.argument_types import shown
 from weft.texpr import tensor as tensors
-from weft.texpr.dtypes import checked_dtype, is_float
-from weft.texpr.expr import Expr, ExprLike, IterVar, Number, as_expr
-from weft.texpr.operators import as_number
-from weft.texpr.places import error
+from weft.texpr.expr import Expr, ExprLike, IterVar, Number, as_expr, as_number, checked_dtype, error, is_float
 from weft.texpr.shapes import Extent, UnknownExtent, is_same, items, shape_text
 from weft.texpr.tensor import Tensor
 

@@ -9,8 +9,22 @@ from typing import Protocol, TypeAlias
 
 from weft.support.argument_types import shown
 from weft.texpr import math
-from weft.texpr.dtypes import checked_dtype, greatest, is_float, is_integer, least
-from weft.texpr.expr import BinaryKind, Expr, ExprLike, Number, Predicate, as_expr, binary, compare
+from weft.texpr.expr import (
+    BinaryKind,
+    Expr,
+    ExprLike,
+    Number,
+    Predicate,
+    as_expr,
+    binary,
+    checked_dtype,
+    compare,
+    error,
+    greatest,
+    is_float,
+    is_integer,
+    least,
+)
 from weft.texpr.expr import unary as apply_unary
 from weft.texpr.ops.arguments import (
     checked_axis,
@@ -25,7 +39,6 @@ from weft.texpr.ops.arguments import (
     shaped,
     sum_dtype,
 )
-from weft.texpr.places import error
 from weft.texpr.reductions import max as greater_of
 from weft.texpr.reductions import min as lesser_of
 from weft.texpr.tensor import Tensor

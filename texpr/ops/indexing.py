@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.support.argument_types import shown
-from weft.texpr.dtypes import is_float, is_integer
-from weft.texpr.expr import Expr, Number
+from weft.texpr.expr import Expr, Number, error, is_float, is_integer
 from weft.texpr.math import cast, if_then_else, select
 from weft.texpr.ops.arguments import (
     checked_axes,
@@ -23,9 +22,8 @@ from weft.texpr.ops.arguments import (
     result_dtype,
     sum_dtype,
 )
+from weft.texpr.ops.convolution import Laid, checked_layout
 from weft.texpr.ops.transforms import flatten
-from weft.texpr.ops.windows import Laid, checked_layout
-from weft.texpr.places import error
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.shapes import Extent, is_empty, is_same, items, shape_text, simplified

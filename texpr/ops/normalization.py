@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from weft.support.argument_types import shown
 from weft.texpr import math
-from weft.texpr.expr import Expr, IterVar
+from weft.texpr.expr import Expr, IterVar, error
 from weft.texpr.ops.arguments import (
     checked_axes,
     checked_axis,
@@ -18,7 +18,6 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.reductions import float_of, merged, reduce_axes, reduced_shape, reduction
-from weft.texpr.places import error
 from weft.texpr.reductions import max as greatest
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over

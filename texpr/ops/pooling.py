@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec
 
 from weft.support.argument_types import shown
-from weft.texpr.dtypes import is_float, least
-from weft.texpr.expr import Expr, IterVar
+from weft.texpr.expr import Expr, IterVar, error, is_float, least
 from weft.texpr.math import cast
 from weft.texpr.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
+from weft.texpr.ops.convolution import LETTERS, Laid, Window, checked_layout, windows
 from weft.texpr.ops.reductions import float_of
-from weft.texpr.ops.windows import LETTERS, Laid, Window, checked_layout, windows
-from weft.texpr.places import error
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greatest
 from weft.texpr.reductions import min as least_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr
+from weft.texpr.expr import Expr, error
 from weft.texpr.math import if_then_else, infinity
 from weft.texpr.ops.arguments import (
     broadcast_shape,
@@ -22,7 +22,6 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.elementwise import add
 from weft.texpr.ops.normalization import softmax
-from weft.texpr.places import error
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, shape_text

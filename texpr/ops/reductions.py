@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 
 from weft.texpr import reductions as te
 from weft.texpr import tensor as tensors
-from weft.texpr.expr import Expr, IterVar
+from weft.texpr.expr import Expr, IterVar, error
 from weft.texpr.math import cast as cast_to
 from weft.texpr.math import const, if_then_else
 from weft.texpr.ops.arguments import (
@@ -23,7 +23,6 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.transforms import flatten
-from weft.texpr.places import error
 from weft.texpr.shapes import Extent, product, shape_text
 from weft.texpr.tensor import Tensor
 

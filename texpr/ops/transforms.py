@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias, cast
 
 from weft.support.argument_types import checked, shown
-from weft.texpr.expr import Expr, ExprLike, Number
+from weft.texpr.expr import Expr, ExprLike, Number, error
 from weft.texpr.math import if_then_else, select
 from weft.texpr.ops.arguments import (
     broadcast_shape,
@@ -24,7 +24,6 @@ from weft.texpr.ops.arguments import (
     read_broadcast,
     result_dtype,
 )
-from weft.texpr.places import error
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
