@@ -323,7 +323,7 @@ _BUSY: Final = 0.8
 """Which share of the time threads are busy at least."""
 
 
-class ContractionRule:
+def contraction(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Results in register tiles; the right factor packed into panels as wide as a tile, so that it is read in order;
     the left factor packed too where its rows are its fastest dimension.
 
@@ -336,22 +336,18 @@ class ContractionRule:
     iterator of just one factor, where there is one column, or where the right factor cannot be packed and its columns
     are not consecutive either.
     """
-
-    name = "contraction"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        roles = contraction_roles(pattern_of(op_of(sch, block)))
-        if roles is None or roles.columns == 1:
+    roles = contraction_roles(pattern_of(op_of(sch, block)))
+    if roles is None or roles.columns == 1:
+        return False
+    plan = plan_of(roles, target)
+    if roles.same_buffer and plan.pack_right:
+        if not roles.right.contiguous:
             return False
-        plan = plan_of(roles, target)
-        if roles.same_buffer and plan.pack_right:
-            if not roles.right.contiguous:
-                return False
-            plan = replace(plan, pack_right=False, pack_left=False, pad_columns=False, depth=None)
-        if not plan.pack_right and not roles.right.contiguous:
-            return False
-        _Tiling(sch, block, roles, plan).run()
-        return True
+        plan = replace(plan, pack_right=False, pack_left=False, pad_columns=False, depth=None)
+    if not plan.pack_right and not roles.right.contiguous:
+        return False
+    _Tiling(sch, block, roles, plan).run()
+    return True
 
 
 @dataclass
@@ -517,34 +513,30 @@ _ROWS_READ_AT_ONCE: Final = 8
 time that a result is loaded and stored."""
 
 
-class MatrixVectorRule:
+def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Whole rows of the matrix, several at once, are added to results that stay in the first caches:
     `for k by 8: for j: out[j] += left[k] * right[k, j] + ... + left[k + 7] * right[k + 7, j]`.
 
     Register tiles would read short pieces of rows, far apart. Not applicable where the matrix fits into the second
     cache, where there is more than one row of results, or where the matrix is not read along its rows.
     """
-
-    name = "vector times matrix"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        roles = contraction_roles(pattern_of(op_of(sch, block)))
-        if roles is None or not _is_bandwidth_bound(roles, target):
-            return False
-        loops = sch.get_loops(block)
-        lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
-        columns = roles.columns or 0
-        chunk = -(-columns // (target.num_threads * lanes)) * lanes
-        chunks, vectors, vector = sch.split(loops[roles.column], [None, -(-chunk // lanes), lanes])
-        steps, step = sch.split(loops[roles.reduced[0]], [None, _ROWS_READ_AT_ONCE])
-        sch.reorder(chunks, steps, vectors, step, vector)
-        init = sch.decompose_reduction(block, steps)
-        sch.unroll(step)
-        sch.vectorize(vector)
-        sch.vectorize(sch.get_loops(init)[-1])
-        if target.num_threads > 1:
-            sch.parallel(chunks)
-        return True
+    roles = contraction_roles(pattern_of(op_of(sch, block)))
+    if roles is None or not _is_bandwidth_bound(roles, target):
+        return False
+    loops = sch.get_loops(block)
+    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
+    columns = roles.columns or 0
+    chunk = -(-columns // (target.num_threads * lanes)) * lanes
+    chunks, vectors, vector = sch.split(loops[roles.column], [None, -(-chunk // lanes), lanes])
+    steps, step = sch.split(loops[roles.reduced[0]], [None, _ROWS_READ_AT_ONCE])
+    sch.reorder(chunks, steps, vectors, step, vector)
+    init = sch.decompose_reduction(block, steps)
+    sch.unroll(step)
+    sch.vectorize(vector)
+    sch.vectorize(sch.get_loops(init)[-1])
+    if target.num_threads > 1:
+        sch.parallel(chunks)
+    return True
 
 
 def _is_bandwidth_bound(roles: Roles, target: Target) -> bool:

@@ -126,7 +126,7 @@ _UNROLLED_ROWS: Final = 200
 """Likewise, where rows share what their windows have in common, which they do only when windows are unrolled."""
 
 
-class DirectConvolutionRule:
+def direct_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Results in register tiles; vectors of neighbouring results are computed from vectors of data (or of the kernel,
     where channels come last) and single elements of the other factor. The border is added to a few rows at a time.
 
@@ -141,24 +141,20 @@ class DirectConvolutionRule:
 
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
-
-    name = "direct convolution"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        grouped = split_groups(sch, block)
-        pattern = pattern_of(op_of(sch, block))
-        roles = convolution_roles(pattern)
-        if roles is None:
-            return False
-        strides = [roles.stride(factor, roles.column) for factor in (roles.data, roles.kernel)]
-        if None in strides:
-            return False
-        threads = target.num_threads if pays_threads([pattern], target) else 1
-        border = border_of(sch, block, roles)
-        is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border)))
-        plan = _plan(roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
-        _Tiling(sch, block, roles, plan, border, grouped, target).run()
-        return True
+    grouped = split_groups(sch, block)
+    pattern = pattern_of(op_of(sch, block))
+    roles = convolution_roles(pattern)
+    if roles is None:
+        return False
+    strides = [roles.stride(factor, roles.column) for factor in (roles.data, roles.kernel)]
+    if None in strides:
+        return False
+    threads = target.num_threads if pays_threads([pattern], target) else 1
+    border = border_of(sch, block, roles)
+    is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border)))
+    plan = _plan(roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
+    _Tiling(sch, block, roles, plan, border, grouped, target).run()
+    return True
 
 
 @dataclass(frozen=True)

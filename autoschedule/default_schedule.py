@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from xdsl.context import Context
@@ -13,14 +14,20 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside, is_plain, why_not_plain
-from weft.autoschedule.contraction import ContractionRule, MatrixVectorRule
-from weft.autoschedule.convolution import DirectConvolutionRule
-from weft.autoschedule.dot_products import DotProductRule
-from weft.autoschedule.filter_convolution import FilterConvolutionRule
-from weft.autoschedule.inlining import InliningRule
-from weft.autoschedule.kernels import ElementsRule, InnerLoopsRule, ReductionRule, RowsRule, TilesRule
-from weft.autoschedule.nests import ChoiceRule, GroupRule, PartsRule, SingleNestRule
-from weft.autoschedule.packed_convolution import PackedConvolutionRule
+from weft.autoschedule.contraction import contraction, vector_times_matrix
+from weft.autoschedule.convolution import direct_convolution
+from weft.autoschedule.dot_products import dot_products
+from weft.autoschedule.filter_convolution import filter_convolution
+from weft.autoschedule.inlining import inline_producer
+from weft.autoschedule.kernels import (
+    inner_loops_for_thread,
+    reduction_for_block,
+    result_for_thread,
+    rows_for_blocks,
+    tiles_in_shared_memory,
+)
+from weft.autoschedule.nests import choice_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
+from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.rules import Rule
 from weft.dialects import sched
 from weft.dialects.effects import declared_callees
@@ -35,41 +42,41 @@ from weft.support.target import Target
 
 RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
-    InliningRule(),
+    inline_producer,
     # Products and convolutions, before others take the elementwise blocks around them.
-    MatrixVectorRule(),
+    vector_times_matrix,
     # Before the rule that takes all contractions.
-    DotProductRule(),
-    ContractionRule(),
-    # They say where they are the better ones.
-    FilterConvolutionRule(),
-    PackedConvolutionRule(),
-    DirectConvolutionRule(),
+    dot_products,
+    contraction,
+    # Each of these decides for itself whether it applies.
+    filter_convolution,
+    packed_convolution,
+    direct_convolution,
     # Before single nests, which would no longer be plain.
-    GroupRule(),
+    nests_over_shared_rows,
     # Before it, for each part is then a nest of its own.
-    PartsRule(),
+    reduction_in_parts,
     # Single nests leave what chooses in scalar code.
-    ChoiceRule(),
+    choice_in_lanes,
     # What is left.
-    SingleNestRule(),
+    single_nest,
 )
 """Each rule is offered every block that is still plain, in program order, before the next rule is asked."""
 
 KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # First, as for CPUs.
-    InliningRule(),
+    inline_producer,
     # Before others take the elementwise blocks behind products.
-    TilesRule(),
+    tiles_in_shared_memory,
     # Before single nests, which would be kernels of their own.
-    RowsRule(),
-    # It says where it is the better of the two.
-    ReductionRule(),
+    rows_for_blocks,
+    # Decides for itself whether it applies.
+    reduction_for_block,
     # What is left.
-    ElementsRule(),
+    result_for_thread,
     # Where that cannot be proved to be right.
-    InnerLoopsRule(in_register=True),
-    InnerLoopsRule(in_register=False),
+    partial(inner_loops_for_thread, in_register=True),
+    partial(inner_loops_for_thread, in_register=False),
 )
 """The rules for targets whose programs are kernels."""
 
@@ -193,7 +200,7 @@ class _Attempts:
             self.handles[label] = self.schedule.handle_of(self.blocks[label])
         last = self.schedule.trace.body.block.last_op
         try:
-            if rule.apply(self.schedule, self.handles[label], self.target):
+            if rule(self.schedule, self.handles[label], self.target):
                 return True
         except ScheduleError:
             pass

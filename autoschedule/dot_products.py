@@ -150,7 +150,7 @@ _ROWS_IN_TURN = 16
 """Rows of a transposed factor that are read in turn."""
 
 
-class DotProductRule:
+def dot_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Results in register tiles, as the rule for contractions keeps them; steps of the reduction by twos or fours, as
     instructions multiply and add them.
 
@@ -162,17 +162,13 @@ class DotProductRule:
     Factors that no instruction takes are recoded first (`Schedule.recode`), columns and steps are padded by zeros.
     Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator.
     """
-
-    name = "dot products"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        pattern = pattern_of(op_of(sch, block))
-        roles = contraction_roles(pattern)
-        plan = None if roles is None else dot_plan_of(pattern, roles, target)
-        if roles is None or plan is None:
-            return False
-        _DotTiling(sch, block, roles, plan).run()
-        return True
+    pattern = pattern_of(op_of(sch, block))
+    roles = contraction_roles(pattern)
+    plan = None if roles is None else dot_plan_of(pattern, roles, target)
+    if roles is None or plan is None:
+        return False
+    _DotTiling(sch, block, roles, plan).run()
+    return True
 
 
 @dataclass

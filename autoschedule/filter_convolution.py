@@ -38,7 +38,7 @@ _PART_OF_CACHE: Final = 8
 address translation."""
 
 
-class FilterConvolutionRule:
+def filter_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Vectors of filters are multiplied with single elements of the data, which no windows are laid out for: a few rows
     are copied with their border, and read in place. Weights are laid out so that the filters of a tile follow each
     other; results are turned when they are stored.
@@ -51,26 +51,22 @@ class FilterConvolutionRule:
     ```
     After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
     data and results in the order in which they are. Not applicable where windows need not be laid out either
-    (`DirectConvolutionRule`), where that costs less than turning the results and laying out the weights
-    (`PackedConvolutionRule`: small images, many filters), where lanes would be idle, and to groups.
+    (`direct_convolution`), where that costs less than turning the results and laying out the weights
+    (`packed_convolution`: small images, many filters), where lanes would be idle, and to groups.
     """
-
-    name = "convolution with filters in lanes"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        pattern = pattern_of(op_of(sch, block))
-        roles = convolution_roles(pattern)
-        if roles is None or group_of(pattern) is not None:
-            return False
-        lanes = lanes_for(pattern, target)
-        if not lays_out_windows(roles, lanes, target):
-            return False
-        threads = target.num_threads if pays_threads([pattern], target) else 1
-        plan = _plan(roles, lanes, threads, target)
-        if plan is None or not _pays(roles, lanes):
-            return False
-        _Tiling(sch, block, roles, plan, target).run()
-        return True
+    pattern = pattern_of(op_of(sch, block))
+    roles = convolution_roles(pattern)
+    if roles is None or group_of(pattern) is not None:
+        return False
+    lanes = lanes_for(pattern, target)
+    if not lays_out_windows(roles, lanes, target):
+        return False
+    threads = target.num_threads if pays_threads([pattern], target) else 1
+    plan = _plan(roles, lanes, threads, target)
+    if plan is None or not _pays(roles, lanes):
+        return False
+    _Tiling(sch, block, roles, plan, target).run()
+    return True
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:

@@ -21,27 +21,23 @@ _KEEP_THEIR_INPUTS: Final = (PatternKind.CONTRACTION, PatternKind.CONVOLUTION, P
 """Read an element many times: whether to compute it again each time is for their own rules to say."""
 
 
-class InliningRule:
+def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """An elementwise producer becomes part of its readers: no buffer, no second pass over memory.
 
     Not applicable where values would be computed several times and that costs more than loading them: for readers that
     read an element many times, and for several readers of what takes more than a few cheap operations.
     """
-
-    name = "inline elementwise producers"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        producer = op_of(sch, block)
-        pattern = pattern_of(producer)
-        consumers = [pattern_of(consumer) for consumer in consumers_of(producer)]
-        if pattern.kind is not PatternKind.INJECTIVE or not consumers or len(pattern.computing) > _LARGEST:
-            return False
-        if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
-            return False
-        if _repeats(pattern, consumers) and not _is_cheap(pattern, consumers):
-            return False
-        sch.compute_inline(block)
-        return True
+    producer = op_of(sch, block)
+    pattern = pattern_of(producer)
+    consumers = [pattern_of(consumer) for consumer in consumers_of(producer)]
+    if pattern.kind is not PatternKind.INJECTIVE or not consumers or len(pattern.computing) > _LARGEST:
+        return False
+    if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
+        return False
+    if _repeats(pattern, consumers) and not _is_cheap(pattern, consumers):
+        return False
+    sch.compute_inline(block)
+    return True
 
 
 def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:

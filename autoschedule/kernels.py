@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
@@ -76,63 +75,51 @@ def cut_for_blocks(sch: Schedule, loops: Sequence[LoopHandle], target: Target) -
     return sch.split(fused(sch, loops), factors=[None, threads])
 
 
-class ElementsRule:
+def result_for_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """The spatial loops become one, and its iterations threads; neighbouring threads write neighbouring elements.
 
     A reduction runs within a thread, in a register, and elementwise consumers are computed on its way out. Not
     applicable where the results are not proved to be independent, and to reductions whose elements are found by
     divisions by extents that only calls tell.
     """
-
-    name = "a result for each thread"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        spatial, reduced = _loops(sch, block)
-        if not spatial and not reduced:
-            return False  # a block in no loop is a kernel of one thread as it is
-        if not spatial:
-            sch.bind(sch.add_unit_loop(reduced[0]), THREAD)
-            return True
-        if reduced and len(spatial) > 1 and total_of(sch, spatial[1:]) is None:
-            return False
-        if IterKind.REDUCE in op_of(sch, block).kinds[: len(spatial)]:
-            sch.reorder(*spatial, *reduced)
-        write = _register(sch, block) if reduced else None
-        outer, thread = cut_for_blocks(sch, spatial, target)
-        _close(sch, block, write, thread, reduced)
-        sch.bind(outer, BLOCK)
-        sch.bind(thread, THREAD)
+    spatial, reduced = _loops(sch, block)
+    if not spatial and not reduced:
+        return False  # a block in no loop is a kernel of one thread as it is
+    if not spatial:
+        sch.bind(sch.add_unit_loop(reduced[0]), THREAD)
         return True
+    if reduced and len(spatial) > 1 and total_of(sch, spatial[1:]) is None:
+        return False
+    if IterKind.REDUCE in op_of(sch, block).kinds[: len(spatial)]:
+        sch.reorder(*spatial, *reduced)
+    write = _register(sch, block) if reduced else None
+    outer, thread = cut_for_blocks(sch, spatial, target)
+    _close(sch, block, write, thread, reduced)
+    sch.bind(outer, BLOCK)
+    sch.bind(thread, THREAD)
+    return True
 
 
-@dataclass(frozen=True)
-class InnerLoopsRule:
+def inner_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *, in_register: bool) -> bool:
     """The three innermost spatial loops go to threads and blocks of threads; others run within a thread.
 
-    For blocks of which it is not proved that results stay independent when all loops are one: that takes products of
-    extents which only calls tell. Reductions run `in_register` as in `ElementsRule`, or in the memory of the result.
+    For blocks whose results are not proved to be independent when all loops are one: the proof takes products of
+    extents that are known at run time only. Reductions run in a register as in `result_for_thread`, or in the memory of
+    the result.
     """
-
-    in_register: bool
-
-    @property
-    def name(self) -> str:
-        return f"a result of the inner loops for each thread{', in a register' if self.in_register else ''}"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        spatial, reduced = _loops(sch, block)
-        if not spatial or (self.in_register and not reduced):
-            return False
-        *around, last = spatial[-len(BLOCK_AXES) :]
-        inner = spatial[: -len(BLOCK_AXES)]
-        write = _register(sch, block) if self.in_register and total_of(sch, inner) is not None else None
-        outer, thread = cut_for_blocks(sch, [last], target)
-        sch.reorder(*around, outer, thread, *inner, *reduced)
-        _close(sch, block, write, thread, [*inner, *reduced])
-        for loop, axis in zip((outer, *reversed(around)), BLOCK_AXES, strict=False):
-            sch.bind(loop, axis)
-        sch.bind(thread, THREAD)
-        return True
+    spatial, reduced = _loops(sch, block)
+    if not spatial or (in_register and not reduced):
+        return False
+    *around, last = spatial[-len(BLOCK_AXES) :]
+    inner = spatial[: -len(BLOCK_AXES)]
+    write = _register(sch, block) if in_register and total_of(sch, inner) is not None else None
+    outer, thread = cut_for_blocks(sch, [last], target)
+    sch.reorder(*around, outer, thread, *inner, *reduced)
+    _close(sch, block, write, thread, [*inner, *reduced])
+    for loop, axis in zip((outer, *reversed(around)), BLOCK_AXES, strict=False):
+        sch.bind(loop, axis)
+    sch.bind(thread, THREAD)
+    return True
 
 
 def _loops(sch: Schedule, block: BlockHandle) -> tuple[list[LoopHandle], list[LoopHandle]]:
@@ -169,55 +156,47 @@ _SHORT: Final = 32
 """Steps up to which a thread reduces alone."""
 
 
-class ReductionRule:
+def reduction_for_block(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """A block of threads for each result: its threads share the steps of the reduction, and combine what they have.
 
     Not applicable to short reductions, to those of which neighbouring results are neighbours in memory while steps are
     not (a thread for each result then reads memory as well), and to combiners that may not change places.
     """
-
-    name = "a result for each block of threads"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        member = Member.of(sch, block)
-        pattern = member.pattern
-        if pattern.kind not in _SUMS or member.leading + len(pattern.reduced) != len(member.iterators):
-            return False
-        loops = sch.get_loops(block)
-        rows, steps = loops[: member.leading], loops[member.leading :]
-        work, results = total_of(sch, steps), total_of(sch, rows)
-        few = results is not None and results <= _FEW_RESULTS
-        if (work is not None and work <= _SHORT) or not (few or consecutive(pattern, member.iterators[-1], writes=0)):
-            return False
-        rows = rows or [sch.add_unit_loop(steps[0])]
-        to_threads(sch, steps, threads_for(work, target))
-        return rows_to_blocks(sch, rows)
+    member = Member.of(sch, block)
+    pattern = member.pattern
+    if pattern.kind not in _SUMS or member.leading + len(pattern.reduced) != len(member.iterators):
+        return False
+    loops = sch.get_loops(block)
+    rows, steps = loops[: member.leading], loops[member.leading :]
+    work, results = total_of(sch, steps), total_of(sch, rows)
+    few = results is not None and results <= _FEW_RESULTS
+    if (work is not None and work <= _SHORT) or not (few or consecutive(pattern, member.iterators[-1], writes=0)):
+        return False
+    rows = rows or [sch.add_unit_loop(steps[0])]
+    to_threads(sch, steps, threads_for(work, target))
+    return rows_to_blocks(sch, rows)
 
 
-class RowsRule:
+def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """A block of threads for each row: its threads share the elements of every nest, and reduce together; what one nest
     leaves of a row for the next stays in shared memory.
 
     Not applicable where nothing is reduced, where what is reduced is not all of a row (products, windows), and where a
     row is too long to be kept, or of a length that is known at run time only.
     """
-
-    name = "rows for blocks of threads"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        members, shared = nests_over_rows(sch, block, _rows)
-        reducing = [member for member in members if member.pattern.is_reduction]
-        if len(members) < 2 or not reducing or any(member.leading != shared for member in reducing):
-            return False
-        kept = [_bytes_of_a_row(member, write, shared) for member in members for write in member.pattern.writes]
-        if target.gpu is None or None in kept or sum(size or 0 for size in kept) * 2 > target.gpu.max_shared_bytes:
-            return False
-        sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
-        work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
-        threads = threads_for(None if None in work else max(size or 1 for size in work), target)
-        for member in members:
-            _share(sch, member, shared, threads)
-        return rows_to_blocks(sch, sch.get_loops(members[0].handle)[:shared])
+    members, shared = nests_over_rows(sch, block, _rows)
+    reducing = [member for member in members if member.pattern.is_reduction]
+    if len(members) < 2 or not reducing or any(member.leading != shared for member in reducing):
+        return False
+    kept = [_bytes_of_a_row(member, write, shared) for member in members for write in member.pattern.writes]
+    if target.gpu is None or None in kept or sum(size or 0 for size in kept) * 2 > target.gpu.max_shared_bytes:
+        return False
+    sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
+    work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
+    threads = threads_for(None if None in work else max(size or 1 for size in work), target)
+    for member in members:
+        _share(sch, member, shared, threads)
+    return rows_to_blocks(sch, sch.get_loops(members[0].handle)[:shared])
 
 
 def _rows(member: Member) -> int:
@@ -255,7 +234,7 @@ _MOST_BLOCKS: Final = 65535
 """Blocks along y and z that every device has."""
 
 
-class TilesRule:
+def tiles_in_shared_memory(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """A block of threads computes a tile of results, 4 x 4 a thread: it fetches some rows of the one factor and columns
     of the other into shared memory, together, adds up their products, and fetches the next. Rows of known length are
     fetched 16 bytes at a time where that is aligned.
@@ -263,15 +242,11 @@ class TilesRule:
     Elementwise producers are computed on the way in, elementwise consumers on the way out. Not applicable to products
     with vectors, and where rows or columns are so few that a tile would be empty.
     """
-
-    name = "tiles in shared memory"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        roles = contraction_roles(pattern_of(op_of(sch, block)))
-        if roles is None or roles.row is None or roles.same_buffer or _is_small(roles):
-            return False
-        _Tiles(sch, block, roles, target).run()
-        return True
+    roles = contraction_roles(pattern_of(op_of(sch, block)))
+    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles):
+        return False
+    _Tiles(sch, block, roles, target).run()
+    return True
 
 
 def _is_small(roles: Roles) -> bool:

@@ -466,7 +466,7 @@ def store_past_caches(sch: Schedule, member: Member, target: Target) -> None:
         sch.annotate(member.handle, NONTEMPORAL, streams)
 
 
-class SingleNestRule:
+def single_nest(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """The loop along which memory is consecutive becomes vectors, outer loops go to threads if there is enough to do.
 
     Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
@@ -475,88 +475,77 @@ class SingleNestRule:
     reductions of neighbours run side by side in lanes. Not applicable where nothing is consecutive and there is too
     little to do for threads.
     """
-
-    name = "nest of its own"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        member = Member.of(sch, block)
-        if member.pattern.kind is PatternKind.OPAQUE:
-            return False
-        vectors = vectorize_inner(sch, member, 0, target)
-        if vectors:
-            ask_ahead_in_streams(sch, member, target)
-            store_past_caches(sch, member, target)
-        return share_among_threads(sch, block, [member.pattern], target) or vectors
+    member = Member.of(sch, block)
+    if member.pattern.kind is PatternKind.OPAQUE:
+        return False
+    vectors = vectorize_inner(sch, member, 0, target)
+    if vectors:
+        ask_ahead_in_streams(sch, member, target)
+        store_past_caches(sch, member, target)
+    return share_among_threads(sch, block, [member.pattern], target) or vectors
 
 
-class ChoiceRule:
+def choice_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """A reduction over consecutive elements whose accumulators depend on each other, as the greatest value and its
     place do: each lane of a vector reduces its share of a row (`rfactor`), then the lanes of the row are combined one
     by one.
 
     Not applicable where the innermost iterator does not reduce consecutive elements, or has no more of them than lanes.
     """
-
-    name = "choice in lanes"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        member = Member.of(sch, block)
-        pattern = member.pattern
-        if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
-            return False
-        last = member.iterators[-1]
-        if len(pattern.reduced) != 1 or last not in pattern.reduced or not consecutive(pattern, last, writes=0):
-            return False
-        lanes = max(target.vector_bytes // max(bytes_of(read.element_type) for read in pattern.reads), 2)
-        *rows, row = sch.get_loops(block)
-        extent = extent_of(sch, row)
-        if extent is not None and extent <= lanes:
-            return False
-        _, inner = sch.split(row, factors=[None, lanes])
-        partial = sch.rfactor(inner, len(pattern.writes[0].indices))
-        if rows:
-            level = len(rows) - 1
-            sch.merge(sch.get_loops(partial)[level], sch.get_loops(block)[level])
-        init = sch.decompose_reduction(partial, sch.get_loops(partial)[len(rows)])
-        sch.vectorize(sch.get_loops(partial)[-1])
-        sch.vectorize(sch.get_loops(init)[-1])
-        share_among_threads(sch, partial, [pattern], target)
-        return True
+    member = Member.of(sch, block)
+    pattern = member.pattern
+    if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
+        return False
+    last = member.iterators[-1]
+    if len(pattern.reduced) != 1 or last not in pattern.reduced or not consecutive(pattern, last, writes=0):
+        return False
+    lanes = max(target.vector_bytes // max(bytes_of(read.element_type) for read in pattern.reads), 2)
+    *rows, row = sch.get_loops(block)
+    extent = extent_of(sch, row)
+    if extent is not None and extent <= lanes:
+        return False
+    _, inner = sch.split(row, factors=[None, lanes])
+    partial = sch.rfactor(inner, len(pattern.writes[0].indices))
+    if rows:
+        level = len(rows) - 1
+        sch.merge(sch.get_loops(partial)[level], sch.get_loops(block)[level])
+    init = sch.decompose_reduction(partial, sch.get_loops(partial)[len(rows)])
+    sch.vectorize(sch.get_loops(partial)[-1])
+    sch.vectorize(sch.get_loops(init)[-1])
+    share_among_threads(sch, partial, [pattern], target)
+    return True
 
 
-class PartsRule:
+def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """A reduction with few results is cut into parts, a few for each thread. Each part is reduced for itself, as the
     rule for single nests does it, and then the results of the parts are.
 
     Not applicable where results are enough for the threads, where there is little to do, where extents are known at run
     time only, and where combiners are not known.
     """
+    member = Member.of(sch, block)
+    pattern = member.pattern
+    if not reduces_alike(member) or pattern.instances is None or not pays_threads([pattern], target):
+        return False
+    if prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial) >= target.num_threads:
+        return False
+    parts = target.num_threads * PARTS_OF_A_THREAD
+    outer, _ = sch.split(_to_cut(sch, member, parts), factors=[parts, None])
+    partial = sch.rfactor(outer, len(pattern.writes[0].indices))
+    part = Member.of(sch, partial)
+    vectorize_inner(sch, part, len(part.pattern.spatial), target)
+    return share_among_threads(sch, partial, [pattern], target)
 
-    name = "reduction in parts"
 
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        member = Member.of(sch, block)
-        pattern = member.pattern
-        if not reduces_alike(member) or pattern.instances is None or not pays_threads([pattern], target):
-            return False
-        if prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial) >= target.num_threads:
-            return False
-        parts = target.num_threads * PARTS_OF_A_THREAD
-        outer, _ = sch.split(self._to_cut(sch, member, parts), factors=[parts, None])
-        partial = sch.rfactor(outer, len(pattern.writes[0].indices))
-        part = Member.of(sch, partial)
-        vectorize_inner(sch, part, len(part.pattern.spatial), target)
-        return share_among_threads(sch, partial, [pattern], target)
-
-    def _to_cut(self, sch: Schedule, member: Member, parts: int) -> LoopHandle:
-        """The outermost loop of the reduction, with those inside that it takes to make so many parts."""
-        reduced = member.loops(sch)[member.leading :]
-        iterators = member.iterators[member.leading :]
-        count, total = 1, member.pattern.extent_of(iterators[0]) or 1
-        while count < len(reduced) and total < parts:
-            total *= member.pattern.extent_of(iterators[count]) or 1
-            count += 1
-        return fused(sch, reduced[:count])
+def _to_cut(sch: Schedule, member: Member, parts: int) -> LoopHandle:
+    """The outermost loop of the reduction, with those inside that it takes to make so many parts."""
+    reduced = member.loops(sch)[member.leading :]
+    iterators = member.iterators[member.leading :]
+    count, total = 1, member.pattern.extent_of(iterators[0]) or 1
+    while count < len(reduced) and total < parts:
+        total *= member.pattern.extent_of(iterators[count]) or 1
+        count += 1
+    return fused(sch, reduced[:count])
 
 
 _MOST_ROWS: Final = 4
@@ -567,7 +556,7 @@ _MOST_OF_CACHE: Final = 0.8
 """The same for a processor that waits for none of them."""
 
 
-class GroupRule:
+def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Nests that follow each other become one over the rows that they share: what one computes of a row, the next uses
     while it is in cache, and temporaries shrink to a row.
 
@@ -578,27 +567,23 @@ class GroupRule:
     the shared loops every block becomes vectors as it would alone. Not applicable to a nest that shares no rows with
     the next, and where there are fewer rows than threads to run them.
     """
-
-    name = "nests over the same rows"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
-        if len(members) < 2 or _starves_threads(members, shared, target):
-            return False
-        moved = bytes_of_row(members, shared)
-        rows = _rows_at_once(members, shared, moved, target)
-        if moved is not None and 2 * moved <= target.l2_bytes:
-            ask_for_next_rows(sch, members, shared, rows)
-        shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
-        if rows > 1:
-            members = [replace(member, cut=shared - 1) for member in members]
-            shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
-        sch.merge(*shared_loops)
-        for member in members:
-            if len(member.iterators) > shared:
-                vectorize_inner(sch, member, shared, target)
-        share_among_threads(sch, members[0].handle, [member.pattern for member in members], target)
-        return True
+    members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
+    if len(members) < 2 or _starves_threads(members, shared, target):
+        return False
+    moved = bytes_of_row(members, shared)
+    rows = _rows_at_once(members, shared, moved, target)
+    if moved is not None and 2 * moved <= target.l2_bytes:
+        ask_for_next_rows(sch, members, shared, rows)
+    shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
+    if rows > 1:
+        members = [replace(member, cut=shared - 1) for member in members]
+        shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
+    sch.merge(*shared_loops)
+    for member in members:
+        if len(member.iterators) > shared:
+            vectorize_inner(sch, member, shared, target)
+    share_among_threads(sch, members[0].handle, [member.pattern for member in members], target)
+    return True
 
 
 def nests_over_rows(sch: Schedule, block: BlockHandle, rows: Callable[[Member], int]) -> tuple[list[Member], int]:

@@ -33,7 +33,7 @@ _COPIES: Final = 16
 """Elements of a window up to which the loops over it are unrolled where it is laid out."""
 
 
-class PackedConvolutionRule:
+def packed_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """The windows of a few pixels, for a few channels, are laid out so that the lanes of vectors are neighbouring
     pixels and all is read in order; from then on it is a matrix product. Rows of pixels follow each other without a
     gap, so that lanes are full whatever their width is; strides, dilation and borders are a matter of laying out.
@@ -46,19 +46,15 @@ class PackedConvolutionRule:
     ```
     After Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006),
     tile by tile. Not applicable where channels come last, where there are few, or where data can as well be read in
-    place (`DirectConvolutionRule`).
+    place (`direct_convolution`).
     """
-
-    name = "packed convolution"
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        grouped = split_groups(sch, block)
-        pattern = pattern_of(op_of(sch, block))
-        roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
-        if roles is None or not lays_out_windows(roles, lanes, target):
-            return False
-        _Packing(sch, block, roles, _plan(roles, lanes, target), grouped, target).run()
-        return True
+    grouped = split_groups(sch, block)
+    pattern = pattern_of(op_of(sch, block))
+    roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
+    if roles is None or not lays_out_windows(roles, lanes, target):
+        return False
+    _Packing(sch, block, roles, _plan(roles, lanes, target), grouped, target).run()
+    return True
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:

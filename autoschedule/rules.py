@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
@@ -22,23 +22,13 @@ from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
 from weft.support.target import Target
 
+Rule: TypeAlias = Callable[[Schedule, BlockHandle, Target], bool]
+"""Schedules one kind of block, with what it fuses into its loops, through the methods of a schedule.
 
-class Rule(Protocol):
-    """Schedules one kind of block, with what it fuses into its loops."""
-
-    @property
-    def name(self) -> str:
-        """What documents and messages call the rule."""
-        ...
-
-    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        """Schedule `block`, which is plain (`analysis.structure`), through the methods of `sch`.
-
-        Returns False where the rule has nothing to say. A `ScheduleError` on the way means the same: all that
-        the rule did to the schedule is undone then, so a rule may try what it cannot prove. The rule reads what the
-        block computes (`analysis.block_patterns`), never what it is called.
-        """
-        ...
+The block is plain (`analysis.structure`). A rule returns False where it does not apply. A `ScheduleError` means the
+same: the steps of the rule are undone, so a rule may try what it cannot prove. A rule reads what the block computes
+(`analysis.block_patterns`), never its name.
+"""
 
 
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.autoschedule.contraction import ContractionRule, MatrixVectorRule
+from weft.autoschedule.contraction import contraction, vector_times_matrix
 from weft.support.target import Target
 
 ONE_THREAD = "llvm -num-threads=1"
@@ -62,7 +62,7 @@ class Product:
 
 def scheduled(module: ModuleOp, target: str = ONE_THREAD) -> weft.Schedule | None:
     sch = weft.Schedule(module)
-    return sch if ContractionRule().apply(sch, sch.get_block("C"), Target.parse(target)) else None
+    return sch if contraction(sch, sch.get_block("C"), Target.parse(target)) else None
 
 
 SMALL = [
@@ -201,7 +201,7 @@ def test_a_vector_times_a_large_matrix(threads: int, columns: int) -> None:
     module = product.module()
     target = Target.parse(f"llvm -num-threads={threads} -l2-bytes=1024")
     sch = weft.Schedule(module)
-    assert MatrixVectorRule().apply(sch, sch.get_block("C"), target)
+    assert vector_times_matrix(sch, sch.get_block("C"), target)
     check_schedule(module, sch)
 
 
@@ -209,7 +209,7 @@ def test_a_vector_times_a_matrix_that_is_small_or_not_alone() -> None:
     target = Target.parse("llvm -num-threads=1 -l2-bytes=65536")
     for product in (Product(1, 640, 19), Product(2, 640, 190), Product(1, 640, 190, "mk", "nk")):
         sch = weft.Schedule(product.module())
-        assert not MatrixVectorRule().apply(sch, sch.get_block("C"), target), product
+        assert not vector_times_matrix(sch, sch.get_block("C"), target), product
 
 
 def test_not_applicable() -> None:

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.autoschedule.dot_products import DotProductRule
+from weft.autoschedule.dot_products import dot_products
 from weft.interp.compare import compare_modules
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.support.target import Target
@@ -85,7 +85,7 @@ class Product:
 
 def scheduled(product: Product, target: str = VNNI) -> weft.Schedule | None:
     sch = weft.Schedule(product.module())
-    return sch if DotProductRule().apply(sch, sch.get_block("C"), Target.parse(target)) else None
+    return sch if dot_products(sch, sch.get_block("C"), Target.parse(target)) else None
 
 
 def check_against_numpy(product: Product, target: str, *arrays: Any) -> None:
