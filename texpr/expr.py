@@ -20,7 +20,7 @@ from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
-from xdsl.dialects.builtin import AnyFloat, Float16Type, Float32Type, Float64Type, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from weft.dialects.element_types import TYPES, element_name
@@ -91,16 +91,7 @@ def is_integer(dtype: str) -> bool:
 
 def bits(dtype: str) -> int:
     """Width in bits; 1 for bool."""
-    type = TYPES[dtype]
-    match type:
-        case IntegerType():
-            return type.width.data
-        case Float64Type():
-            return 64
-        case Float32Type():
-            return 32
-        case Float16Type() | _:
-            return 16
+    return TYPES[dtype].bitwidth
 
 
 def least(dtype: str) -> int | float:
@@ -194,40 +185,14 @@ class Predicate(StrEnum):
 LOGIC: Final = (BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR)
 """Operators on integers and bools."""
 DIVISIONS: Final = (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD, BinaryKind.TRUNCDIV, BinaryKind.TRUNCMOD)
+_OTHER_NAMES: Final = {"roundeven": "round", "ctpop": "popcount", "ctlz": "clz", "cttz": "ctz"}
+_UNARY_MATH: Final = (math_ops.FloatingPointLikeUnaryMathOperation, math_ops.SignlessIntegerLikeUnaryMathOperation)
+_MATH: Final = {op.name.removeprefix("math."): op for op in math_ops.Math.operations if issubclass(op, _UNARY_MATH)}
 FUNCTIONS: Final[Mapping[str, OpClass]] = {
     "neg": arith.NegfOp,
-    "exp": math_ops.ExpOp,
-    "exp2": math_ops.Exp2Op,
-    "expm1": math_ops.ExpM1Op,
-    "log": math_ops.LogOp,
-    "log2": math_ops.Log2Op,
-    "log10": math_ops.Log10Op,
-    "log1p": math_ops.Log1pOp,
-    "sqrt": math_ops.SqrtOp,
-    "rsqrt": math_ops.RsqrtOp,
-    "cbrt": math_ops.CbrtOp,
-    "sin": math_ops.SinOp,
-    "cos": math_ops.CosOp,
-    "tan": math_ops.TanOp,
-    "asin": math_ops.AsinOp,
-    "acos": math_ops.AcosOp,
-    "atan": math_ops.AtanOp,
-    "sinh": math_ops.SinhOp,
-    "cosh": math_ops.CoshOp,
-    "tanh": math_ops.TanhOp,
-    "asinh": math_ops.AsinhOp,
-    "acosh": math_ops.AcoshOp,
-    "atanh": math_ops.AtanhOp,
-    "erf": math_ops.ErfOp,
-    "floor": math_ops.FloorOp,
-    "ceil": math_ops.CeilOp,
-    "round": math_ops.RoundEvenOp,
-    "trunc": math_ops.TruncOp,
-    "popcount": math_ops.CtPopOp,
-    "clz": math_ops.CountLeadingZerosOp,
-    "ctz": math_ops.CountTrailingZerosOp,
+    **{_OTHER_NAMES.get(name, name): op for name, op in _MATH.items() if name not in ("absf", "absi", "round")},
 }
-"""Functions of one value, of floats but for those of integers."""
+"""Functions of one value that are one op, of floats but for those of integers."""
 INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, Number, error, is_float, is_integer
@@ -238,12 +238,8 @@ def one_hot(
 _MODES = ("half_pixel", "align_corners", "asymmetric")
 
 
-@dataclass(frozen=True)
-class _Coordinate:
-    """A place in an axis: `numerator / denominator`, exact."""
-
-    numerator: Expr
-    denominator: Extent
+_Coordinate: TypeAlias = tuple[Expr, Extent]
+"""A place in an axis: numerator and denominator, exact."""
 
 
 def resize2d(
@@ -292,14 +288,14 @@ def resize2d(
 def _coordinate(mode: str, nearest: bool, index: Expr, extent: Extent, size: int) -> _Coordinate:
     """Where the element at `index` of an axis of `size` lies in one of `extent`; the nearest is that rounded down."""
     if mode == "asymmetric":
-        return _Coordinate(index * extent, size)
+        return index * extent, size
     if mode == "align_corners":
         steps = max(size - 1, 1)
         if nearest:
-            return _Coordinate(index * simplified((extent - 1) * 2) + steps, 2 * steps)
-        return _Coordinate(index * simplified(extent - 1), steps)
+            return index * simplified((extent - 1) * 2) + steps, 2 * steps
+        return index * simplified(extent - 1), steps
     centre = (index * 2 + 1) * extent
-    return _Coordinate(centre if nearest else centre - size, 2 * size)
+    return centre if nearest else centre - size, 2 * size
 
 
 def _within(place: Expr, extent: Extent) -> Expr:
@@ -307,18 +303,15 @@ def _within(place: Expr, extent: Extent) -> Expr:
 
 
 def _nearest(source: Laid, at: dict[str, Expr], places: dict[str, _Coordinate]) -> Expr:
-    chosen = {c: _within(place.numerator // place.denominator, source.extent(c)) for c, place in places.items()}
+    chosen = {c: _within(numerator // size, source.extent(c)) for c, (numerator, size) in places.items()}
     return source.at({**at, **chosen})
 
 
 def _between(source: Laid, at: dict[str, Expr], places: dict[str, _Coordinate]) -> Expr:
     dtype = source.tensor.dtype
     wide = sum_dtype(dtype)
-    floors = {c: place.numerator // place.denominator for c, place in places.items()}
-    parts = {
-        c: cast(place.numerator % place.denominator, wide) / cast(place.denominator, wide)
-        for c, place in places.items()
-    }
+    floors = {c: numerator // size for c, (numerator, size) in places.items()}
+    parts = {c: cast(numerator % size, wide) / cast(size, wide) for c, (numerator, size) in places.items()}
 
     def corner(down: int, right: int) -> Expr:
         steps = {"H": down, "W": right}
