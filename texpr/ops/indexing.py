@@ -23,7 +23,7 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.convolution import Laid, checked_layout
-from weft.texpr.ops.transforms import flatten
+from weft.texpr.ops.transforms import flatten, moved
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.shapes import Extent, is_empty, is_same, items, shape_text, simplified
@@ -68,15 +68,12 @@ def strided_slice(
         start, shape[axis] = _line(shape[axis], bounds[0], bounds[1], step)
         lines[axis] = start, step
 
-    def element(*indices: Expr) -> Expr:
-        def place(axis: int, index: Expr) -> Expr:
-            start, step = lines.get(axis, (0, 1))
-            scaled = index * step if step != 1 else index
-            return scaled + start if start else scaled
+    def place(axis: int, index: Expr) -> Expr:
+        start, step = lines.get(axis, (0, 1))
+        scaled = index * step if step != 1 else index
+        return scaled + start if start else scaled
 
-        return source(*(place(axis, index) for axis, index in enumerate(indices)))
-
-    return compute(shape, element, name)
+    return moved(source, shape, place, name)
 
 
 def _line(extent: Extent, first: int | None, last: int | None, step: int) -> tuple[int, Extent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TypeAlias, cast
 
@@ -51,6 +51,11 @@ __all__ = [
 ]
 
 
+def moved(source: Tensor, shape: Sequence[Extent], place: Callable[[int, Expr], ExprLike], name: str) -> Tensor:
+    """A tensor of `shape`: the elements of `source` at `place(axis, index)` along each axis."""
+    return compute(shape, lambda *i: source(*(place(axis, index) for axis, index in enumerate(i))), name)
+
+
 def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "transpose") -> Tensor:
     """The tensor with its axes in another order, the reverse one unless given.
 
@@ -78,10 +83,7 @@ def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "
     source = checked_tensor(data, "flip: data")
     axes = checked_axes("flip", axis, source.ndim)
 
-    def element(*indices: Expr) -> Expr:
-        return source(*(source.shape[d] - 1 - i if d in axes else i for d, i in enumerate(indices)))
-
-    return compute(source.shape, element, name)
+    return moved(source, source.shape, lambda d, i: source.shape[d] - 1 - i if d in axes else i, name)
 
 
 def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> Tensor:
@@ -345,11 +347,8 @@ def split(
 
 
 def _part(source: Tensor, along: int, start: Extent, end: Extent, name: str) -> Tensor:
-    def element(*indices: Expr) -> Expr:
-        return source(*indices[:along], indices[along] + start, *indices[along + 1 :])
-
     shape = [*source.shape[:along], simplified(end - start), *source.shape[along + 1 :]]
-    return compute(shape, element, name)
+    return moved(source, shape, lambda d, i: i + start if d == along else i, name)
 
 
 def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tensor:
@@ -386,13 +385,9 @@ def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -
     along = checked_axis("repeat", axis, source.ndim)
     (times,) = integers(repeats, "repeat: repeats", 1, least=0)
 
-    def element(*indices: Expr) -> Expr:
-        place = indices[along] // times if times else indices[along]
-        return source(*indices[:along], place, *indices[along + 1 :])
-
     shape = list(source.shape)
     shape[along] = simplified(shape[along] * times)
-    return compute(shape, element, name)
+    return moved(source, shape, lambda d, i: i // times if d == along and times else i, name)
 
 
 Border: TypeAlias = "tuple[int, int]"
@@ -459,20 +454,16 @@ def _copied_border(source: Tensor, borders: Sequence[Border], mode: str, name: s
         if any(border) and isinstance(extent, int) and extent < needed:
             raise error(f"pad: {mode} needs {needed} elements for a border of {border}, but axis {axis} has {extent}")
 
-    def place(index: Expr, extent: Extent, border: Border) -> Expr:
-        if not any(border):
+    def place(axis: int, index: Expr) -> Expr:
+        if not any(borders[axis]):
             return index
-        inside = index - border[0]
-        last = extent - 1
+        inside, last = index - borders[axis][0], source.shape[axis] - 1
         if mode == "edge":
             return less(greater(inside, 0), last)
         mirrored = greater(inside, 0 - inside)
         return less(mirrored, last * 2 - mirrored)
 
-    def element(*indices: Expr) -> ExprLike:
-        return source(*map(place, indices, source.shape, borders))
-
-    return compute(_padded_shape(source, borders), element, name)
+    return moved(source, _padded_shape(source, borders), place, name)
 
 
 def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: str = "full") -> Tensor:
