@@ -249,8 +249,8 @@ class Plan(Panels):
     pack_left: bool
     pad_columns: bool
     """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
-    asks_for_panels: bool
-    """Ask for the next steps of a panel while it is used."""
+    prefetches_panels: bool
+    """Prefetch the next steps of a panel while it is used."""
     steps_at_once: int
     """Steps of the reduction between two tests for its end."""
 
@@ -310,17 +310,17 @@ def _fuses(target: Target) -> bool:
 
 
 _LINES_IN_TURN: Final = 8
-"""How many lines of memory, a power of two apart, the first cache holds at once: its ways."""
+"""Lines of memory, a power of two apart, that the first cache holds at once: its ways."""
 _ROWS_IN_TURN: Final = 16
 _STEPS_OF_A_PIECE: Final = 64
 _STEPS_AHEAD: Final = 8
-"""Steps of the reduction whose part of a panel is asked for ahead, while it is packed."""
+"""Distance of prefetches while a panel is packed, in steps of the reduction."""
 _STEPS_OF_A_PANEL_AHEAD: Final = 4
-"""The same while it is used: some 50 cycles, in which the second cache answers."""
+"""The same while a panel is used: some 50 cycles, the latency of the second cache."""
 _ELEMENTS_AHEAD: Final = 64
-"""The same along lines of memory."""
+"""Distance of prefetches along lines of memory, in elements."""
 _BUSY: Final = 0.8
-"""Which share of the time threads are busy at least."""
+"""The least share of the time that threads must be busy."""
 
 
 def contraction(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -385,8 +385,8 @@ class _Tiling:
         if left is not None:
             self._pack(left, self.roles.left, plan.tile.rows, plan.tile.rows)
         init = sch.decompose_reduction(block, loops.part or steps[0])
-        if right is not None and plan.asks_for_panels:
-            self._ask_for_panels(right)
+        if right is not None and plan.prefetches_panels:
+            self._prefetch_panels(right)
         for part in (block, init) if result is None else (block, init, result):
             self._registers(part)
         for loop in unrolled:
@@ -441,7 +441,7 @@ class _Tiling:
         around = {sch.get(loop) for loop in sch.get_loops(self.block)}
         own = [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
         op = op_of(sch, copy)
-        self._ask_ahead(copy, factor, width)
+        self._prefetch_source(copy, factor, width)
         index = Index.of_map(op.bindings.data, op.binding_operands)[at]
         fast = next((loop for loop in own if index.depends_on([loop_of(sch, loop).induction_variable])), None)
         if fast is None:
@@ -466,8 +466,8 @@ class _Tiling:
             # Not vectorized: gathers took four times as long as the loads and stores of single elements.
             sch.unroll(vector)
 
-    def _ask_ahead(self, copy: BlockHandle, factor: Factor, width: int) -> None:
-        """Ask for what is packed next: short pieces of lines that are far apart start new pages all the time."""
+    def _prefetch_source(self, copy: BlockHandle, factor: Factor, width: int) -> None:
+        """Prefetch the source of a packed copy: its short pieces of distant lines often start new pages."""
         op = op_of(self.sch, copy)
         dimensions = range(len(op.iter_vars))
         others = [at for at in dimensions if at != factor.dimension]
@@ -485,8 +485,8 @@ class _Tiling:
             entries.append(["write", 0, [2 * width * (at == factor.dimension) for at in dimensions]])
         self.sch.annotate(copy, PREFETCH, entries)
 
-    def _ask_for_panels(self, right: BlockHandle) -> None:
-        """Ask for the steps of a panel that come next: it comes from the second cache, a line with each load."""
+    def _prefetch_panels(self, right: BlockHandle) -> None:
+        """Prefetch the next steps of a panel: each load of it takes a line from the second cache."""
         op = op_of(self.sch, self.block)
         (panels,) = buffers_written(op_of(self.sch, right))
         shifts = [_STEPS_OF_A_PANEL_AHEAD * (at == self.roles.reduced[-1]) for at in range(len(op.iter_vars))]
@@ -540,7 +540,7 @@ def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bo
 
 
 def _is_bandwidth_bound(roles: Roles, target: Target) -> bool:
-    """Whether the rule has something to say."""
+    """Whether the matrix exceeds the second cache and is read along its rows."""
     others = product(roles.extents[at] for at in (*roles.batch, *roles.rows))
     if others != 1 or roles.row_count != 1 or len(roles.reduced) != 1 or not roles.right.contiguous:
         return False

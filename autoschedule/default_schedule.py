@@ -26,7 +26,7 @@ from weft.autoschedule.kernels import (
     rows_for_blocks,
     tiles_in_shared_memory,
 )
-from weft.autoschedule.nests import choice_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
+from weft.autoschedule.nests import argmax_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.rules import Rule
 from weft.dialects import sched
@@ -57,11 +57,11 @@ RULES: Final[tuple[Rule, ...]] = (
     # Before it, for each part is then a nest of its own.
     reduction_in_parts,
     # Single nests leave what chooses in scalar code.
-    choice_in_lanes,
+    argmax_in_lanes,
     # What is left.
     single_nest,
 )
-"""Each rule is offered every block that is still plain, in program order, before the next rule is asked."""
+"""Each rule is offered every block that is still plain, in program order, before the next rule."""
 
 KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # First, as for CPUs.
@@ -91,7 +91,7 @@ def rules_for(kind: str) -> tuple[Rule, ...]:
 def default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """A trace for each function that no user scheduled and that a rule has something to say about. The rules are those
+    """A trace for each function that no user scheduled and to which a rule applies. The rules are those
     for the kind of target unless others are given.
 
     A function counts as scheduled when it is named in `skip`, or when it is not plain any more

@@ -201,7 +201,7 @@ class _Tiling:
 
     def _store(self, result: BlockHandle) -> None:
         """Results are turned as they are stored: element by element where nothing is computed on the way, and else from
-        vectors of filters. The lines of the next tile, each of another row, are asked for meanwhile."""
+        vectors of filters. The lines of the next tile, each of another row, are prefetched."""
         sch, roles, tile = self.sch, self.roles, self.plan.tile
         (filters,) = roles.result.dimensions_of(roles.iterators[self.plan.filters])
         (column,) = roles.result.dimensions_of(roles.iterators[roles.column])

@@ -30,7 +30,7 @@ from weft.autoschedule.rules import (
     lanes_for,
     largest_caches,
     op_of,
-    pays_past_caches,
+    pays_nontemporal,
     pays_threads,
     prefers_one_stream,
     product,
@@ -330,33 +330,34 @@ def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument,
     sch.vectorize(sch.get_loops(init)[-1])
 
 
-_BYTES_AHEAD: Final = 2048
-"""How far ahead of a stream elements are asked for: half a page, some 0.2 us of one core's bandwidth."""
+_STREAM_DISTANCE: Final = 2048
+"""Prefetch distance of streams, in bytes: half a page, some 0.2 us of one core's bandwidth."""
 _PAGE: Final = 4096
-"""The same for reductions, which do nothing but wait for it, and for what is written alone."""
-_FAR_AHEAD: Final = 16384
-"""The same for reductions of what comes from memory to a processor that looks some pages ahead by itself."""
+"""The same for reductions, which are bound by latency, and for streams that are written only."""
+_FAR_DISTANCE: Final = 16384
+"""The same for reductions that read from memory, on a processor that prefetches some pages by itself."""
 _SHORT_STREAM: Final = 16 << 10
-"""Bytes of a stream that is at its end before asking has paid."""
+"""Bytes of a stream that is too short for prefetches to pay."""
 
 
-def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
-    """An elementwise nest that passes over whole arrays, in order, waits for memory: each stream is asked for a little
-    ahead, across the ends of pages, where the processor's own prefetching stops, and also the one that is written,
-    whose lines are read before. So does a reduction of rows that come from beyond the second caches, whose own
-    prefetching is fast enough.
+def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
+    """Prefetch the arrays that an elementwise nest or a reduction of rows passes over once, in order.
 
-    A processor that goes on across pages by itself does so for reads. There, elementwise nests ask for what is written
-    alone, as long as all arrays stay in the third cache, and reductions for what comes from beyond it, far ahead.
+    The processor's own prefetching stops at the ends of pages. Elementwise nests prefetch each stream, also those that
+    are written, whose lines are read before. Reductions prefetch rows from beyond the second caches: for nearer ones
+    the processor is fast enough.
+
+    A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch what is written,
+    as long as all arrays stay in the third cache, and reductions what comes from beyond it, far ahead.
     """
     pattern = member.pattern
     is_reduction = pattern.is_reduction and reduces_in_lanes(member, 0, target)
     if not member.iterators or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
         return
     kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
-    ahead, least = _BYTES_AHEAD, _SHORT_STREAM
+    ahead, least = _STREAM_DISTANCE, _SHORT_STREAM
     if is_reduction and keeps_up_with_streams(target):
-        ahead, least = _FAR_AHEAD, largest_caches(target) + 1
+        ahead, least = _FAR_DISTANCE, largest_caches(target) + 1
     elif is_reduction:
         ahead, least = _PAGE, second_caches(target) + 1
     elif keeps_up_with_streams(target):
@@ -383,13 +384,15 @@ def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
 
-def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int) -> None:
-    """While a row is computed, memory has nothing to do, and the processor's own prefetching ends at the row's page:
-    the next row of a parameter (`rows` on, where so many are computed at a time) is asked for by the nest that computes
-    most of those that read it, and by those that write it; one that computes functions asks for what a later one
-    stores. The first nest alone reads at the speed of memory: it asks for nothing.
+def prefetch_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int) -> None:
+    """Prefetch the next row of parameters while a row is computed: memory is idle then, and the processor's own
+    prefetching ends at the page of the row.
 
-    For rows of known length, which with what is written take half of the second cache at most.
+    The next row is `rows` on, where so many are computed at a time. It is prefetched by the most expensive nest among
+    those that read it, and by those that write it; a nest that computes functions prefetches what a later one stores.
+    The first nest, which reads at the speed of memory, prefetches nothing.
+
+    For rows of known length that take half of the second cache at most, with what is written.
     """
     wanted: dict[Member, list[Note]] = {}
     buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
@@ -399,23 +402,23 @@ def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, row
         readers = [m for m in members[1:] if any(r.buffer is buffer and _moves(m, shared, r) for r in m.pattern.reads)]
         if readers:
             reader = max(readers, key=lambda m: cost_of(m.pattern))
-            _ask(wanted, sch, reader, "read", buffer, shared, rows)
+            _add_prefetch(wanted, sch, reader, "read", buffer, shared, rows)
         for writer in members:
             if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
-                asking = _busy_before(members, writer)
-                if asking is None:
-                    _ask(wanted, sch, writer, "write", buffer, shared, rows)
+                busy = _busy_before(members, writer)
+                if busy is None:
+                    _add_prefetch(wanted, sch, writer, "write", buffer, shared, rows)
                 else:
                     place = buffers_written(op_of(sch, writer.handle)).index(buffer)
                     none = [0] * len(writer.iterators)
-                    wanted.setdefault(asking, []).append(["write", place, none, writer.pattern.block.label])
+                    wanted.setdefault(busy, []).append(["write", place, none, writer.pattern.block.label])
     for member, entries in wanted.items():
         sch.annotate(member.handle, PREFETCH, entries)
 
 
 def _busy_before(members: Sequence[Member], writer: Member) -> Member | None:
-    """The nest that has time to ask for what `writer` stores next: one over the same elements that computes functions,
-    where the writer computes no more itself."""
+    """The nest that can prefetch what `writer` stores next: one over the same elements that computes functions, where
+    the writer computes no more itself."""
     before = members[1 : members.index(writer)]
     alike = [m for m in before if m.pattern.block.extents == writer.pattern.block.extents]
     busiest = max(alike, key=lambda m: cost_of(m.pattern), default=None)
@@ -432,7 +435,7 @@ def _moves(member: Member, shared: int, operand: Operand) -> bool:
     return operand.stride_of(row) not in (None, 0) and operand.stride_of(last) == 1
 
 
-def _ask(
+def _add_prefetch(
     wanted: dict[Member, list[Note]],
     sch: Schedule,
     member: Member,
@@ -447,13 +450,12 @@ def _ask(
     wanted.setdefault(member, []).append([kind, accessed.index(buffer), shifts])
 
 
-def store_past_caches(sch: Schedule, member: Member, target: Target) -> None:
-    """What an elementwise nest stores from end to end, and no other nest reads, need not replace what caches hold, nor
-    be read before it is overwritten: where the arrays are larger than the last cache, and the processor is one that is
-    faster for it."""
+def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
+    """Store the results of an elementwise nest past the caches where no other nest reads them, the arrays exceed the
+    last cache, and the processor is faster so: lines are not read before they are overwritten."""
     pattern = member.pattern
     moved = bytes_moved(pattern)
-    if pattern.kind is not PatternKind.INJECTIVE or moved is None or not pays_past_caches(target):
+    if pattern.kind is not PatternKind.INJECTIVE or moved is None or not pays_nontemporal(target):
         return
     if moved <= largest_caches(target):
         return
@@ -470,7 +472,7 @@ def single_nest(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """The loop along which memory is consecutive becomes vectors, outer loops go to threads if there is enough to do.
 
     Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
-    streams of memory are asked for a little ahead, and stored past the caches where that is faster.
+    streams of memory are prefetched, and stored past the caches where that is faster.
     Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
     reductions of neighbours run side by side in lanes. Not applicable where nothing is consecutive and there is too
     little to do for threads.
@@ -480,12 +482,12 @@ def single_nest(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     vectors = vectorize_inner(sch, member, 0, target)
     if vectors:
-        ask_ahead_in_streams(sch, member, target)
-        store_past_caches(sch, member, target)
+        prefetch_streams(sch, member, target)
+        store_nontemporal(sch, member, target)
     return share_among_threads(sch, block, [member.pattern], target) or vectors
 
 
-def choice_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """A reduction over consecutive elements whose accumulators depend on each other, as the greatest value and its
     place do: each lane of a vector reduces its share of a row (`rfactor`), then the lanes of the row are combined one
     by one.
@@ -573,7 +575,7 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     moved = bytes_of_row(members, shared)
     rows = _rows_at_once(members, shared, moved, target)
     if moved is not None and 2 * moved <= target.l2_bytes:
-        ask_for_next_rows(sch, members, shared, rows)
+        prefetch_next_rows(sch, members, shared, rows)
     shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
     if rows > 1:
         members = [replace(member, cut=shared - 1) for member in members]

@@ -259,7 +259,7 @@ class _Packing:
         keep_in_registers(sch, result, self.depth, self.plan.tile.lanes)
 
     def _vectorize_windows(self, windows: BlockHandle) -> None:
-        """Lanes are pixels; which of them are inside is asked once for all channels, where a window is unrolled.
+        """Lanes are pixels; a window is unrolled so that its bounds are tested once for all channels.
 
         Before other loops are vectorized: a change of order is tried on a copy from then on."""
         sch = self.sch

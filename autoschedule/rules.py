@@ -181,8 +181,8 @@ def largest_caches(target: Target) -> int:
 
 
 def keeps_up_with_streams(target: Target) -> bool:
-    """Whether the processor's own prefetching goes on across pages and keeps up with streams that are read. Measured on
-    a Zen 4, where asking ahead of them takes up to a quarter more time, and a Zen 3, up to a half
+    """Whether the processor's own prefetching crosses pages and keeps up with streams that are read. Measured on a
+    Zen 4, where prefetches of them take up to a quarter more time, and a Zen 3, up to a half
     (docs/decisions/0025-prefetching.md)."""
     return target.cpu.startswith("znver")
 
@@ -193,10 +193,10 @@ def prefers_one_stream(target: Target) -> bool:
     return target.cpu in ("znver4", "znver5")
 
 
-def pays_past_caches(target: Target) -> bool:
-    """Whether one core fills the memory, so that it pays to store past the caches what is larger than they: lines that
-    are overwritten whole are not read before. Measured on a Zen 3 and a Zen 4, where it takes 0.7 to 0.8 of the time,
-    and on a Cascade Lake, where it takes up to 1.4 times as long (docs/decisions/0028-streaming-stores.md)."""
+def pays_nontemporal(target: Target) -> bool:
+    """Whether one core saturates the memory, so that non-temporal stores pay for arrays larger than the caches: lines
+    that are overwritten whole are not read before. Measured on a Zen 3 and a Zen 4, where they take 0.7 to 0.8 of the
+    time, and on a Cascade Lake, where they take up to 1.4 times as long (docs/decisions/0028-streaming-stores.md)."""
     return target.cpu.startswith("znver")
 
 
