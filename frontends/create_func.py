@@ -10,8 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.passes.te.lower_te_to_tir import lower_te_function
 from weft.texpr.buffers import Binds, set_strides
 from weft.texpr.expr import Var
-from weft.texpr.facts import Facts
-from weft.texpr.function import declare_intrinsics, te_function
+from weft.texpr.function import Facts, declare_intrinsics, te_function
 from weft.texpr.shapes import items
 from weft.texpr.tensor import Tensor
 

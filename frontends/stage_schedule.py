@@ -26,7 +26,7 @@ from weft.support.argument_types import checked, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.buffers import Binds
 from weft.texpr.expr import Expr, IterVar, Var, error
-from weft.texpr.facts import checked_facts
+from weft.texpr.function import checked_facts
 from weft.texpr.shapes import value_name
 from weft.texpr.tensor import ComputeOp, Operation, Tensor
 

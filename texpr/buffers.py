@@ -32,7 +32,7 @@ from weft.texpr.tensor import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A declared buffer: what `binds` says about the array behind a tensor."""
+    """A declared buffer: the layout in memory of a tensor in `binds`."""
 
     shape: tuple[Extent, ...]
     dtype: str

@@ -75,7 +75,7 @@ class ElementEmitter:
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
         """`tensors` and `variables` may grow while this is in use."""
         self.place: SourceLocation | None = None
-        """Where the expressions being written come from."""
+        """The source location of the expressions being written."""
         self._entry = entry
         self._tensors = tensors
         self._variables = variables
@@ -407,7 +407,7 @@ def _integer(number: int, type: Attribute) -> IntegerAttr[IntegerType | IndexTyp
 
 
 def block_results(block: Block) -> Sequence[SSAValue]:
-    """What the terminator of a block passes on."""
+    """The operands of the terminator of a block."""
     return () if block.last_op is None else block.last_op.operands
 
 

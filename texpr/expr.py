@@ -298,7 +298,7 @@ class Expr:
 
 
 ExprLike: TypeAlias = Expr | bool | int | float
-"""What operators take: expressions and numbers."""
+"""Operands: expressions and numbers."""
 
 
 @dataclass(eq=False, slots=True, repr=False)

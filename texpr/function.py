@@ -1,8 +1,9 @@
-"""Functions of tensor expressions (te IR) from tensors."""
+"""Functions of tensor expressions (te IR) from tensors, and what programs assume of their variables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -19,12 +20,50 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, YieldOp
 from weft.dialects.te import ComputeOp as TeComputeOp
+from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
-from weft.texpr.expr import Compare, Var, caller, error, type_of
-from weft.texpr.facts import Facts, checked_facts, state_facts
+from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of
 from weft.texpr.shapes import items, value_name
 from weft.texpr.tensor import ComputeOp, PlaceholderOp, Tensor
+
+Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
+"""Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
+
+RELATIONS = {
+    Predicate.EQ: Relation.EQUAL,
+    Predicate.LE: Relation.AT_MOST,
+    Predicate.LT: Relation.LESS,
+    Predicate.GE: Relation.AT_MOST,
+    Predicate.GT: Relation.LESS,
+}
+TURNED = (Predicate.GE, Predicate.GT)
+"""Comparisons whose sides change places."""
+
+
+def checked_facts(assume: object) -> tuple[Compare, ...]:
+    """The facts of `assume`. Raises CompileError for what is no comparison of extents."""
+    return tuple(_checked(fact) for fact in items(assume))
+
+
+def _checked(fact: object) -> Compare:
+    if not isinstance(fact, Compare):
+        raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {shown(fact)}")
+    if fact.predicate not in RELATIONS:
+        raise error(f"assume compares by ==, <=, <, >= or >, got {fact}")
+    for side in (fact.left, fact.right):
+        if not is_extent(side):
+            raise error(f"assume compares extents, made of integers and integer variables, got {side} in {fact}")
+    return fact
+
+
+def state_facts(emitter: ElementEmitter, facts: Sequence[Compare]) -> None:
+    """Write the facts into the entry block of a function, after its extents are known."""
+    for fact in facts:
+        left, right = (fact.right, fact.left) if fact.predicate in TURNED else (fact.left, fact.right)
+        (first, second), operands = emitter.affine_forms([left, right])
+        emitter.finish(AssumeOp(first, RELATIONS[fact.predicate], second, operands))
+
 
 _INDEX = IndexType()
 
@@ -48,7 +87,7 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
 
 
 def declare_intrinsics(module: ModuleOp) -> None:
-    """Declare the functions that a module calls and does not have: intrinsics of expressions."""
+    """Declare the functions that a module calls and does not define: intrinsics of expressions."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         name = call.callee.string_value()
@@ -59,7 +98,7 @@ def declare_intrinsics(module: ModuleOp) -> None:
 
 
 def te_function(args: object, name: object, assume: object) -> FuncOp:
-    """A function of tensor expressions outside of a module; see `create_te_func`."""
+    """A function of tensor expressions without a module; see `create_te_func`."""
     if not isinstance(name, str) or not name:
         raise error(f"the name of a function is a word, got {shown(name)}")
     parameters = _checked_parameters(items(args))
@@ -90,7 +129,7 @@ def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
 
 
 class _Function:
-    """A function while it is written."""
+    """Writes a function."""
 
     def __init__(self, parameters: list[Tensor | Var], name: str, facts: Sequence[Compare]) -> None:
         self._name = name
@@ -163,7 +202,7 @@ class _Function:
             result.name_hint = value_name(tensor.name)
 
     def _note_order(self, function: FuncOp) -> None:
-        """A function whose inputs and results are listed in another order says in which."""
+        """Annotate the order of the parameters where results stand before inputs."""
         natural: list[Tensor | Var] = [*self._inputs, *self._outputs]
         order = [next(i for i, p in enumerate(natural) if p is parameter) for parameter in self._parameters]
         if order != sorted(order):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Operation:
-    """What defines tensors. `name` is the user's, `place` where it was written."""
+    """The definition of tensors. `name` is given by the user, `place` is its source location."""
 
     name: str
     place: SourceLocation | None
@@ -233,7 +233,7 @@ def compute(
 
 
 def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:
-    """What the function calls its indices: i0, i1, ... for a `*i`."""
+    """The names of the indices of a function: i0, i1, ... for a `*i`."""
     try:
         parameters = list(inspect.signature(fcompute).parameters.values())
     except (TypeError, ValueError):

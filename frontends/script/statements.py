@@ -46,7 +46,7 @@ from weft.texpr.expr import (
     binary,
     default_number,
 )
-from weft.texpr.facts import RELATIONS, TURNED
+from weft.texpr.function import RELATIONS, TURNED
 from weft.texpr.shapes import as_index
 
 _LOOPS: Mapping[object, LoopKind] = {range: LoopKind.SERIAL, **{word: kind for kind, word in tir.LOOPS.items()}}

@@ -29,7 +29,7 @@ from weft.texpr.shapes import Extent, is_same, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
-"""What spatial axes are called, by their number."""
+"""The letters of spatial axes, by their number."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: 
 
 
 def lowest(dtype: str) -> float:
-    """What no element is less than."""
+    """The least value of a dtype, -inf for floats."""
     return -float("inf") if is_float(dtype) else least(dtype)
 
 
@@ -195,7 +195,7 @@ sum_pool3d = _operator(_pool_with_border, "sum", 3)
 
 @dataclass(frozen=True)
 class _Parts:
-    """An axis in parts; those that do not come out even overlap by one element."""
+    """An axis divided into parts; uneven parts overlap by one element."""
 
     extent: Extent
     count: int

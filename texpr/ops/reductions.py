@@ -33,7 +33,7 @@ Axes: TypeAlias = "int | Sequence[int] | None"
 
 
 def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
-    """What remains of a shape when some axes are reduced."""
+    """A shape without its reduced axes, or with extents of 1 there."""
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
 

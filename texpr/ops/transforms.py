@@ -167,7 +167,7 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
 
 
 def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Extent, ...]:
-    """A shape in which -1 has become what remains."""
+    """A shape in which -1 is replaced by the quotient of the numbers of elements."""
     unknown = [d for d, extent in enumerate(newshape) if isinstance(extent, int) and extent == -1]
     if not unknown:
         return checked_shape(newshape, "reshape: the shape")
@@ -391,7 +391,7 @@ def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -
 
 
 Border: TypeAlias = "tuple[int, int]"
-"""How many elements come before an axis and after it."""
+"""Numbers of elements before an axis and after it."""
 
 
 def pad(
