@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from xdsl.builder import Builder
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.low_access import StrideOp
 from weft.dialects.strides import with_strides
@@ -105,11 +106,11 @@ class _Ties:
     """Values of variables, and ops that state strides, at the top of a function."""
 
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
-        self._block = function.body.block
+        block = function.body.block
         self._arguments = function.args
         self._location = function.location
-        known = [op for op in self._block.ops if isinstance(op, memref.DimOp | AssumeShapeOp)]
-        self._last: Operation | None = known[-1] if known else None
+        known = [op for op in block.ops if isinstance(op, memref.DimOp | AssumeShapeOp)]
+        self._builder = Builder(InsertPoint.after(known[-1]) if known else InsertPoint.at_start(block))
         self._values: dict[Var, SSAValue] = {}
         self._extents: dict[Var, tuple[SSAValue, int]] = {}
         for argument, parameter in zip(function.args, parameters, strict=True):
@@ -158,8 +159,4 @@ class _Ties:
 
     def _append(self, op: Operation) -> None:
         op.location = self._location
-        if self._last is not None:
-            self._block.insert_op_after(op, self._last)
-        elif self._block.first_op is not None:
-            self._block.insert_op_before(op, self._block.first_op)
-        self._last = op
+        self._builder.insert(op)
