@@ -26,14 +26,9 @@ _THREADS: Final = 256
 _WARP: Final = 32
 
 
-def most_threads(target: Target) -> int:
-    """How many threads a block has where there is work for all of them."""
-    return _THREADS if target.gpu is None else min(_THREADS, target.gpu.max_threads_per_block)
-
-
 def threads_for(work: int | None, target: Target) -> int:
     """How many threads share some steps: a power of two from a warp on, no more than there are steps; None is many."""
-    threads = most_threads(target)
+    threads = _THREADS if target.gpu is None else min(_THREADS, target.gpu.max_threads_per_block)
     while work is not None and threads > _WARP and threads > work:
         threads //= 2
     return threads
@@ -55,18 +50,12 @@ def rows_to_blocks(sch: Schedule, rows: Sequence[LoopHandle]) -> bool:
     return True
 
 
-def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int) -> LoopHandle:
-    """Nested loops shared among the threads of a block, neighbours next to each other; gives the loop over threads."""
-    _, thread = sch.split(fused(sch, loops), factors=[None, threads])
+def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
+    """Nested loops shared among the threads of a block, neighbours next to each other, `lanes` of them for each."""
+    _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
     sch.bind(thread, THREAD)
-    return thread
-
-
-def to_threads_in_lanes(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int) -> None:
-    """Spread nested loops over the threads of a block, some neighbours at once for each."""
-    _, thread, lane = sch.split(fused(sch, loops), factors=[None, threads, lanes])
-    sch.bind(thread, THREAD)
-    sch.vectorize(lane)
+    for loop in vector:
+        sch.vectorize(loop)
 
 
 def cut_for_blocks(sch: Schedule, loops: Sequence[LoopHandle], target: Target) -> list[LoopHandle]:
@@ -195,7 +184,8 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
     threads = threads_for(None if None in work else max(size or 1 for size in work), target)
     for member in members:
-        _share(sch, member, shared, threads)
+        if own := sch.get_loops(member.handle)[shared:]:
+            to_threads(sch, own, threads)
     return rows_to_blocks(sch, sch.get_loops(members[0].handle)[:shared])
 
 
@@ -212,13 +202,6 @@ def _bytes_of_a_row(member: Member, write: Operand, shared: int) -> int | None:
         return 0
     elements = product(member.pattern.extent_of(v) for v in member.pattern.spatial if v.index >= shared)
     return None if elements is None else elements * bytes_of(write.element_type)
-
-
-def _share(sch: Schedule, member: Member, shared: int, threads: int) -> None:
-    """Let the threads of a block share the loops of a nest inside of the rows: elements, or steps of a reduction."""
-    own = sch.get_loops(member.handle)[shared:]
-    if own:
-        to_threads(sch, own, threads)
 
 
 _EACH: Final = 4
@@ -313,11 +296,7 @@ class _Tiles:
         sch.compute_at(fetch, steps)
         around = {sch.get(loop) for loop in sch.get_loops(self.block)}
         own = [loop for loop in sch.get_loops(fetch) if sch.get(loop) not in around]
-        lanes = self._lanes(fetch, own)
-        if lanes > 1:
-            to_threads_in_lanes(sch, own, self.threads, lanes)
-        else:
-            to_threads(sch, own, self.threads)
+        to_threads(sch, own, self.threads, self._lanes(fetch, own))
 
     def _lanes(self, fetch: BlockHandle, loops: Sequence[LoopHandle]) -> int:
         """How many neighbours in memory a thread fetches at once: no more than keep all threads busy; one where rows

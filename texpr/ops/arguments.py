@@ -9,7 +9,18 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from weft.support.argument_types import shown
 from weft.texpr import tensor as tensors
-from weft.texpr.expr import Expr, ExprLike, IterVar, Number, as_expr, as_number, checked_dtype, error, is_float
+from weft.texpr.expr import (
+    Expr,
+    ExprLike,
+    IterVar,
+    Number,
+    as_expr,
+    as_number,
+    checked_dtype,
+    error,
+    is_float,
+    is_integer,
+)
 from weft.texpr.shapes import Extent, UnknownExtent, is_same, items, shape_text
 from weft.texpr.tensor import Tensor
 
@@ -46,6 +57,14 @@ def numeric(value: object, what: str) -> Tensor:
     tensor = checked_tensor(value, what)
     if tensor.dtype == "bool":
         raise error(f"{what} must hold numbers, got {tensor.name} of bool: use te.ops.cast")
+    return tensor
+
+
+def integral(value: object, what: str) -> Tensor:
+    """`value`, which must be a tensor of integers."""
+    tensor = checked_tensor(value, what)
+    if not is_integer(tensor.dtype):
+        raise error(f"{what} must hold integers, got {tensor.name} of {tensor.dtype}")
     return tensor
 
 

@@ -34,6 +34,7 @@ from weft.texpr.ops.arguments import (
     elementwise,
     floating,
     integer,
+    integral,
     is_one_of,
     numeric,
     shaped,
@@ -446,9 +447,7 @@ def dequantize(
     Dtypes: integers; the result is of the float `dtype`.
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
     """
-    source = checked_tensor(data, "dequantize: data")
-    if not is_integer(source.dtype):
-        raise error(f"dequantize: data must hold integers, got {source.name} of {source.dtype}")
+    source = integral(data, "dequantize: data")
     along = None if axis is None else checked_axis("dequantize", axis, source.ndim)
     target = checked_dtype(dtype)
     if not is_float(target):

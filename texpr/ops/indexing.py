@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, Number, error, is_float, is_integer
+from weft.texpr.expr import Expr, Number, error, is_float
 from weft.texpr.math import cast, if_then_else, select
 from weft.texpr.ops.arguments import (
     checked_axes,
@@ -17,6 +17,7 @@ from weft.texpr.ops.arguments import (
     empty,
     integer,
     integers,
+    integral,
     is_one_of,
     ranked,
     result_dtype,
@@ -90,13 +91,6 @@ def _line(extent: Extent, first: int | None, last: int | None, step: int) -> tup
     return start, end - start if start else end
 
 
-def _index_tensor(value: object, what: str) -> Tensor:
-    tensor = checked_tensor(value, what)
-    if not is_integer(tensor.dtype):
-        raise error(f"{what} must hold integers, got {tensor.name} of {tensor.dtype}")
-    return tensor
-
-
 def _bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
     """An index brought into an axis."""
     place = index.astype("int64")
@@ -142,7 +136,7 @@ def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "cl
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.
     """
-    source, places = checked_tensor(data, "take: data"), _index_tensor(indices, "take: indices")
+    source, places = checked_tensor(data, "take: data"), integral(indices, "take: indices")
     if axis is None:
         source, along = flatten(source, name=f"{name}_flat"), 0
     else:
@@ -164,7 +158,7 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name
     Dtypes: all; indices are integers.
     Equals: `np.take_along_axis(data, indices, axis)`; `torch.gather(data, axis, indices)`.
     """
-    source, places = checked_tensor(data, "gather: data"), _index_tensor(indices, "gather: indices")
+    source, places = checked_tensor(data, "gather: data"), integral(indices, "gather: indices")
     along = checked_axis("gather", axis, source.ndim)
     fits = places.ndim == source.ndim and all(
         d == along or is_same(x, y) for d, (x, y) in enumerate(zip(source.shape, places.shape, strict=True))
@@ -189,7 +183,7 @@ def gather_nd(data: Tensor, indices: Tensor, mode: str = "clip", *, name: str = 
     Dtypes: all; indices are integers.
     Equals: `data[tuple(indices)]`.
     """
-    source, places = checked_tensor(data, "gather_nd: data"), _index_tensor(indices, "gather_nd: indices")
+    source, places = checked_tensor(data, "gather_nd: data"), integral(indices, "gather_nd: indices")
     if places.ndim == 0 or not isinstance(places.shape[0], int) or places.shape[0] > source.ndim:
         raise error(
             f"gather_nd: the first extent of the indices is a number up to the rank of the data: {source.name} has "
@@ -220,7 +214,7 @@ def one_hot(
     Dtypes: integers; the result is of `dtype`.
     Equals: `torch.nn.functional.one_hot(indices, depth)`, as `dtype`.
     """
-    source = _index_tensor(indices, "one_hot: indices")
+    source = integral(indices, "one_hot: indices")
     (count,) = integers(depth, "one_hot: depth", 1, least=0)
     along = checked_axis("one_hot", axis, source.ndim + 1)
     result = result_dtype(dtype, "float32")
