@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -44,40 +44,39 @@ def loads_of(block: BlockOp, buffer: SSAValue) -> list[memref.LoadOp]:
     return [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
 
 
-def clone_body(
-    block: BlockOp, values: dict[SSAValue, SSAValue], skip: Operation
+def insert_instance(
+    block: BlockOp,
+    instance: Sequence[Index],
+    point: InsertPoint,
+    known: Mapping[SSAValue, SSAValue],
+    skipped: Collection[Operation],
 ) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
-    """Copies of the ops of a block with values replaced, without `skip` and the access annotations."""
-    operations = [
-        copy_of(op, values) for op in block.body.block.ops if op is not skip and not isinstance(op, AccessRegionOp)
-    ]
-    return operations, values
+    """Insert the body of a block for one of its instances, without `skipped` ops and stated regions.
+
+    `known` values replace those of the block. Returns the new ops, and the new value of each old one.
+    """
+    computed: dict[Index, SSAValue] = {}
+    values: dict[SSAValue, SSAValue] = {}
+    for variable, index in zip(block.iter_vars, instance, strict=True):
+        if index not in computed:
+            computed[index], operations = materialize(index)
+            Rewriter.insert_op(operations, point)
+        values[variable] = computed[index]
+    values.update(known)
+    kept = [op for op in block.body.block.ops if op not in skipped and not isinstance(op, AccessRegionOp)]
+    copies = [copy_of(op, values) for op in kept]
+    Rewriter.insert_op(copies, point)
+    return copies, values
 
 
-def remove_block(block: BlockOp) -> None:
-    """Erase a block, and the loops that become empty."""
+def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
+    """Erase a block with the loops that become empty, and a buffer that has no accesses any more."""
     parent = block.parent_op()
     Rewriter.erase_op(block)
     erase_empty_loops(parent)
-
-
-def remove_if_unused(buffer: SSAValue) -> None:
-    """Erase the allocation of a buffer without uses."""
+    erase_regions(buffer)
     if buffer.first_use is None and isinstance(buffer.owner, Operation):
         Rewriter.erase_op(buffer.owner)
-
-
-def insert_values(indices: Mapping[SSAValue, Index], point: InsertPoint) -> dict[SSAValue, SSAValue]:
-    """Values of indices, computed at a point; shared between equal ones."""
-    known: dict[Index, SSAValue] = {}
-    result: dict[SSAValue, SSAValue] = {}
-    for variable, index in indices.items():
-        if index not in known:
-            value, operations = materialize(index)
-            Rewriter.insert_op(operations, point)
-            known[index] = value
-        result[variable] = known[index]
-    return result
 
 
 @dataclass(frozen=True)
@@ -90,24 +89,17 @@ class ComputeInlinePlan(Plan):
     loads: tuple[memref.LoadOp, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
-        buffer = self.store.memref
         for load in self.loads:
             erase_outgrown_regions(load, self.block)
-            hoist(values_used_by(self.block), InsertPoint.before(load))
             point = InsertPoint.before(load)
+            hoist(values_used_by(self.block), point)
             instance = self.inverse.instance([Index.of(index) for index in load.indices])
-            indices: dict[SSAValue, Index] = dict(zip(self.block.iter_vars, instance, strict=True))
-            values = insert_values(indices, point)
-            operations, mapped = clone_body(self.block, dict(values), self.store)
-            Rewriter.insert_op(operations, point)
-            stored = self.store.value
-            value = mapped.get(stored, stored)
+            _, values = insert_instance(self.block, instance, point, {}, [self.store])
+            value = values.get(self.store.value, self.store.value)
             value.name_hint = value.name_hint or load.res.name_hint
             load.res.replace_all_uses_with(value)
             Rewriter.erase_op(load)
-        remove_block(self.block)
-        erase_regions(buffer)
-        remove_if_unused(buffer)
+        erase_inlined(self.block, self.store.memref)
         return ()
 
 

@@ -17,12 +17,7 @@ from weft.analysis.structure import bindings_of, function_of, guards_of, loops_a
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import (
-    detached_ops,
-    erase_if_unused,
-    index_before,
-    is_defined_inside,
-)
+from weft.passes.index_ops import detached_ops, erase_if_unused, index_before, is_defined_inside
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses
 from weft.analysis.block_patterns import is_in_init, updates_of
@@ -27,17 +27,9 @@ from weft.analysis.structure import (
 )
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp
-from weft.dialects.tir_regions import AccessRegionOp
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused, index_before
-from weft.passes.schedule.compute_inline import (
-    erase_regions,
-    insert_values,
-    loads_of,
-    remove_block,
-    remove_if_unused,
-    require_uses_inside,
-)
+from weft.passes.schedule.compute_inline import erase_inlined, insert_instance, loads_of, require_uses_inside
 from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import instance_left_out, single_store, started_elsewhere
@@ -65,15 +57,9 @@ class FuseReductionEpiloguePlan(Plan):
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
         # The start: what the reduction starts from, combined with what the epilogue combines its result with.
         point = InsertPoint.before(self.started)
-        values = insert_values(iterators, point)
-        values[self.load.res] = self.started.value
+        known: dict[SSAValue, SSAValue] = {self.load.res: self.started.value}
         skipped = (self.load, self.store)
-        operations = [
-            copy_of(op, values)
-            for op in self.epilogue.body.block.ops
-            if op not in skipped and not isinstance(op, AccessRegionOp)
-        ]
-        Rewriter.insert_op(operations, point)
+        operations, values = insert_instance(self.epilogue, self.instance, point, known, skipped)
         self.started.operands[0] = values[self.combine.results[0]]
         for use in list(buffer.uses):
             op = use.operation
@@ -82,9 +68,7 @@ class FuseReductionEpiloguePlan(Plan):
                 op.operands = [*op.operands[: use.index], result, *(index_before(index, op) for index in indices)]
                 erase_if_unused([owner for owner in old if isinstance(owner, Operation)])
         erase_if_unused([op for op in reversed(operations) if only_computes(op)])
-        remove_block(self.epilogue)
-        erase_regions(buffer)
-        remove_if_unused(buffer)
+        erase_inlined(self.epilogue, buffer)
         return (self.reduction,)
 
 

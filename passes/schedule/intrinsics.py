@@ -186,6 +186,6 @@ def _check_implementation(function: FuncOp) -> None:
             raise CompileError.at(op, "temporaries of a tensor intrinsic have static shapes")
 
 
-def points_into(function: FuncOp, argument: BlockArgument) -> bool:
+def points_into(argument: BlockArgument) -> bool:
     """Whether an implementation hands out pointers into a parameter."""
     return any(isinstance(use.operation, AccessPtrOp) for use in argument.uses)

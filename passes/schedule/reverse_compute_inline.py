@@ -25,18 +25,14 @@ from weft.analysis.structure import (
     why_not_complete,
 )
 from weft.dialects.tir import BlockOp
-from weft.dialects.tir_regions import AccessRegionOp
-from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import erase_if_unused, insert_before
 from weft.passes.schedule.compute_inline import (
+    erase_inlined,
     erase_outgrown_regions,
-    erase_regions,
-    insert_values,
+    insert_instance,
     loads_of,
     overwriting_pairs,
     overwritten_in_time,
-    remove_block,
-    remove_if_unused,
     require_uses_inside,
     unstored_element,
 )
@@ -85,30 +81,19 @@ class ReverseComputeInlinePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
         erase_outgrown_regions(store, self.consumer)
-        hoist(values_used_by(self.consumer), InsertPoint.before(store))
-        before = store.prev_op
         point = InsertPoint.before(store)
-        indices: dict[SSAValue, Index] = dict(zip(self.consumer.iter_vars, self.instance, strict=True))
-        values = insert_values(indices, point)
-        for load in loads_of(self.consumer, buffer):
-            values[load.res] = store.value
-        operations = [
-            copy_of(op, values)
-            for op in self.consumer.body.block.ops
-            if not isinstance(op, AccessRegionOp) and not (isinstance(op, memref.LoadOp) and op.memref is buffer)
-        ]
-        Rewriter.insert_op(operations, point)
-        indices_of_loads = [index for load in loads_of(self.consumer, buffer) for index in load.indices]
-        copies = [values[index].owner for index in indices_of_loads if index in values]
+        hoist(values_used_by(self.consumer), point)
+        before, loads = store.prev_op, loads_of(self.consumer, buffer)
+        known: dict[SSAValue, SSAValue] = {load.res: store.value for load in loads}
+        operations, values = insert_instance(self.consumer, self.instance, point, known, loads)
+        copies = [values[index].owner for load in loads for index in load.indices if index in values]
         erase_if_unused([op for op in copies if isinstance(op, Operation) and op in operations])
         if self.conditions.positives or self.conditions.zeros:
             *inserted, _ = operations_up_to(store, before)
             kept = if_all_hold(self.conditions.positives, self.conditions.zeros, inserted, store)
             insert_before(store, [kept])
         Rewriter.erase_op(store)
-        remove_block(self.consumer)
-        erase_regions(buffer)
-        remove_if_unused(buffer)
+        erase_inlined(self.consumer, buffer)
         return (self.producer,)
 
 

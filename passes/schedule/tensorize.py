@@ -187,12 +187,12 @@ class Tensorize(MovingPrimitive):
         block = self.target
         self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
         boxes = self._boxes(block, intrinsic)
-        self._require_distinct(block, intrinsic, boxes)
+        self._require_distinct(block, boxes)
         self._require_one_type(block, intrinsic)
         parameters = zip(intrinsic.description.args, intrinsic.implementation.args, strict=True)
         placed: dict[SSAValue, Box] = {theirs: boxes[ours] for ours, theirs in parameters}
         for parameter, box in placed.items():
-            self._require_layout(block, intrinsic, parameter, box)
+            self._require_layout(block, parameter, box)
         return TensorizePlan(block, intrinsic, placed)
 
     def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
@@ -227,7 +227,7 @@ class Tensorize(MovingPrimitive):
                     self.refuse(2, Violation(detail, "not proved"), value.owner, subject)
         return boxes
 
-    def _require_distinct(self, block: BlockOp, intrinsic: TensorIntrinsic, boxes: Mapping[SSAValue, Box]) -> None:
+    def _require_distinct(self, block: BlockOp, boxes: Mapping[SSAValue, Box]) -> None:
         written = set(buffers_written(block))
         seen: dict[SSAValue, SSAValue] = {}
         for parameter, box in boxes.items():
@@ -249,10 +249,10 @@ class Tensorize(MovingPrimitive):
                 detail = f"@{function.sym_name.data} is {other.function_type} in the module"
                 self.refuse(4, detail, target, block_text(target) if isinstance(target, BlockOp) else "")
 
-    def _require_layout(self, block: BlockOp, intrinsic: TensorIntrinsic, parameter: SSAValue, box: Box) -> None:
+    def _require_layout(self, block: BlockOp, parameter: SSAValue, box: Box) -> None:
         """Where the implementation takes pointers, the box has the strides that it assumes."""
         type_, found = parameter.type, box.buffer.type
-        if not isinstance(parameter, BlockArgument) or not points_into(intrinsic.implementation, parameter):
+        if not isinstance(parameter, BlockArgument) or not points_into(parameter):
             return
         if not isinstance(type_, MemRefType) or not isinstance(found, MemRefType):
             return
