@@ -14,9 +14,9 @@ from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.index import Index
 from weft.analysis.structure import holds_one_nest
 from weft.dialects.element_types import bytes_of
+from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.tir.vectorizer import DIVISIONS
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError

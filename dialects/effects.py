@@ -29,7 +29,7 @@ from xdsl.traits import (
     Resource,
 )
 
-from weft.dialects.integer_arith import constant_integer
+from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.traversal import operations_in
 from weft.support.user_functions import intrinsics
 
@@ -123,7 +123,6 @@ _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys((affine.StoreOp, affine.VectorStoreOp), frozenset((WRITE,))),
 }
 """Effects on the buffers among their operands of upstream ops without traits."""
-_DIVISIONS: Final = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 _stated: dict[str, Kinds] = {}
 """Effects that were stated of ops of other dialects, by name."""
 
@@ -349,10 +348,7 @@ def may_trap(op: Operation) -> bool:
     """Whether `op` may fail where it would not have run."""
     if isinstance(op, func.CallOp):
         return True
-    if not op.name.startswith(_DIVISIONS):
-        return False
-    divisor = constant_integer(op.operands[1])
-    return not op.name.startswith("arith.divf") if divisor is None else divisor in (0, -1)
+    return isinstance(op, DIVISIONS) and constant_integer(op.operands[1]) in (None, 0, -1)
 
 
 def touches_memory(op: Operation) -> bool:

@@ -48,6 +48,19 @@ def _unsigned(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
     return checked
 
 
+DIVISIONS: Final = (
+    arith.DivSIOp,
+    arith.DivUIOp,
+    arith.RemSIOp,
+    arith.RemUIOp,
+    arith.FloorDivSIOp,
+    arith.CeilDivSIOp,
+    arith.CeilDivUIOp,
+)
+"""Ops that are not defined for a divisor of 0; signed ones not for the smallest number over -1 either."""
+SHIFTS: Final = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
+"""Ops that are not defined for a shift by the width or more."""
+
 INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
     arith.AddiOp: lambda a, b: a + b,
     arith.SubiOp: lambda a, b: a - b,

@@ -28,7 +28,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
-from weft.dialects.integer_arith import INTEGER_OPS
+from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
 from weft.dialects.low import PARAMS, ParallelForOp, preconditions_of, symbols_of
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
@@ -289,8 +289,7 @@ _UNKNOWN_EXTENT = 8
 _POSITIVE_ONLY = frozenset(
     {
         *("math.log", "math.log2", "math.log10", "math.sqrt", "math.rsqrt", "math.powf", "math.acosh"),
-        *("arith.divf", "arith.divsi", "arith.divui", "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui"),
-        *("arith.remsi", "arith.remui", "arith.shli", "arith.shrsi", "arith.shrui", "graph.divide"),
+        *("arith.divf", "graph.divide", *(op_class.name for op_class in (*DIVISIONS, *SHIFTS))),
     }
 )
 """Ops that are undefined, or far from linear, on zero or negative numbers."""

@@ -20,7 +20,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, function_of, loops_around, scope_of, writers_of
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import greatest, least
-from weft.dialects.integer_arith import INTEGER_OPS, SIGNED_PREDICATES
+from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS, SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -334,8 +334,7 @@ def _copying_nest(
     return new, outermost
 
 
-_PARTIAL = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi", "shli", "shrsi", "shrui")
-_NOT_TOTAL = frozenset(f"arith.{name}" for name in (*_PARTIAL, "fptosi", "fptoui"))
+_NOT_TOTAL = (*DIVISIONS, *SHIFTS, arith.FPToSIOp, arith.FPToUIOp)
 """What is undefined for some operands: padding may be such an operand."""
 
 
@@ -431,7 +430,7 @@ class PadEinsum(MovingPrimitive):
         for op in block.body.walk():
             if not is_pure(op) and not isinstance(op, memref.LoadOp | memref.StoreOp | InitOp | AccessRegionOp):
                 self.refuse(2, f"{op_name(op)} stands in it", op)
-            if op.name in _NOT_TOTAL and not _has_safe_divisor(op):
+            if isinstance(op, _NOT_TOTAL) and not _has_safe_divisor(op):
                 self.refuse(2, f"{op_name(op)} is not defined for all operands", op)
 
     def _grown(self) -> dict[int, Index]:

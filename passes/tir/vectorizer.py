@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, quotient, remainder
 from weft.dialects import low_lanes
 from weft.dialects.combiners import COMBINATIONS, Combination
+from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.low import GatherOp, ScatterOp
 from weft.dialects.low_access import PrefetchOp
 from weft.dialects.low_kernel import SHARED
@@ -26,17 +27,6 @@ from weft.passes.index_ops import arith_op, detached_ops, divided, materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.nest import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
-
-DIVISIONS = (
-    arith.DivSIOp,
-    arith.DivUIOp,
-    arith.RemSIOp,
-    arith.RemUIOp,
-    arith.FloorDivSIOp,
-    arith.CeilDivSIOp,
-    arith.CeilDivUIOp,
-)
-"""Ops that must not run for a divisor of 0."""
 
 
 @dataclass(frozen=True)
