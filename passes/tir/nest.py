@@ -32,7 +32,7 @@ _INDEX = IndexType()
 _OWN_DIALECTS = ("tir.", "low.")
 BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
 """Ops whose last operands are a buffer and an index for each of its dimensions."""
-Allocation = TypeVar("Allocation", memref.AllocOp, memref.AllocaOp)
+Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
 class FunctionPass(ModulePass, ABC):
@@ -132,11 +132,16 @@ def set_memory_space(buffer: SSAValue, space: Attribute) -> None:
 
 
 def allocate_before(
-    anchor: Operation, kind: type[Allocation], type_: MemRefType, hint: str | None, alignment: Attribute | None = None
+    anchor: Operation,
+    kind: type[Allocation],
+    type_: MemRefType,
+    hint: str | None,
+    alignment: Attribute | None = None,
+    sizes: Sequence[SSAValue] = (),
 ) -> Allocation:
-    """A new buffer of static size, allocated before `anchor`."""
+    """A new buffer, allocated before `anchor`; `sizes` are its dynamic extents."""
     properties = {} if alignment is None else {"alignment": alignment}
-    alloc = kind.build(operands=[[], []], result_types=[type_], properties=properties)
+    alloc = kind.build(operands=[list(sizes), []], result_types=[type_], properties=properties)
     alloc.memref.name_hint = hint
     insert_before(anchor, [alloc])
     return alloc

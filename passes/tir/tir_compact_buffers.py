@@ -19,9 +19,9 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import defining_block, erase_if_unused, index_before, insert_before
+from weft.passes.index_ops import defining_block, erase_if_unused, index_before
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import TirPass, buffer_type, range_of
+from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of
 
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 
@@ -196,10 +196,9 @@ def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) ->
     kept = [size for size, box in zip(sizes, boxes, strict=True) if size is not None and box is None]
     extents = zip(old.get_shape(), boxes, strict=True)
     shape = [extent if box is None else box.high - box.low + 1 for extent, box in extents]
-    new = memref.AllocOp(kept, (), MemRefType(old.element_type, shape, old.layout, old.memory_space), alloc.alignment)
+    type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
+    new = allocate_before(alloc, memref.AllocOp, type_, alloc.memref.name_hint, alloc.alignment, kept)
     new.attributes.update(alloc.attributes)
-    new.memref.name_hint = alloc.memref.name_hint
-    insert_before(alloc, [new])
     alloc.memref.replace_all_uses_with(new.memref)
     Rewriter.erase_op(alloc)
 

@@ -324,15 +324,14 @@ class _Flattener:
         if on_stack:
             self.frame += size
             local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
-            new: Operation = allocate_before(op, memref.AllocaOp, local, op.memref.name_hint, alignment)
+            new = allocate_before(op, memref.AllocaOp, local, op.memref.name_hint, alignment)
         else:
-            new = memref.AllocOp([] if size >= 0 else [self._size(shape, op)], (), flat, alignment)
-            new.memref.name_hint = op.memref.name_hint
-            insert_before(op, [new])
+            sizes = [] if size >= 0 else [self._size(shape, op)]
+            new = allocate_before(op, memref.AllocOp, flat, op.memref.name_hint, alignment, sizes)
             free = memref.DeallocOp.get(new.memref)
             free.location = op.location
             _add_at_end(op, free)
-        self._replace_alloc(op, new.results[0], shape, aligned)
+        self._replace_alloc(op, new.memref, shape, aligned)
 
     def _replace_alloc(
         self,

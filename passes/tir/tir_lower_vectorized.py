@@ -22,12 +22,13 @@ from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import (
     compare_before,
     conjunction_before,
+    constant_before,
     erase_if_unused,
     if_around,
     index_before,
-    index_constant,
     insert_before,
     is_defined_inside,
+    result_before,
 )
 from weft.passes.tir.guards import comparisons, constraint_of
 from weft.passes.tir.nest import (
@@ -171,22 +172,10 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
             set_access(user, buffer, [index_before(place.simplified(range_of), user)])
     extent = type_.get_shape()[0]
     wide = MemRefType(type_.element_type, [extent * count if extent >= 0 else extent], type_.layout, type_.memory_space)
-    op.detach()
-    sizes: list[Operation] = []
-    if extent < 0:
-        factor = index_constant(count)
-        sizes = [factor, arith.MuliOp(op.dynamic_sizes[0], factor.result)]
-        insert_before(loop, sizes)
-    new_sizes = [sizes[-1].results[0]] if sizes else []
-    new = type(op).build(
-        operands=[new_sizes, []],
-        result_types=[wide],
-        properties={"alignment": op.alignment} if isinstance(op.alignment, IntegerAttr) else {},
-    )
-    insert_before(loop, [new])
-    new.results[0].name_hint = buffer.name_hint
-    buffer.replace_all_uses_with(new.results[0])
-    op.erase()
+    sizes = [result_before(arith.MuliOp(size, constant_before(count, loop)), loop) for size in op.dynamic_sizes]
+    new = allocate_before(loop, type(op), wide, buffer.name_hint, op.alignment, sizes)
+    buffer.replace_all_uses_with(new.memref)
+    Rewriter.erase_op(op)
 
 
 def _leave_out_idle_lanes(loop: ForOp) -> None:

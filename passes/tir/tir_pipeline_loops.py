@@ -28,7 +28,7 @@ from weft.passes.index_ops import (
     insert_before,
     replace_operands,
 )
-from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, range_of, set_access, unproved_before
+from weft.passes.tir.nest import LOCAL, KernelPass, allocate_before, buffer_type, range_of, set_access, unproved_before
 from weft.passes.tir.tir_flatten import storage_alignment
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.support.errors import CompileError
@@ -160,13 +160,11 @@ def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
         raise _no_pipeline(plans[0].loop, f"%{buffer.name_hint} is used by more than loads, stores and pointers")
     stages = plans[0].stages
     type_ = MemRefType(old.element_type, [stages, *old.get_shape()], old.layout, old.memory_space)
-    new = memref.AllocOp(list(alloc.dynamic_sizes), (), type_, alloc.alignment)
+    new = allocate_before(alloc, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
     new.attributes.update({**alloc.attributes, ASYNC: UnitAttr()})
     if aligned := storage_alignment(alloc):
         entries = [(axis + 1, factor, offset) for axis, (factor, offset) in aligned.items()]
         new.attributes[STORAGE_ALIGN] = ArrayAttr([ArrayAttr([IntegerAttr(n, i64) for n in e]) for e in entries])
-    new.memref.name_hint = buffer.name_hint
-    insert_before(alloc, [new])
     for use in list(buffer.uses):
         user = use.operation
         if isinstance(user, StrideOp):
