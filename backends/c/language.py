@@ -56,10 +56,7 @@ C: Final = Language(
     },
     functions=MATH_H,
     helpers={
-        **{
-            f"weft_{a}_as_{b}": _bitcast(a, b)
-            for a, b in (("f32", "i32"), ("i32", "f32"), ("f64", "i64"), ("i64", "f64"))
-        },
+        **{f"weft_{a}_as_{b}": _bitcast(a, b) for a, b in _BITCASTS},
         "weft_alloc": _ALLOC,
     },
     reserved=KEYWORDS | reserved("c macros") | _MATH | {"signbit", "malloc", "free", "abort", "memcpy", "fprintf"},

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.ptr import PtrType
 
 from weft.backends.c_family import index_ranges
-from weft.backends.c_family.expression import LANE, NOTHING, Expr
+from weft.backends.c_family.expression import LANE, Expr
 from weft.backends.low_modules import lane_count, unknown_op
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
@@ -203,7 +203,7 @@ class FunctionEmitter:
         """What stands in front of the declaration of lanes that may be moved at once."""
         if not self.language.aligned or not self.language.wide_type(element, lanes):
             return ""
-        return self.language.aligned.format(_bytes(element) * lanes)
+        return self.language.aligned.format(element_bytes(element) * lanes)
 
     def atom(self, value: SSAValue, op: Operation) -> Expr:
         """The expression of `value` for use in several places: a variable when it is more than a name or a number.
@@ -307,13 +307,10 @@ def _scalar(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, VectorType) else type_
 
 
-def _bytes(element: str) -> int:
+def element_bytes(element: str) -> int:
     """Size of an element in memory."""
     digits = "".join(c for c in element if c.isdigit())
     return max(int(digits) // 8, 1) if digits else 8
-
-
-element_bytes = _bytes
 
 
 def _bounds_loop(value: SSAValue) -> bool:
@@ -345,6 +342,3 @@ def _written(op: Operation) -> frozenset[Root] | None:
             return None
         found |= {root_of(buffer) for buffer in effects.writes}
     return found
-
-
-__all__ = ["NOTHING", "FunctionEmitter", "ModuleEmitter", "Rules", "element_bytes", "root_of"]

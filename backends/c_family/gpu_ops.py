@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
 from weft.backends.c_family import expression as c
+from weft.backends.c_family.emitter import element_bytes
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.index_ranges import IndexRange
-from weft.backends.c_family.memory_ops import access, buffer_type
+from weft.backends.c_family.memory_ops import access, buffer_type, pointer_text
 from weft.dialects import low_kernel, low_tensor_cores
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_access import AccessPtrOp
@@ -111,8 +112,8 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
         suffix = "" if emitter.language.kind == "cuda" else f"_{space}"
         helper = emitter.module.helper(f"weft_atomic_{kind}_{element}{suffix}")
     (index,) = atomic.indices
-    place = _pointer(emitter, atomic.buffer, index)
-    text = f"{helper}({place}, {emitter.expr(atomic.value).text})"
+    at = pointer_text(emitter, atomic.buffer, index)
+    text = f"{helper}({at}, {emitter.expr(atomic.value).text})"
     if atomic.old.first_use is None:
         emitter.line(f"{text};")
         return
@@ -125,13 +126,11 @@ def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
     copy = cast("low_kernel.AsyncCopyOp", op)
     if emitter.language.kind == "cuda":
         helper = emitter.module.helper(f"weft_async_copy_{copy.bytes}")
-        target, source = (_pointer(emitter, b, i) for b, i in _ends(copy))
+        target, source = (pointer_text(emitter, b, i) for b, i in _ends(copy))
         emitter.line(f"{helper}({target}, {source});")
         return
     type_ = cast("MemRefType", copy.source.type)
     element = emitter.element(type_.element_type, op)
-    from weft.backends.c_family.emitter import element_bytes
-
     count = copy.bytes // element_bytes(element)
     (target, at), (source, start) = _ends(copy)
     emitter.lane_line(count, f"{access(emitter, target, at, count)} = {access(emitter, source, start, count)};")
@@ -139,11 +138,6 @@ def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
 
 def _ends(copy: low_kernel.AsyncCopyOp) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
     return (copy.target, copy.target_index), (copy.source, copy.source_index)
-
-
-def _pointer(emitter: FunctionEmitter, buffer: SSAValue, index: SSAValue) -> str:
-    at, base = emitter.expr(index), emitter.expr(buffer)
-    return base.text if at.text == "0" else f"{base.at(c.ADD)} + {at.at(c.MULTIPLY)}"
 
 
 def emit_async_commit(emitter: FunctionEmitter, op: Operation) -> None:

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.control_ops import updated
 from weft.backends.c_family.emitter import element_bytes, root_of
-from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.c_family.expression import LANE, Expr, number
 from weft.backends.low_modules import base_and_index, check_stack, flat_buffer
 from weft.dialects import low
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
@@ -97,7 +97,7 @@ def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes:
     return is_wide(emitter, op, op.base, op.indices[0], lanes)
 
 
-def _place(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
+def pointer_text(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
     """`A + i`, a pointer."""
     at, buffer = emitter.expr(index), emitter.expr(base)
     return buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
@@ -107,7 +107,7 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
     """`*(float4 *)(A + i)`: lanes in memory as one value."""
     element, _ = buffer_type(emitter, base.type, op)
     language = emitter.language
-    place = _place(emitter, base, index)
+    place = pointer_text(emitter, base, index)
     pointed = f"{language.pointer_spaces.get(space_of(base.type), '')}{const}{language.wide_type(element, lanes)}"
     return f"*({pointed} *){place if place.isidentifier() else f'({place})'}"
 
@@ -245,8 +245,6 @@ def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
     level, text = (c.EQUALITY, f"{text} != 0") if kind == "i1" else (c.PRIMARY, text)
     loaded = Expr(text, element, level, reads, at.size + 1, at.calls, lanes)
     if len(op.operands) > 2:
-        from weft.backends.c_family.expression import number
-
         loaded = c.conditional(emitter.expr(op.operands[2]), loaded, number(0, element))
     emitter.define(result, loaded, op)
 
@@ -266,13 +264,13 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
     at = emitter.expr(index)
     if emitter.language.kind == "cuda":
         emitter.values[op.results[0]] = Expr(
-            _place(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls
+            pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls
         )
         return
     if emitter.language.kind != "c":
         user = next((use.operation for use in op.results[0].uses), op)
         raise CompileError.at(op, f"{user.name} has no form in {emitter.language.name}")
-    text = f"(void *)({_place(emitter, base, index)})"
+    text = f"(void *)({pointer_text(emitter, base, index)})"
     emitter.define(op.results[0], Expr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
 
 
@@ -294,5 +292,3 @@ RULES: Final[Rules] = {
     low.GatherOp: emit_gather,
     low.ScatterOp: emit_scatter,
 }
-
-__all__ = ["RULES", "buffer_type", "memory_type"]

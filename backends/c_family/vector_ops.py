@@ -83,14 +83,8 @@ def _combined(emitter: FunctionEmitter, op: Operation, kind: str, element: str, 
     raise CompileError.at(op, f"vector.reduction <{kind}> does not work on {op.results[0].type}")
 
 
-def _lanes_atom(emitter: FunctionEmitter, op: Operation, operand: int) -> Expr:
-    """A vector operand whose single lanes are named."""
-    expr = emitter.expr(op.operands[operand])
-    return expr if expr.is_atom else emitter.variable(op.operands[operand].name_hint or "v", expr, op)
-
-
 def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
-    lhs, rhs = _lanes_atom(emitter, op, 0), _lanes_atom(emitter, op, 1)
+    lhs, rhs = emitter.atom(op.operands[0], op), emitter.atom(op.operands[1], op)
     left = emitter.lanes(op.operands[0].type, op)
     name = emitter.names.fresh(op.results[0].name_hint or "v")
     mask = list(cast("vector.ShuffleOp", op).mask.get_values())
@@ -110,7 +104,7 @@ def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
     if position is None:
         emitter.define(op.results[0], expr, op)
         return
-    lane = (expr if position.isdigit() else _lanes_atom(emitter, op, 0)).lane(position)
+    lane = (expr if position.isdigit() else emitter.atom(op.operands[0], op)).lane(position)
     if expr.is_atom and not lane.size and "[" in lane.text:
         lane = replace(lane, level=c.PRIMARY)
     emitter.define(op.results[0], lane, op)

@@ -18,6 +18,7 @@ from xdsl.dialects.func import FuncOp
 from weft.backends.llvm import arith_ops, call_ops, control_ops, math_ops, memory_ops, parallel_ops, vector_ops
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
+from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
 from weft.backends.llvm.leftover import leftover
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.metadata import leftover_lines
@@ -51,8 +52,6 @@ def emit_host_functions(module: ModuleOp, target: Target) -> str:
 
     Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device.
     """
-    from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
-
     functions, outside, data = contents(module)
     functions = [function for function in functions if kernel_of(function) is None]
     check_host_functions(functions)
