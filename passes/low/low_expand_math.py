@@ -21,8 +21,7 @@ from xdsl.passes import ModulePass
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
-from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
-from weft.passes.low.elementary.fused_multiply_add import multiply_add
+from weft.passes.low.elementary import formulas
 from weft.passes.low.elementary.lanes import F32, F64, Constants, Writer, shape_of
 from weft.passes.low.op_rewriter import element_of, known_number
 from weft.support.cpu_instructions import has_intrinsic
@@ -37,16 +36,16 @@ if TYPE_CHECKING:
     from weft.passes.low.elementary.lanes import Format, Formula, Shape
 
 FORMULAS: Final[Mapping[type[Operation], Formula]] = {
-    math.ExpOp: exponential.exp,
-    math.Exp2Op: exponential.exp2,
-    math.ExpM1Op: exponential.expm1,
-    math.LogOp: logarithm.log,
-    math.Log2Op: logarithm.log2,
-    math.Log10Op: logarithm.log10,
-    math.Log1pOp: logarithm.log1p,
-    math.TanhOp: hyperbolic.tanh,
-    math.ErfOp: error_function.erf,
-    math.PowFOp: power.pow_in_double,
+    math.ExpOp: formulas.exp,
+    math.Exp2Op: formulas.exp2,
+    math.ExpM1Op: formulas.expm1,
+    math.LogOp: formulas.log,
+    math.Log2Op: formulas.log2,
+    math.Log10Op: formulas.log10,
+    math.Log1pOp: formulas.log1p,
+    math.TanhOp: formulas.tanh,
+    math.ErfOp: formulas.erf,
+    math.PowFOp: formulas.pow_in_double,
 }
 LACKING: Final[Mapping[str, Collection[type[Operation]]]] = {"metal": (math.ErfOp, math.ExpM1Op, math.Log1pOp)}
 """Kind of target with kernels -> the functions that its language lacks."""
@@ -68,7 +67,7 @@ class LowExpandMathPass(ModulePass):
     The formulas have no branches, hold over the whole range (NaN, infinities, zeros with their signs, subnormal
     arguments and results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and
     without fused multiply-adds. `f16` and `bf16` are computed in `f32` and rounded; their
-    fused multiply-adds are rounded once (`elementary/fused_multiply_add.py`). Scalars have the formulas of
+    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of
     vectors, so that a schedule does not change what a function gives, and LLVM can vectorize loops of them. Other
     types, and functions without a formula, stay: they are calls of the C library.
 
@@ -148,7 +147,7 @@ def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool
     if not isinstance(element, Float16Type | BFloat16Type):
         return None
     shape = _shape(type_, in_double=has_double and isinstance(element, BFloat16Type))
-    return None if shape is None else _replace(op, multiply_add, constants, shape)
+    return None if shape is None else _replace(op, formulas.multiply_add, constants, shape)
 
 
 def _replace(op: Operation, formula: Formula, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> Writer:

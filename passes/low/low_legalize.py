@@ -64,7 +64,7 @@ class LowLegalizePass(ModulePass):
     `RULES` lists what each kind of target lacks. Arithmetic on 16-bit floats that a target lacks is computed in `f32`,
     which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
     root does no harm (Figueroa 1995); fused multiply-adds are rounded once as well
-    (`elementary/fused_multiply_add.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
+    (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
     and the smallest number over -1 wraps to itself. Functions of the host in a program of kernels are prepared for
     LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
     """

@@ -1,1 +1,1 @@
-"""Elementary functions as polynomial code on lanes: one file a family, written with `lanes.Lanes`."""
+"""Elementary functions as polynomial code, written with `lanes.Lanes`."""

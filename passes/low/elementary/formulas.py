@@ -1,0 +1,477 @@
+"""Elementary functions as formulas over `Lanes`: exponentials, logarithms, tanh, erf, pow, and the fused multiply-add
+of 16-bit floats. The comment in front of each family gives its method and sources."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from weft.passes.low.elementary.lanes import F32, F64, Format
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weft.passes.low.elementary.lanes import Lanes
+
+# exp, exp2 and expm1.
+#
+#     x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(x) = 2^n exp(r)
+#
+# The reduction is Cody and Waite's (Software Manual for the Elementary Functions, 1980): ln 2 in two parts, the first
+# with so few bits that its product with n is exact. n comes out of adding 1.5 * 2^mantissa, in whose low bits it then
+# stands. exp(r) is a minimax polynomial (Remez, relative error). 2^n is applied by an instruction where there is one
+# (on x86 with AVX-512, `vscalef`), else as two factors, each a normal number, of which only the second rounds, with the
+# same results: they may be subnormal, and arguments beyond the range, which are clamped to numbers just outside,
+# overflow or underflow by themselves.
+
+
+@dataclass(frozen=True)
+class _Exp:
+    """Constants of a format. `low` and `high` bound what does not round to 0 or overflow, for exp."""
+
+    ln2_high: float
+    ln2_low: float
+    low: float
+    high: float
+    least: float
+    """A power of 2 that is no number of the format: 2^least and anything below rounds to 0."""
+    exp_adds_exactly: bool
+    """Whether exp adds r in its two parts, of which the first is exact: two instructions for a tenth of an ulp."""
+    exp: tuple[float, ...]
+    """exp(r) = 1 + r + r^2 q(r)."""
+    exp2: tuple[float, ...]
+    """2^r = 1 + r q(r) for |r| <= 1/2."""
+    expm1: tuple[float, ...]
+    """As exp, with an error that is small relative to exp(r) - 1."""
+
+
+LOG2_E: Final = 1.4426950408889634
+_EXP: Final[Mapping[Format, _Exp]] = {
+    # Errors of the polynomials: 2^-28.2, 2^-29.4, 2^-28.2.
+    F32: _Exp(
+        ln2_high=0.693359375,
+        ln2_low=-2.12194440054690583e-4,
+        low=-105.0,
+        high=89.0,
+        least=-151.0,
+        exp_adds_exactly=False,
+        exp=(
+            *(0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369192481040955),
+            0.001383890281431377,
+        ),
+        exp2=(
+            *(0.69314718246459961, 0.24022650718688965, 0.055504050105810165, 0.0096180979162454605),
+            *(0.0013338148128241301, 0.00015441888535860926, 1.4134482626104727e-5),
+        ),
+        expm1=(
+            *(0.5, 0.16666635870933533, 0.041666511446237564, 0.0083415098488330841),
+            *(0.0013930540299043059, 0.00015046141925267875),
+        ),
+    ),
+    # Errors: 2^-56.4, 2^-55.6, 2^-60.
+    F64: _Exp(
+        ln2_high=6.93147180369123816490e-01,
+        ln2_low=1.90821492927058770002e-10,
+        low=-746.0,
+        high=710.0,
+        least=-1076.0,
+        exp_adds_exactly=True,
+        exp=(
+            *(0.50000000000000111, 0.16666666666666413, 0.041666666666530051, 0.0083333333334945948),
+            *(0.0013888888943662621, 0.00019841269506367805, 2.4801493061525787e-5, 2.7557586490496558e-6),
+            *(2.7630262874474155e-7, 2.5000047895701161e-8),
+        ),
+        exp2=(
+            *(0.69314718055994529, 0.24022650695910072, 0.055504108664821687, 0.0096181291076283294),
+            *(0.0013333558146392634, 0.00015403530393641191, 1.5252733854377574e-5, 1.3215486594635201e-6),
+            *(1.0178051915056977e-7, 7.0549745429795844e-9, 4.4565748792114284e-10, 2.5625381467341545e-11),
+        ),
+        expm1=(
+            *(0.5, 0.16666666666666677, 0.041666666666666512, 0.0083333333333216811, 0.0013888888888962374),
+            *(0.00019841269885994208, 2.4801587172551525e-5, 2.7557244342869261e-6, 2.7557402608854429e-7),
+            *(2.5108990710738338e-8, 2.0875348423576101e-9),
+        ),
+    ),
+}
+
+
+def _rounder(format_: Format) -> float:
+    """Added to x, it leaves n + 2 * bias in the low bits."""
+    return format_.rounder + 2 * format_.bias
+
+
+def _scaled(p: Lanes, n: Lanes, shifted: Lanes) -> Lanes:
+    """p * 2^n, where `shifted` is n + rounder. Where there is no instruction for it, the halves of n + 2 * bias are the
+    exponents of two factors, with their biases."""
+    if p.writer.has_ldexp:
+        return p.ldexp(n)
+    format_ = p.writer.format
+    bits = shifted.bits
+    half = bits >> 1
+    first = (half << format_.mantissa_bits).numbers
+    second = ((bits - half) << format_.mantissa_bits).numbers
+    return p * first * second
+
+
+def reduced(x: Lanes, rounder: float) -> tuple[Lanes, Lanes, Lanes]:
+    """n + rounder, n, and r of x = n ln 2 + r."""
+    constants = _EXP[x.writer.format]
+    shifted = x * LOG2_E + rounder
+    n = shifted - rounder
+    return shifted, n, (x - n * constants.ln2_high) - n * constants.ln2_low
+
+
+def exp(x: Lanes) -> Lanes:
+    constants = _EXP[x.writer.format]
+    x = x.at_least(constants.low).at_most(constants.high)
+    shifted, n, r = reduced(x, _rounder(x.writer.format))
+    if constants.exp_adds_exactly:
+        tail = r * r * r.polynomial(constants.exp)
+        return _scaled((tail - n.rounded_product(constants.ln2_low)) + (x - n * constants.ln2_high) + 1.0, n, shifted)
+    # Horner's rule to its end: where sums and products are fused, fewer instructions than r and 1 added to the rest.
+    return _scaled(r * (r * r.polynomial(constants.exp) + 1.0) + 1.0, n, shifted)
+
+
+def exp_of_moderate(x: Lanes) -> Lanes:
+    """exp(x) where that is a normal number: 2^n is one factor. Within 1.5 ulp."""
+    format_ = x.writer.format
+    shifted, _, r = reduced(x, format_.rounder + format_.bias)
+    p = r * r * r.polynomial(_EXP[format_].expm1) + r + 1.0
+    return p * (shifted.bits << format_.mantissa_bits).numbers
+
+
+def exp2(x: Lanes) -> Lanes:
+    constants = _EXP[x.writer.format]
+    format_ = x.writer.format
+    x = x.at_least(constants.least).at_most(format_.bias + 1.0)
+    rounder = _rounder(format_)
+    shifted = x + rounder
+    n = shifted - rounder
+    r = x - n
+    return _scaled(r * r.polynomial(constants.exp2) + 1.0, n, shifted)
+
+
+def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
+    """2^(n + exponent), which must be a normal number, and exp(r) - 1."""
+    format_ = x.writer.format
+    shifted, _, r = reduced(x, format_.rounder + (format_.bias + exponent))
+    q = r * r * r.polynomial(_EXP[format_].expm1) + r
+    return (shifted.bits << format_.mantissa_bits).numbers, q
+
+
+def expm1(x: Lanes) -> Lanes:
+    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), which is normal wherever the result is finite."""
+    format_ = x.writer.format
+    # Where n <= -mantissa the result is -1.
+    clamped = x.at_least(-1.0 * format_.mantissa_bits).at_most(_EXP[format_].high)
+    t, q = expm1_reduced(clamped, -1)
+    result = (t * q + (t - 0.5)) * 2.0
+    # Half of a subnormal number may be none; -0 stays what it is.
+    return (abs(x) < 0.5**format_.mantissa_bits).choose(x, result)
+
+
+# log, log2, log10 and log1p.
+#
+#     x = 2^e m,  sqrt(1/2) <= m < sqrt(2),  f = m - 1,  log(x) = e ln 2 + log(1 + f)
+#     log(1 + f) = f - f^2/2 + tail(f)
+#
+# e and m come out of the bits of x (of 2^k x where x is subnormal). The tail is a minimax polynomial; with
+# s = f / (2 + f), as in fdlibm (Sun, 1993), it is shorter, but a division of eight doubles takes as long as twenty
+# terms. f - f^2/2 is added last, or, for the other bases, is multiplied in two parts whose products are exact, as in
+# FreeBSD's e_log2.c.
+
+
+@dataclass(frozen=True)
+class _Base:
+    """A logarithm to another base than e: what 1 and ln 2 become, each in a short part and a rest."""
+
+    one_high: float
+    one_low: float
+    two_high: float
+    two_low: float
+
+
+@dataclass(frozen=True)
+class _Log:
+    ln2_high: float
+    ln2_low: float
+    root_half: int
+    """The bits of sqrt(1/2)."""
+    short: int
+    """A mask of the bits of a number that are few enough for exact products."""
+    log2: _Base
+    log10: _Base
+
+
+_LOG: Final[Mapping[Format, _Log]] = {
+    F32: _Log(
+        ln2_high=0.693359375,
+        ln2_low=-2.12194440054690583e-4,
+        root_half=0x3F3504F3,
+        short=0xFFFFF000,
+        log2=_Base(1.4428710938e00, -1.7605285393e-04, 1.0, 0.0),
+        log10=_Base(4.3432617188e-01, -3.1689971365e-05, 3.0102920532e-01, 7.9034151668e-07),
+    ),
+    F64: _Log(
+        ln2_high=6.93147180369123816490e-01,
+        ln2_low=1.90821492927058770002e-10,
+        root_half=0x3FE6A09E667F3BCD,
+        short=0xFFFFFFFF00000000,
+        log2=_Base(1.44269504072144627571e00, 1.67517131648865118353e-10, 1.0, 0.0),
+        log10=_Base(
+            *(4.34294481878168880939e-01, 2.50829467116452752298e-11),
+            *(3.01029995663611771306e-01, 3.69423907715893078616e-13),
+        ),
+    ),
+}
+
+# tail(f) = f^3 p(f). Errors: 2^-29.3, 2^-58.2.
+_TAILS: Final[Mapping[Format, tuple[float, ...]]] = {
+    F32: (
+        *(0.33333313465118408, -0.25000166893005371, 0.20002222061157227, -0.16659373044967651, 0.1420963853597641),
+        *(-0.12549567222595215, 0.1210789829492569, -0.10917078703641891, 0.053426545113325119),
+    ),
+    F64: (
+        *(0.33333333333333454, -0.2499999999999892, 0.19999999999946114, -0.16666666666914548, 0.14285714293844032),
+        *(-0.12499999982006851, 0.11111110515867022, -0.10000000383682488, 0.090909335124245941),
+        *(-0.083333457551925783, 0.076917143276145558, -0.071420000205604711, 0.066751500882935577),
+        *(-0.062698032412566981, 0.058177676741334096, -0.053267562197185071, 0.054160079057421047),
+        *(-0.062751339160129871, 0.056968489051836699, -0.02427532666450653),
+    ),
+}
+
+
+def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
+    """e and m of a finite x > 0. `least` bounds it: no care is taken of subnormal numbers where there are none."""
+    format_ = x.writer.format
+    constants = _LOG[format_]
+    mantissa = format_.mantissa_bits
+    # 2^mantissa has an integer in its low bits; `excess` keeps that positive.
+    excess = format_.bias + 1
+    taken: Lanes | float = 2.0**mantissa + excess
+    if least < format_.smallest_normal:
+        is_subnormal = x < format_.smallest_normal
+        taken = is_subnormal.choose(taken + mantissa + 1, taken)
+        x = is_subnormal.choose(x * 2.0 ** (mantissa + 1), x)
+    moved = x.bits + ((excess << mantissa) - constants.root_half)
+    e = ((moved >> mantissa) | _bits_of_power(format_)).numbers - taken
+    m = ((moved & ((1 << mantissa) - 1)) + constants.root_half).numbers
+    return e, m
+
+
+def _bits_of_power(format_: Format) -> int:
+    """The bits of 2^mantissa."""
+    return (format_.bias + format_.mantissa_bits) << format_.mantissa_bits
+
+
+def _finished(result: Lanes, x: Lanes, pole: float) -> Lanes:
+    """`result` with its special cases: infinity and NaN stay, the pole gives -infinity, less gives NaN."""
+    below = (x < pole).choose(math.nan, -math.inf)
+    number = (x > pole).choose(result, below)
+    return x.compare("olt", math.inf).choose(number, x)
+
+
+def log(x: Lanes) -> Lanes:
+    e, m = _split(x, 0.0)
+    return _finished(_natural(e, m - 1.0), x, 0.0)
+
+
+def _natural(e: Lanes, f: Lanes) -> Lanes:
+    """e ln 2 + log(1 + f). -1/2 is a coefficient of the polynomial: f^2 times its rounding is little."""
+    constants = _LOG[f.writer.format]
+    rest = f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + e.rounded_product(constants.ln2_low)
+    return (f + rest) + e * constants.ln2_high
+
+
+def log2(x: Lanes) -> Lanes:
+    return _other_base(x, _LOG[x.writer.format].log2)
+
+
+def log10(x: Lanes) -> Lanes:
+    return _other_base(x, _LOG[x.writer.format].log10)
+
+
+def _other_base(x: Lanes, base: _Base) -> Lanes:
+    e, m = _split(x, 0.0)
+    f = m - 1.0
+    half_square = f * f * 0.5
+    high = ((f - half_square).bits & _LOG[x.writer.format].short).numbers
+    low = ((f - high) - half_square) + f * (f * f) * f.polynomial(_TAILS[f.writer.format])
+    rest = (low + high).rounded_product(base.one_low) + low * base.one_high
+    if base.two_low:
+        rest = rest + e * base.two_low
+    power = e if base.two_high == 1.0 else e.rounded_product(base.two_high)
+    product = high * base.one_high
+    total = power + product
+    return _finished(((power - total) + product + rest) + total, x, 0.0)
+
+
+def log1p(x: Lanes) -> Lanes:
+    """u = 1 + x and what its rounding lost, which is added to f: exactly x where 1 + x is near 1."""
+    format_ = x.writer.format
+    u = x + 1.0
+    x_part = u - 1.0
+    lost = (x - x_part) + (1.0 - (u - x_part))
+    e, m = _split(u, 0.5**format_.mantissa_bits)
+    # 2^-e; where e is large, what was lost does not count.
+    scale = ((format_.rounder + format_.bias) - e.at_most(format_.bias - 1.0)).bits << format_.mantissa_bits
+    result = _natural(e, (m - 1.0) + lost * scale.numbers)
+    tiny = abs(x) < 0.5 ** (format_.mantissa_bits + 1)
+    return tiny.choose(x, _finished(result, x, -1.0))
+
+
+# tanh.
+
+
+@dataclass(frozen=True)
+class _Tanh:
+    saturation: float
+    """From here on tanh rounds to 1."""
+    small: tuple[float, ...]
+    """tanh(x) = x + x^3 p(x^2) for |x| <= 0.55."""
+
+
+_TANH: Final[Mapping[Format, _Tanh]] = {
+    # Errors: 2^-29.4, 2^-57.6.
+    F32: _Tanh(
+        saturation=10.0,
+        small=(
+            *(-0.33333313465118408, 0.13332436978816986, -0.053835757076740265),
+            *(0.02100037969648838, -0.0061696222983300686),
+        ),
+    ),
+    F64: _Tanh(
+        saturation=20.0,
+        small=(
+            *(-0.33333333333333282, 0.13333333333323943, -0.053968253962189884, 0.021869488340445515),
+            *(-0.0088632318503277536, 0.0035920843753383556, -0.0014554931413362461, 0.00058823839754194222),
+            *(-0.0002328534374896955, 8.2554524838730699e-5, -1.9021524010869052e-5),
+        ),
+    ),
+}
+
+
+def tanh(x: Lanes) -> Lanes:
+    """1 - 2 / (exp(2 x) + 1) for x > 0.55, which is odd; a polynomial between."""
+    constants = _TANH[x.writer.format]
+    size = abs(x)
+    square = x * x
+    small = x * square * square.polynomial(constants.small) + x
+    limited = size.at_most(constants.saturation)
+    large = 1.0 - 2.0 / (exp_of_moderate(limited + limited) + 1.0)
+    # The sum of -0 and a product that is 0 loses the sign.
+    return (size < 0.55).choose(small, large).with_sign_of(x)
+
+
+# erf.
+
+
+@dataclass(frozen=True)
+class _Erf:
+    border: float
+    saturation: float
+    """From here on erf rounds to 1."""
+    small: tuple[float, ...]
+    """erf(x) = x + x p(x^2) up to the border."""
+    large: tuple[float, ...]
+    """What erfc is behind it, by format."""
+
+
+_ERF: Final[Mapping[Format, _Erf]] = {
+    # Errors: 2^-30.0, 2^-32.1.
+    F32: _Erf(
+        border=0.93,
+        saturation=3.95,
+        small=(
+            *(0.12837916612625122, -0.37612628936767578, 0.11283625662326813, -0.026855731382966042),
+            *(0.0051924050785601139, -0.00080497673479840159, 7.9966339399106801e-5),
+        ),
+        large=(
+            *(-0.12855704128742218, -0.63560092449188232, -0.10530966520309448, 0.022723354399204254),
+            *(-0.0029604011215269566, 6.0480128013296053e-5, 4.3452404497656971e-5, -4.7641351557103917e-6),
+        ),
+    ),
+    # Errors: 2^-56.3, 2^-57.7.
+    F64: _Erf(
+        border=1.0,
+        saturation=6.0,
+        small=(
+            *(0.12837916709551259, -0.37612638903183748, 0.11283791670954857, -0.026866170645072896),
+            *(0.0052239776247808714, -0.00085483269787424052, 0.000120553310369046, -1.4925593506969991e-5),
+            *(1.6460972817818491e-6, -1.6350025226966545e-7, 1.4657879848309913e-8, -1.1365665908648842e-9),
+            5.945261542736695e-11,
+        ),
+        large=(
+            *(0.25539567631050575, -0.42718584741395838, 0.24165819424246673, -0.078978581015749408),
+            *(0.0037328924041166679, 0.006997461740322816, -0.00084714322522967103, -0.0009819769788436065),
+            *(4.3554667941169636e-5, 0.00017435649525447374, 2.7532498725986876e-5, -2.748594072104755e-5),
+            *(-1.3829421321496935e-5, 9.308414800056683e-7, 2.2006968706825301e-6),
+        ),
+    ),
+}
+
+
+def erf(x: Lanes) -> Lanes:
+    """x + x p(x^2) near 0; 1 - erfc(|x|) with the sign of x elsewhere."""
+    constants = _ERF[x.writer.format]
+    size = abs(x)
+    square = x * x
+    small = x * square.polynomial(constants.small) + x
+    large = 1.0 - _erfc(size.at_most(constants.saturation), constants.large)
+    return (size < constants.border).choose(small, large).with_sign_of(x)
+
+
+def _erfc(t: Lanes, coefficients: tuple[float, ...]) -> Lanes:
+    """f32: exp(-t + t p(t)), as Juffa proposes. f64: exp(-t^2) p(u) with u = (t - 2) / (t + 2)."""
+    if t.writer.format is F32:
+        return exp_of_moderate(t * t.polynomial(coefficients) - t)
+    u = (t - 2.0) / (t + 2.0)
+    return exp_of_moderate(-(t * t)) * u.polynomial(coefficients)
+
+
+# pow of numbers narrower than double, in double: |x|^y = 2^(y log2 |x|).
+#
+# log2 and exp2 are good to 52 bits and the exponent is below 2^11: the result has 40 bits before it is rounded once.
+
+
+_EVEN: Final = 2.0**30
+"""Beyond this all numbers of 32 bits are even integers, as infinity is for the sign of a power."""
+
+
+def pow_in_double(x: Lanes, y: Lanes) -> Lanes:
+    """x^y by the rules of C: 1 where x = 1 or y = 0, even for NaN, and where x = -1 and y is infinite; NaN where a
+    finite x < 0 has a y that is no integer; with the sign of x where y is odd."""
+    format_ = x.writer.format
+    size = abs(x)
+    power = exp2(y * log2(size))
+
+    limited = y.at_least(-_EVEN).at_most(_EVEN)
+    shifted = limited + format_.rounder
+    is_integer = (shifted - format_.rounder).compare("oeq", limited)
+    odd_bit = shifted.bits << (format_.integer_type.width.data - 1)
+    signed = (power.bits | (odd_bit & x.bits)).numbers
+
+    is_root = (x < 0.0) & (x > -math.inf)
+    result = is_integer.choose(signed, is_root.choose(math.nan, power))
+    neutral = x.compare("oeq", 1.0) | y.compare("oeq", 0.0)
+    neutral = neutral | (size.compare("oeq", 1.0) & abs(y).compare("oeq", math.inf))
+    return neutral.choose(1.0, result)
+
+
+# a * b + c of 16-bit floats, rounded once, in a wider format that holds a * b exactly.
+#
+# The sum is rounded to odd (Boldo and Melquiond 2008): when it is inexact and its last bit is 0, it moves one step
+# towards what was lost. What has two more bits than the result is then rounded as the exact sum is. `f32` holds the
+# products of `f16`, and those of `bf16` between 2^-126 and 2^128; `f64` holds all of both.
+
+
+def multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """What rounds to 16 bits as the exact a * b + c does."""
+    product = a * b
+    total = product + c
+    shadow = total - product
+    lost = (product - (total - shadow)) + (c - shadow)
+    agreement = lost * total
+    outwards, inwards = (total.bits | 1).numbers, ((total.bits - 1) | 1).numbers
+    return (agreement > 0.0).choose(outwards, (agreement < 0.0).choose(inwards, total))
