@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, VectorType, f64, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    VectorType,
+    f64,
+    i64,
+)
 from xdsl.ir import Block, Region
 
 from weft.passes.low.op_rewriter import element_of, lanes_of
@@ -218,18 +225,20 @@ _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 
 def extremum_of_lanes(rewriter: OpRewriter, kind: type[Operation], lanes: SSAValue) -> SSAValue:
     """The maximum or minimum of all lanes of a vector, whose number is a power of two: of its halves, until one lane is
-    left. What is narrower than any register stands in the first lanes of one."""
+    left. Halves that are narrower than any register stand in the first lanes of one."""
     element = element_of(lanes.type)
-    count = lanes_of(lanes.type)
     register = 2 if element == f64 else 4
+    count = whole = lanes_of(lanes.type)
     while count > 1:
         count //= 2
         width = max(count, register)
         type_ = VectorType(element, [width])
         halves: list[SSAValue] = []
         for start in (0, count):
-            mask = DenseArrayBase.from_list(i64, [*range(start, start + count), *[-1] * (width - count)])
+            # Lanes repeat: those without a value could not be computed with.
+            mask = DenseArrayBase.from_list(i64, [(lane | start) % whole for lane in range(width)])
             halves.append(rewriter.op(vector.ShuffleOp, (lanes, lanes), type_, {"mask": mask}))
         lanes = rewriter.op(kind, halves, type_, {"fastmath": _NO_FLAGS})
         lanes.name_hint = "halves"
+        whole = width
     return rewriter.extract(lanes, 0)

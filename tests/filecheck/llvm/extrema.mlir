@@ -67,8 +67,8 @@ func.func @extrema(%A: memref<64xf32>) attributes {
 // CHECK-LABEL: define {{.*}}@lanes
 // CHECK:         shufflevector <8 x float> %a, <8 x float> %a, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
 // CHECK:         fcmp olt <4 x float>
-// CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 2, i32 3, i32 poison, i32 poison>
-// CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 1, i32 poison, i32 poison, i32 poison>
+// CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 2, i32 3, i32 2, i32 3>
+// CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 1, i32 1, i32 3, i32 3>
 // CHECK:         fcmp olt <4 x float>
 // CHECK:         extractelement <4 x float> %{{.*}}, i64 0
 // CHECK:         call float @llvm.vector.reduce.fminimum.v3f32
