@@ -127,7 +127,7 @@ class CallableFunction(Function):
         self._run([*values, *bound.slots[len(self.signature.args) :]])
         return returned(bound.results)
 
-    def _runs(self, *positional: object, **keywords: object) -> NoReturn:
+    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> NoReturn:
         raise CompileError(f"'{self.name}' is run by Python: its time is not that of the processor it is for")
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.scalar_functions import round_bf16
+from weft.passes.low.low_legalize import LowLegalizePass
 from weft.runtime.library import Library
 from weft.runtime.low_module import load_low_module
 from weft.support.target import Target
@@ -21,6 +22,7 @@ HOST = Target("llvm")
 def compile_text(text: str, target: Target = HOST) -> Library:
     module = parse_text(context(), text, "test.mlir")
     module.verify()
+    LowLegalizePass(str(target)).apply(context(), module)
     return load_low_module(module, target)
 
 
