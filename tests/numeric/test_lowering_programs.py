@@ -324,7 +324,8 @@ func.func @rows(%A: memref<6x32xTYPE>, %S: memref<6xTYPE>) {
 def test_reduction_over_lanes(type_: str, start: str, combine: str, note: str, reduced: bool):
     text = ROW_SUM.replace("TYPE", type_).replace("START", start).replace("COMBINE", combine).replace("NOTE", note)
     module = check_stages(text, orders=["forward"])
-    assert ("vector.reduction" in str(module)) == reduced
+    # The extremum of all lanes of floats is that of halves on x86.
+    assert any(op in str(module) for op in ("vector.reduction", "vector.shuffle")) == reduced
 
 
 def test_masked_reduction_over_lanes():
