@@ -22,7 +22,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_regions import AccessRegionOp
 
 
-class Mismatch(Exception):
+class NoMatch(Exception):
     """The first difference: a message, and the op of the program that differs."""
 
     def __init__(self, message: str, found: Operation, *, about_buffers: bool = False) -> None:
@@ -62,17 +62,17 @@ class _Matcher:
         for wanted, op in zip(expected, found, strict=False):
             self.actions(wanted, op)
         if len(found) > len(expected):
-            raise Mismatch(f"{_text(found[len(expected)])} is not in the description", found[len(expected)])
+            raise NoMatch(f"{_text(found[len(expected)])} is not in the description", found[len(expected)])
         if len(expected) > len(found):
             holder = body.parent_op()
             missing = expected[len(found)]
-            raise Mismatch(f"the description goes on with {_text(missing)}", holder or missing)
+            raise NoMatch(f"the description goes on with {_text(missing)}", holder or missing)
         for op in _loads_behind_stores(body):
-            raise Mismatch("a load stands behind a store", op)
+            raise NoMatch("a load stands behind a store", op)
 
     def actions(self, wanted: Operation, found: Operation) -> None:
         if wanted.name != found.name:
-            raise Mismatch(f"{_text(found)} stands where the description has {_text(wanted)}", found)
+            raise NoMatch(f"{_text(found)} stands where the description has {_text(wanted)}", found)
         match wanted, found:
             case ForOp(), ForOp():
                 self.extent(wanted.extent, found.extent, f"loop {_text(found)}", found)
@@ -90,11 +90,11 @@ class _Matcher:
                 for ours, theirs in zip(wanted.regions, found.regions, strict=True):
                     self.regions(ours, theirs, found)
             case _:
-                raise Mismatch(f"{found.name} has a meaning that is not compared", found)
+                raise NoMatch(f"{found.name} has a meaning that is not compared", found)
 
     def regions(self, wanted: Region, found: Region, op: Operation) -> None:
         if len(wanted.blocks) != len(found.blocks):
-            raise Mismatch("only one of them has an else", op)
+            raise NoMatch("only one of them has an else", op)
         for ours, theirs in zip(wanted.blocks, found.blocks, strict=True):
             self.bodies(ours, theirs)
 
@@ -102,26 +102,26 @@ class _Matcher:
         same = self.values.get(wanted) is found if isinstance(wanted, SSAValue) else wanted == found
         if not same:
             shown = [e if isinstance(e, int) else f"%{e.name_hint or '?'}" for e in (found, wanted)]
-            raise Mismatch(f"{what} has extent {shown[0]}, in the description {shown[1]}", op)
+            raise NoMatch(f"{what} has extent {shown[0]}, in the description {shown[1]}", op)
 
     def block(self, wanted: BlockOp, found: BlockOp) -> None:
         name = f'block "{found.label}"'
         if wanted.kinds != found.kinds:
             shown = [", ".join(str(kind) for kind in block.kinds) or "none" for block in (found, wanted)]
-            raise Mismatch(f"the iterators of {name} are {shown[0]}, in the description {shown[1]}", found)
+            raise NoMatch(f"the iterators of {name} are {shown[0]}, in the description {shown[1]}", found)
         for variable, ours, theirs in zip(found.iter_vars, wanted.extents, found.extents, strict=True):
             self.extent(ours, theirs, f"iterator %{variable.name_hint or '?'} of {name}", found)
         bindings = [Index.of_map(block.bindings.data, block.binding_operands) for block in (wanted, found)]
         for variable, ours, theirs in zip(found.iter_vars, *bindings, strict=True):
             if self.mapped(ours) != theirs:
-                raise Mismatch(
+                raise NoMatch(
                     f"iterator %{variable.name_hint or '?'} of {name} is bound to {theirs!r}, in the description to "
                     f"{ours!r}",
                     found,
                 )
         guards = [_guards(block) for block in (wanted, found)]
         if [(self.mapped(a), self.mapped(b)) for a, b in guards[0]] != guards[1]:
-            raise Mismatch(f"the guards of {name} differ", found)
+            raise NoMatch(f"the guards of {name} differ", found)
         self.values.update(zip(wanted.iter_vars, found.iter_vars, strict=True))
         self.bodies(wanted.body.block, found.body.block)
 
@@ -139,7 +139,7 @@ class _Matcher:
         ours = [self.mapped(Index.of(index)) for index in indices]
         if len(theirs) < rank:
             detail = f"{buffer_name(found)} has rank {len(theirs)}, the description {rank}"
-            raise Mismatch(detail, op, about_buffers=True)
+            raise NoMatch(detail, op, about_buffers=True)
         leading = theirs[: len(theirs) - rank]
         corner = (*leading, *(t - o for t, o in zip(theirs[len(leading) :], ours, strict=True)))
         known = self.boxes.get(wanted)
@@ -147,7 +147,7 @@ class _Matcher:
             inside = set(self.values.values())
             for dimension, index in enumerate(corner):
                 if index.depends_on(inside):
-                    raise Mismatch(
+                    raise NoMatch(
                         f"index {dimension} of {buffer_name(found)} is {theirs[dimension]!r}, not a fixed place plus "
                         f"the index of the description",
                         op,
@@ -155,25 +155,25 @@ class _Matcher:
             _require_fit(wanted, found, op)
             self.boxes[wanted] = Box(found, corner)
         elif known.buffer is not found:
-            raise Mismatch(
+            raise NoMatch(
                 f"{buffer_name(found)} stands where {buffer_name(known.buffer)} stood for {buffer_name(wanted)} of "
                 "the description",
                 op,
             )
         elif known.corner != corner:
-            raise Mismatch(f"{buffer_name(found)} is accessed in another place than the description says", op)
+            raise NoMatch(f"{buffer_name(found)} is accessed in another place than the description says", op)
 
     def expression(self, wanted: SSAValue, found: SSAValue, op: Operation) -> None:
         """The same value, from the same loads."""
         if wanted in self.values or isinstance(wanted.type, IndexType):
             if self.mapped(Index.of(wanted)) != Index.of(found):
-                raise Mismatch(f"the index {Index.of(found)!r} differs from the description's", op)
+                raise NoMatch(f"the index {Index.of(found)!r} differs from the description's", op)
             return
         ours, theirs = wanted.owner, found.owner
         if not isinstance(ours, Operation) or not isinstance(theirs, Operation):
-            raise Mismatch(f"a value of type {found.type} comes from outside", op)
+            raise NoMatch(f"a value of type {found.type} comes from outside", op)
         if ours.name != theirs.name or wanted.type != found.type:
-            raise Mismatch(
+            raise NoMatch(
                 f"{theirs.name} : {found.type} stands where the description has {ours.name} : {wanted.type}", theirs
             )
         if isinstance(ours, memref.LoadOp) and isinstance(theirs, memref.LoadOp):
@@ -185,7 +185,7 @@ class _Matcher:
 
     def load(self, wanted: memref.LoadOp, found: memref.LoadOp) -> None:
         if wanted.parent is None or self.blocks.get(wanted.parent) is not found.parent:
-            raise Mismatch("the load stands in another loop or block than in the description", found)
+            raise NoMatch("the load stands in another loop or block than in the description", found)
         self.access(wanted.memref, list(wanted.indices), found.memref, list(found.indices), found)
 
     def conditional(self, wanted: Operation, found: Operation) -> None:
@@ -199,13 +199,13 @@ class _Matcher:
 
     def operation(self, wanted: Operation, found: Operation) -> None:
         if wanted.regions or found.regions or not is_pure(found):
-            raise Mismatch(f"{found.name} is not compared", found)
+            raise NoMatch(f"{found.name} is not compared", found)
         if _stated(wanted) != _stated(found) or len(wanted.operands) != len(found.operands):
-            raise Mismatch(f"{found.name} has other properties than in the description", found)
+            raise NoMatch(f"{found.name} has other properties than in the description", found)
         boxes = dict(self.boxes)
         try:
             self.operands(list(wanted.operands), list(found.operands), found)
-        except Mismatch:
+        except NoMatch:
             if type(found) not in COMBINATIONS:
                 raise
             self.boxes = boxes
@@ -253,9 +253,9 @@ def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
     """The element type and the memory space of the description."""
     ours, theirs = wanted.type, found.type
     if not isinstance(wanted, BlockArgument) or not isinstance(ours, MemRefType) or not isinstance(theirs, MemRefType):
-        raise Mismatch(f"{buffer_name(wanted)} of the description is no parameter", op)
+        raise NoMatch(f"{buffer_name(wanted)} of the description is no parameter", op)
     if ours.element_type != theirs.element_type:
-        raise Mismatch(
+        raise NoMatch(
             f"{buffer_name(found)} holds {theirs.element_type}, {buffer_name(wanted)} of the description "
             f"{ours.element_type}",
             op,
@@ -263,7 +263,7 @@ def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
         )
     if ours.memory_space != theirs.memory_space:
         shown = f"in memory scope {scope_text(theirs)}, {buffer_name(wanted)} of the description in {scope_text(ours)}"
-        raise Mismatch(f"{buffer_name(found)} is {shown}", op, about_buffers=True)
+        raise NoMatch(f"{buffer_name(found)} is {shown}", op, about_buffers=True)
 
 
 def scope_text(type_: MemRefType[Attribute]) -> str:

@@ -242,7 +242,7 @@ class PanelLoops:
 
 
 @dataclass(frozen=True)
-class Plan(Panels):
+class ContractionPlan(Panels):
     """What else is decided for a contraction of any element type."""
 
     pack_right: bool
@@ -255,7 +255,7 @@ class Plan(Panels):
     """Steps of the reduction between two tests for its end."""
 
 
-def plan_of(roles: Roles, target: Target) -> Plan:
+def plan_of(roles: Roles, target: Target) -> ContractionPlan:
     """The sizes for a contraction on a machine."""
     paying = _ROWS_THAT_PAY if roles.right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
     many = roles.row_count is None or roles.row_count >= paying
@@ -269,7 +269,7 @@ def plan_of(roles: Roles, target: Target) -> Plan:
     in_parts = pack_right and len(roles.reduced) == 1
     element_bytes = roles.right.element_bytes
     panels = panels_of(roles, tile, steps, element_bytes, _WORK_OF_THREADS, target, in_parts=in_parts)
-    return Plan(
+    return ContractionPlan(
         tile,
         panels.together if pack_right else 1,
         panels.depth,
@@ -357,7 +357,7 @@ class _Tiling:
     sch: Schedule
     block: BlockHandle
     roles: Roles
-    plan: Plan
+    plan: ContractionPlan
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan

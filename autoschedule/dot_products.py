@@ -35,7 +35,7 @@ _WORK_OF_THREADS: Final = 1 << 23
 
 
 @dataclass(frozen=True)
-class Reading:
+class FactorLoad:
     """How a factor is loaded: integers of so many bits, widened with or without their sign."""
 
     bits: int
@@ -47,8 +47,8 @@ class Form:
     """An instruction, and what the factors must be recoded to for it; None where they fit as they are."""
 
     instruction: DotInstruction
-    left: Reading
-    right: Reading
+    left: FactorLoad
+    right: FactorLoad
     recode_left: str | None = None
     recode_right: str | None = None
 
@@ -83,11 +83,11 @@ def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
         if _fits(instruction, of_left, of_right):
             return Form(instruction, of_left, of_right)
     # One flipped bit, and a sum a row.
-    other = Reading(of_right.bits, not of_right.signed)
+    other = FactorLoad(of_right.bits, not of_right.signed)
     for instruction in found:
         if _fits(instruction, of_left, other):
             return Form(instruction, of_left, other, recode_right="signed" if other.signed else "unsigned")
-    halves = Reading(16, True)
+    halves = FactorLoad(16, True)
     if of_left.bits == of_right.bits == 8:
         for instruction in found:
             if _fits(instruction, halves, halves):
@@ -95,14 +95,14 @@ def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
     return None
 
 
-def _fits(instruction: DotInstruction, left: Reading, right: Reading) -> bool:
+def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> bool:
     signs = (left.signed, right.signed)
     return left.bits == right.bits == instruction.bits and instruction.takes(
         instruction.lanes, instruction.group, *signs
     )
 
 
-def _reading(operand: Operand) -> Reading | None:
+def _reading(operand: Operand) -> FactorLoad | None:
     """How what is loaded becomes a factor of 32 bits."""
     loaded = operand.op.results[0]
     if not isinstance(loaded.type, IntegerType) or not loaded.has_one_use():
@@ -111,7 +111,7 @@ def _reading(operand: Operand) -> Reading | None:
     widening = use.operation
     if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.results[0].type != i32:
         return None
-    return Reading(loaded.type.width.data, isinstance(widening, arith.ExtSIOp))
+    return FactorLoad(loaded.type.width.data, isinstance(widening, arith.ExtSIOp))
 
 
 def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan | None:

@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 
 @dataclass(frozen=True)
-class Division:
+class ExtentDivision:
     """Floor quotient or remainder that does not simplify; it stands in a monomial as a name does."""
 
     kind: Literal["floordiv", "mod"]
@@ -37,7 +37,7 @@ class Division:
         return f"{_parenthesised(self.left)} {self.kind} {_parenthesised(self.right)}"
 
 
-Atom: TypeAlias = str | Division
+Atom: TypeAlias = str | ExtentDivision
 Monomial: TypeAlias = tuple[Atom, ...]
 
 
@@ -139,12 +139,12 @@ def floordiv(a: Extent, b: Extent) -> Extent:
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     if not isinstance(b, int):
-        return 0 if a == 0 else Expression((((Division("floordiv", a, b),), 1),))
+        return 0 if a == 0 else Expression((((ExtentDivision("floordiv", a, b),), 1),))
     whole = _canonical({m: c // b for m, c in _terms(a).items()})
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
     if isinstance(rest, int):
         return add(whole, rest // b)
-    return add(whole, Expression((((Division("floordiv", rest, b),), 1),)))
+    return add(whole, Expression((((ExtentDivision("floordiv", rest, b),), 1),)))
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
@@ -178,9 +178,9 @@ def modulo(a: Extent, b: Extent) -> Extent:
     if isinstance(a, int) and isinstance(b, int):
         return a % b
     if not isinstance(b, int):
-        return 0 if a == 0 else Expression((((Division("mod", a, b),), 1),))
+        return 0 if a == 0 else Expression((((ExtentDivision("mod", a, b),), 1),))
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
-    return rest % b if isinstance(rest, int) else Expression((((Division("mod", rest, b),), 1),))
+    return rest % b if isinstance(rest, int) else Expression((((ExtentDivision("mod", rest, b),), 1),))
 
 
 def names_in(extent: Extent) -> set[str]:
@@ -215,7 +215,7 @@ def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
     return total
 
 
-def _evaluate_division(division: Division, values: Mapping[str, int]) -> int:
+def _evaluate_division(division: ExtentDivision, values: Mapping[str, int]) -> int:
     left, right = evaluate(division.left, values), evaluate(division.right, values)
     return left // right if division.kind == "floordiv" else left % right
 

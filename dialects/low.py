@@ -60,7 +60,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import INTRINSIC as INTRINSIC
 from weft.dialects.effects import PURE as PURE
-from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
+from weft.dialects.low_access import AccessAttr, AccessMode, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp, mask_type
@@ -121,7 +121,7 @@ class ParamAttr(ParametrizedAttribute):
             parser.parse_punctuation(",")
             type_ = parser.parse_type()
             parser.parse_punctuation(",")
-            access = parser.parse_str_enum(Access)
+            access = parser.parse_str_enum(AccessMode)
             parser.parse_punctuation(",")
             symbols = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         return [StringAttr(label), type_, AccessAttr(access), ArrayAttr(StringAttr(s) for s in symbols)]

@@ -29,7 +29,7 @@ from xdsl.utils.str_enum import StrEnum
 from weft.dialects.effects import READ, WRITE, StatesFact, effects_of
 
 
-class Access(StrEnum):
+class AccessMode(StrEnum):
     """What a function does with a buffer parameter."""
 
     READ = auto()
@@ -39,7 +39,7 @@ class Access(StrEnum):
 
 
 @irdl_attr_definition
-class AccessAttr(EnumAttribute[Access], SpacedOpaqueSyntaxAttribute):
+class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
     """How a parameter is accessed."""
 
     name = "low.access"
@@ -81,7 +81,7 @@ class AccessPtrOp(IRDLOperation):
     assembly_format = "$buffer `[` $indices `]` (`sizes` $sizes^)? $access attr-dict `:` type($buffer)"
 
     def __init__(
-        self, buffer: SSAValue, indices: Sequence[SSAValue], access: Access, sizes: Sequence[int] | None = None
+        self, buffer: SSAValue, indices: Sequence[SSAValue], access: AccessMode, sizes: Sequence[int] | None = None
     ) -> None:
         super().__init__(
             operands=[buffer, list(indices)],
@@ -98,11 +98,11 @@ class AccessPtrOp(IRDLOperation):
 
     @property
     def reads(self) -> bool:
-        return self.access.data is not Access.WRITE
+        return self.access.data is not AccessMode.WRITE
 
     @property
     def writes(self) -> bool:
-        return self.access.data is not Access.READ
+        return self.access.data is not AccessMode.READ
 
     def verify_(self) -> None:
         rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
@@ -206,10 +206,10 @@ class PrefetchOp(IRDLOperation):
             raise VerifyException(f"{self.name} names 1 to {MOST_PREFETCHED} elements, got {self.lanes.value.data}")
 
 
-def access_by(op: Operation, buffer: SSAValue) -> Access | None:
+def access_by(op: Operation, buffer: SSAValue) -> AccessMode | None:
     """What an op itself does with a buffer that it takes, None when it touches none of its elements."""
     effects = effects_of(op)
     reads, writes = buffer in effects.reads, buffer in effects.writes
     if reads and writes:
-        return Access.READWRITE
-    return Access.READ if reads else Access.WRITE if writes else None
+        return AccessMode.READWRITE
+    return AccessMode.READ if reads else AccessMode.WRITE if writes else None

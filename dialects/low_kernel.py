@@ -72,7 +72,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.effects import READ, WRITE, Synchronizes
-from weft.dialects.low_access import Access, AccessAttr
+from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import IN_STEP
 
 KERNEL = "low.kernel"
@@ -144,11 +144,11 @@ def kernel_of(function: FuncOp) -> KernelAttr | None:
     return attribute if isinstance(attribute, KernelAttr) else None
 
 
-def argument_accesses(function: FuncOp) -> tuple[Access, ...]:
+def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
     """How a kernel accesses each of its arguments; `readwrite` where nothing is said."""
     noted = function.attributes.get(ARG_ACCESS)
     if not isinstance(noted, ArrayAttr):
-        return (Access.READWRITE,) * len(function.function_type.inputs)
+        return (AccessMode.READWRITE,) * len(function.function_type.inputs)
     return tuple(a.data for a in noted if isinstance(a, AccessAttr))
 
 

@@ -19,7 +19,7 @@ from weft.support.stopwatch import Stopwatch
 if TYPE_CHECKING:
     from weft.dialects import sched
     from weft.frontends.stage_schedule import StageSchedule
-    from weft.passes.insertion import Inserted, Insertions, Step
+    from weft.passes.insertion import Inserted, Insertions, PipelineStep
     from weft.runtime.library import Library
     from weft.support.target import Target
     from weft.texpr.buffers import Binds
@@ -167,7 +167,7 @@ def lower_to_low(
     ctx = context() if options.passes else Context()
     lap = stopwatch.laps()
 
-    def after(step: Step) -> None:
+    def after(step: PipelineStep) -> None:
         lap(step.run.name)
         _check_inserted(step, module)
 
@@ -202,7 +202,7 @@ def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
     return by_users
 
 
-def _check_inserted(step: Step, module: ModuleOp) -> None:
+def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
     """A pass of the user leaves IR that verifies."""
     if step.point is not None:
         return

@@ -42,7 +42,7 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
-    from weft.interp.signature import Parameter
+    from weft.interp.signature import FunctionParameter
 
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
@@ -85,7 +85,7 @@ class ConcreteShapes:
             if shape is not None:
                 shape[:] = [next(self._next) if e == DYNAMIC_INDEX else e for e in shape]
 
-    def _choose_symbols(self, parameters: Sequence[Parameter]) -> None:
+    def _choose_symbols(self, parameters: Sequence[FunctionParameter]) -> None:
         """The extents that low functions name."""
         names: dict[str, int] = {}
         for parameter, shape in zip(parameters, self.shapes, strict=True):

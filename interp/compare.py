@@ -21,7 +21,7 @@ from weft.interp.control import FREE_KINDS
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.interp.registry import IntrinsicEvent, recorded_calls
-from weft.interp.signature import Signature
+from weft.interp.signature import FunctionSignature
 from weft.interp.values import Array, array_dtype, widen
 from weft.support.errors import CompileError
 
@@ -241,7 +241,7 @@ def _shape_of(type_: Attribute) -> tuple[int, ...]:
     return tuple(cast("MemRefType[Attribute]", type_).get_shape()) if isinstance(type_, MemRefType | TensorType) else ()
 
 
-def _types(signature: Signature) -> list[tuple[Attribute, tuple[int, ...]]]:
+def _types(signature: FunctionSignature) -> list[tuple[Attribute, tuple[int, ...]]]:
     """Element type and shape of each parameter: what must stay when a function changes its level."""
     return [
         (cast("MemRefType[Attribute]", p.type).element_type, _shape_of(p.type))
@@ -277,7 +277,7 @@ def _reduction_length(function: FuncOp, extents: Sequence[int]) -> int:
     return longest
 
 
-def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> Outcome:
+def _outcome(interpreter: Interpreter, signature: FunctionSignature, arguments: Sequence[Any]) -> Outcome:
     """Run a function on copies of `arguments`."""
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
@@ -389,7 +389,7 @@ def _first_difference(
     return index, first[index].item(), second[index].item(), int(differing.sum())
 
 
-def _describe(signature: Signature, arguments: Sequence[Any]) -> str:
+def _describe(signature: FunctionSignature, arguments: Sequence[Any]) -> str:
     """The arguments of a call in short: shapes of arrays, values of scalars."""
     texts: list[str] = []
     for parameter, argument in zip(signature.parameters, arguments, strict=True):

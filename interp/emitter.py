@@ -22,7 +22,7 @@ from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
 from weft.interp.scalar_functions import F32_CELL
-from weft.interp.values import Buffer
+from weft.interp.values import BufferStorage
 from weft.support.errors import CompileError, InternalError, did_you_mean
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ class Emitter(SourceWriter):
             return self.value(value)
         buffer = self.buffer(value)
         extents = "".join(f"{extent}, " for extent in buffer.extents)
-        return f"{self.helper(Buffer)}({buffer.data}, ({extents}), {buffer.hint!r})"
+        return f"{self.helper(BufferStorage)}({buffer.data}, ({extents}), {buffer.hint!r})"
 
     # Loops and operations
 

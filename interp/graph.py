@@ -16,7 +16,7 @@ from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits, evaluates
 from weft.interp.values import (
     Array,
-    Buffer,
+    BufferStorage,
     array_dtype,
     array_of,
     array_of_dense,
@@ -178,18 +178,18 @@ def over_buffers(
 ) -> tuple[Array, ...]:
     """Call a function that writes its results into buffers."""
     inputs = [
-        Buffer(flat_list(array), array.shape, value.name_hint or f"operand {position}")
+        BufferStorage(flat_list(array), array.shape, value.name_hint or f"operand {position}")
         for position, (array, value) in enumerate(zip(operands, op.operands, strict=True))
     ]
     outputs = [
-        Buffer([None] * math.prod(shape), shape, value.name_hint or f"result {position}")
+        BufferStorage([None] * math.prod(shape), shape, value.name_hint or f"result {position}")
         for position, (shape, value) in enumerate(zip(shapes, op.results, strict=True))
     ]
     callee(*inputs, *outputs)
     return tuple(_filled(op, buffer, value) for buffer, value in zip(outputs, op.results, strict=True))
 
 
-def _filled(op: graph.CallTirOp, buffer: Buffer, result: SSAValue) -> Array:
+def _filled(op: graph.CallTirOp, buffer: BufferStorage, result: SSAValue) -> Array:
     if None in buffer.data:
         index = tuple(int(i) for i in np.unravel_index(buffer.data.index(None), buffer.shape))
         raise InterpreterError(

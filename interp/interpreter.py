@@ -23,7 +23,7 @@ from weft.dialects.low_kernel import KERNEL
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import meaning_of
-from weft.interp.signature import Binding, Place, Signature, written_parameters
+from weft.interp.signature import Binding, FunctionSignature, Place, written_parameters
 from weft.support.errors import CompileError, InternalError, did_you_mean
 
 if TYPE_CHECKING:
@@ -246,9 +246,9 @@ class Interpreter:
             self._compiled[name] = found
         return found
 
-    def signature(self, name: str) -> Signature:
+    def signature(self, name: str) -> FunctionSignature:
         """How @name is called. Raises `CompileError`."""
-        return Signature.of(self.find(name), self._written)
+        return FunctionSignature.of(self.find(name), self._written)
 
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
         """Call @name with arrays (scalars for scalar parameters), by position or by parameter name.

@@ -13,12 +13,22 @@ from xdsl.dialects.func import CallOp, FuncOp
 from weft.dialects.effects import effects_of, views_of
 from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, params_of, preconditions_of, symbols_of
-from weft.dialects.low_access import Access
+from weft.dialects.low_access import AccessMode
 from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
 from weft.interp.scalar_functions import wrap
-from weft.interp.values import MAX_ELEMENTS, Array, Buffer, array_dtype, array_of, finisher, flat_list, narrow, widen
+from weft.interp.values import (
+    MAX_ELEMENTS,
+    Array,
+    BufferStorage,
+    array_dtype,
+    array_of,
+    finisher,
+    flat_list,
+    narrow,
+    widen,
+)
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -30,7 +40,7 @@ Place: TypeAlias = tuple[FuncOp, int]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FunctionParameter:
     """A parameter as callers see it. `symbols` name the dynamic extents, where the function does so."""
 
     name: str
@@ -42,20 +52,20 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Signature:
+class FunctionSignature:
     """What callers of a function pass and get.
 
     A low function takes flat buffers and, at the end, the extents named by `symbols`; callers pass shaped arrays only.
     """
 
     function: FuncOp
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     results: tuple[Attribute, ...]
     flat: bool
     symbols: tuple[str, ...] = ()
 
     @staticmethod
-    def of(function: FuncOp, written: Set[Place] | None = None) -> Signature:
+    def of(function: FuncOp, written: Set[Place] | None = None) -> FunctionSignature:
         """`written` are the parameters that `written_parameters` finds, for callers that ask for many functions."""
         flat = PARAMS in function.attributes
         written = written_parameters([function]) if written is None else written
@@ -68,7 +78,7 @@ class Signature:
                     function, f"parameter {parameter.name} of @{function.sym_name.data} is declared read, but written"
                 )
         results = tuple(function.function_type.outputs)
-        return Signature(function, tuple(parameters), results, flat, symbols_of(function) if flat else ())
+        return FunctionSignature(function, tuple(parameters), results, flat, symbols_of(function) if flat else ())
 
     def __str__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.parameters)
@@ -90,13 +100,14 @@ def _extent_names(name: str, type_: Attribute) -> tuple[str, ...]:
     return tuple(f"{name}.{at}" if extent is None else show_extent(extent) for at, extent in dynamic)
 
 
-def declared_parameters(function: FuncOp) -> tuple[Parameter, ...]:
+def declared_parameters(function: FuncOp) -> tuple[FunctionParameter, ...]:
     """The parameters as the function declares them: which are written is declared at the low level only."""
     if PARAMS in function.attributes:
         return _low_parameters(function)
     names, types = parameter_names(function), function.function_type.inputs
     return tuple(
-        Parameter(name, type_, symbols=_extent_names(name, type_)) for name, type_ in zip(names, types, strict=True)
+        FunctionParameter(name, type_, symbols=_extent_names(name, type_))
+        for name, type_ in zip(names, types, strict=True)
     )
 
 
@@ -145,11 +156,11 @@ def _writes(use: Use, functions: Mapping[str, FuncOp]) -> bool:
     if isinstance(user, LaunchOp):
         kernel = functions.get(user.kernel.string_value())
         position = use.index - len(user.grid) - len(user.block)
-        return kernel is None or argument_accesses(kernel)[position] is not Access.READ
+        return kernel is None or argument_accesses(kernel)[position] is not AccessMode.READ
     return user.operands[use.index] in effects_of(user).writes
 
 
-def _low_parameters(function: FuncOp) -> tuple[Parameter, ...]:
+def _low_parameters(function: FuncOp) -> tuple[FunctionParameter, ...]:
     params = params_of(function)
     inputs = len(function.function_type.inputs)
     if inputs != len(params) + len(symbols_of(function)):
@@ -158,16 +169,16 @@ def _low_parameters(function: FuncOp) -> tuple[Parameter, ...]:
             f"function @{function.sym_name.data} has {inputs} arguments, but {len(params)} {PARAMS} and "
             f"{len(symbols_of(function))} symbols",
         )
-    found: list[Parameter] = []
+    found: list[FunctionParameter] = []
     for param in params:
         access = param.access.data
         is_buffer = isinstance(param.type, MemRefType)
         found.append(
-            Parameter(
+            FunctionParameter(
                 param.label.data,
                 param.type,
-                is_buffer and access is not Access.READ,
-                is_buffer and access is Access.WRITE,
+                is_buffer and access is not AccessMode.READ,
+                is_buffer and access is AccessMode.WRITE,
                 tuple(s.data for s in param.symbols),
             )
         )
@@ -181,10 +192,10 @@ class Binding:
     read-only array that is written, or one that overlaps another.
     """
 
-    def __init__(self, signature: Signature, arguments: Sequence[Any], by_name: Mapping[str, Any]) -> None:
+    def __init__(self, signature: FunctionSignature, arguments: Sequence[Any], by_name: Mapping[str, Any]) -> None:
         self.signature = signature
         self._arguments = _in_order(signature, arguments, by_name)
-        self._buffers: list[Buffer | None] = []
+        self._buffers: list[BufferStorage | None] = []
         self._symbols: dict[str, tuple[int, str]] = {}
         self._places: dict[str, Array] = {}
         for parameter, argument in zip(signature.parameters, self._arguments, strict=True):
@@ -197,7 +208,7 @@ class Binding:
         values: list[Any] = []
         self._places = self._flat_places()
         for parameter, argument in zip(self.signature.parameters, self._arguments, strict=True):
-            buffer: Buffer | None = None
+            buffer: BufferStorage | None = None
             if isinstance(parameter.type, MemRefType):
                 buffer = self._buffer(parameter, argument)
                 values.append(buffer)
@@ -243,7 +254,7 @@ class Binding:
             for value, type_ in zip(results, cast("Sequence[Attribute]", self.signature.results), strict=True)
         )
 
-    def _check_array(self, parameter: Parameter, argument: Any) -> None:
+    def _check_array(self, parameter: FunctionParameter, argument: Any) -> None:
         type_ = cast("ShapedType", parameter.type)
         where = f"argument {parameter.name} of @{self.signature.function.sym_name.data}"
         dtype = array_dtype(type_.element_type)
@@ -288,7 +299,7 @@ class Binding:
 
         The interpreter copies arrays and so chooses strides of its own, where the function does not state them.
         """
-        found: list[tuple[Parameter, tuple[int, ...], list[int | str]]] = []
+        found: list[tuple[FunctionParameter, tuple[int, ...], list[int | str]]] = []
         for parameter, argument in zip(self.signature.parameters, self._arguments, strict=True):
             strides = strides_of(parameter.type) if self.signature.flat else None
             if strides is not None:
@@ -315,7 +326,7 @@ class Binding:
             places[parameter.name] = np.broadcast_to(sum(offsets, np.zeros((), np.int64)), shape)
         return places
 
-    def _buffer(self, parameter: Parameter, argument: Array) -> Buffer:
+    def _buffer(self, parameter: FunctionParameter, argument: Array) -> BufferStorage:
         places = self._places.get(parameter.name)
         if places is not None:
             data: list[Any] = [None] * (int(places.max()) + 1 if places.size else 0)
@@ -323,14 +334,14 @@ class Binding:
                 element = cast("ShapedType", parameter.type).element_type
                 for place, value in zip(places.reshape(-1).tolist(), flat_list(widen(argument, element)), strict=True):
                     data[place] = value
-            return Buffer(data, (len(data),), parameter.name)
+            return BufferStorage(data, (len(data),), parameter.name)
         shape = (argument.size,) if self.signature.flat else argument.shape
         if parameter.poisoned:
-            return Buffer([None] * argument.size, shape, parameter.name)
+            return BufferStorage([None] * argument.size, shape, parameter.name)
         element_type = cast("ShapedType", parameter.type).element_type
-        return Buffer(flat_list(widen(argument, element_type)), shape, parameter.name)
+        return BufferStorage(flat_list(widen(argument, element_type)), shape, parameter.name)
 
-    def _written(self, parameter: Parameter, argument: Array, buffer: Buffer) -> Array:
+    def _written(self, parameter: FunctionParameter, argument: Array, buffer: BufferStorage) -> Array:
         type_ = cast("ShapedType", parameter.type)
         places = self._places.get(parameter.name)
         data: list[Any] = buffer.data
@@ -354,7 +365,7 @@ class Binding:
         return narrow(tensor, type_.element_type, argument.dtype)
 
 
-def _in_order(signature: Signature, arguments: Sequence[Any], by_name: Mapping[str, Any]) -> list[Any]:
+def _in_order(signature: FunctionSignature, arguments: Sequence[Any], by_name: Mapping[str, Any]) -> list[Any]:
     """The arguments in the order of the parameters."""
     names = [p.name for p in signature.parameters]
     for name in by_name:
@@ -370,7 +381,7 @@ def _in_order(signature: Signature, arguments: Sequence[Any], by_name: Mapping[s
     return [*arguments, *(by_name[name] for name in names[len(arguments) :])]
 
 
-def _scalar(parameter: Parameter, argument: Any) -> float | int | bool:
+def _scalar(parameter: FunctionParameter, argument: Any) -> float | int | bool:
     """The run-time value of a scalar argument."""
     value = argument.item() if isinstance(argument, np.generic) else argument
     type_ = parameter.type

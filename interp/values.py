@@ -46,7 +46,7 @@ MAX_RANK = 64
 
 
 @dataclass
-class Buffer:
+class BufferStorage:
     """A memref between functions: its elements in row-major order (None where never written) and its extents."""
 
     data: list[Scalar | None]

@@ -24,7 +24,7 @@ _POINTS: Mapping[str, str] = {"tir-lower-vectorized": "vectorize"}
 
 
 @dataclass(frozen=True)
-class Step:
+class PipelineStep:
     """A pass in a sequence. `point` is what users call it by; None for one of theirs."""
 
     run: ModulePass
@@ -47,7 +47,7 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
         raise CompileError(f"pass '{module_pass.name}' of {package} failed: {type(error).__name__}: {error}") from error
 
 
-AfterStep: TypeAlias = Callable[[Step], None]
+AfterStep: TypeAlias = Callable[[PipelineStep], None]
 
 
 class PassSequence(ModulePass):
@@ -72,18 +72,18 @@ def points_of(passes: Sequence[ModulePass]) -> list[str]:
     return names
 
 
-def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> list[Step]:
+def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> list[PipelineStep]:
     """The steps of a sequence with the passes of users at `before:POINT` and `after:POINT`.
 
     Raises `CompileError` for a point that is not there, and for passes that are neither passes nor their names.
     """
     points = points_of(passes)
     given = {_point(key, points): _passes(key, inserted) for key, inserted in insertions.items()}
-    steps: list[Step] = []
+    steps: list[PipelineStep] = []
     for point, module_pass in zip(points, passes, strict=True):
-        steps.extend(Step(inserted, None) for inserted in given.get(("before", point), ()))
-        steps.append(Step(module_pass, point))
-        steps.extend(Step(inserted, None) for inserted in given.get(("after", point), ()))
+        steps.extend(PipelineStep(inserted, None) for inserted in given.get(("before", point), ()))
+        steps.append(PipelineStep(module_pass, point))
+        steps.extend(PipelineStep(inserted, None) for inserted in given.get(("after", point), ()))
     return steps
 
 

@@ -46,7 +46,7 @@ LoweringRule: TypeAlias = Callable[[IntrinsicCall], "str | None"]
 
 
 @dataclass(frozen=True)
-class Intrinsic:
+class DeclaredIntrinsic:
     """A declared function: whether it computes its result from its arguments alone, and what it computes."""
 
     name: str
@@ -62,7 +62,7 @@ class _Rule:
     number: int
 
 
-_intrinsics: dict[str, Intrinsic] = {}
+_intrinsics: dict[str, DeclaredIntrinsic] = {}
 _rules: dict[str, list[_Rule]] = {}
 
 
@@ -80,7 +80,7 @@ def register_intrinsic(
     """
     if name in _intrinsics and not override:
         raise CompileError(f"an intrinsic '{name}' is registered already; override=True replaces it")
-    _intrinsics[name] = Intrinsic(name, pure, meaning)
+    _intrinsics[name] = DeclaredIntrinsic(name, pure, meaning)
 
 
 @checked
@@ -109,7 +109,7 @@ def unregister_intrinsic(name: str) -> None:
     _rules.pop(name, None)
 
 
-def intrinsics() -> Mapping[str, Intrinsic]:
+def intrinsics() -> Mapping[str, DeclaredIntrinsic]:
     """The declared intrinsics by name."""
     return _intrinsics
 

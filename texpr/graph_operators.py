@@ -48,7 +48,7 @@ from weft.texpr import ops
 from weft.texpr.expr import Var, name_of, type_of
 from weft.texpr.function import te_function
 from weft.texpr.ops.arguments import compute
-from weft.texpr.shapes import Extent, Names, UnknownExtent, items
+from weft.texpr.shapes import Extent, ExtentNames, UnknownExtent, items
 from weft.texpr.tensor import ComputeOp, Tensor, placeholder
 
 Array: TypeAlias = NDArray[Any]
@@ -141,10 +141,10 @@ class _Extents:
             return UnknownExtent()
         if isinstance(extent, Expression) and extent in self._whole:
             return self._whole[extent]
-        return Names(self._variables).extent(extent)
+        return ExtentNames(self._variables).extent(extent)
 
     def of_te(self, extent: Extent) -> GraphExtent:
-        names = Names(self._variables)
+        names = ExtentNames(self._variables)
         found = names.polynomial(extent)
         whole = {names.name(variable): expression for expression, variable in self._whole.items()}
         if not names_in(found) <= self._variables.keys() | whole.keys():

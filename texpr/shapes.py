@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Final, TypeAlias, cast
 
 from weft.dialects import graph_shapes
-from weft.dialects.graph_shapes import Atom, Division, KnownExtent
+from weft.dialects.graph_shapes import Atom, ExtentDivision, KnownExtent
 from weft.support.argument_types import shown
 from weft.texpr.expr import (
     Binary,
@@ -138,7 +138,7 @@ _COMBINE = {
 }
 
 
-class Names:
+class ExtentNames:
     """Names of the variables in extents, and of what else is no arithmetic of extents, one for each."""
 
     def __init__(self, given: Mapping[str, Expr] | None = None) -> None:
@@ -187,7 +187,7 @@ class Names:
         return 0 if result is None else result
 
     def _atom(self, atom: Atom) -> Expr:
-        if not isinstance(atom, Division):
+        if not isinstance(atom, ExtentDivision):
             return self._exprs[atom]
         kind = BinaryKind.FLOORDIV if atom.kind == "floordiv" else BinaryKind.FLOORMOD
         return binary(kind, self.extent(atom.left), self.extent(atom.right))
@@ -197,7 +197,7 @@ def simplified(extent: Extent) -> Extent:
     """`extent` as a sum of products, a number where it is one: `(2 * n + 3) // 2` is `n + 1`."""
     if isinstance(extent, int):
         return extent
-    names = Names()
+    names = ExtentNames()
     return names.extent(names.polynomial(extent))
 
 
@@ -207,7 +207,7 @@ def is_same(left: Extent, right: Extent) -> bool:
         return left == right
     if left is right or isinstance(left, UnknownExtent) or isinstance(right, UnknownExtent):
         return True
-    names = Names()
+    names = ExtentNames()
     return names.polynomial(left) == names.polynomial(right)
 
 
@@ -224,7 +224,7 @@ def is_empty(shape: Sequence[Extent]) -> bool:
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
     """What `total` divided by `divisor` is where it is known to leave nothing: numbers, or a product that is a factor
     of every term."""
-    names = Names()
+    names = ExtentNames()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 

@@ -208,7 +208,7 @@ _EPSILON: Mapping[str, float] = {
 
 
 @dataclass(frozen=True)
-class Difference:
+class ArrayDifference:
     """The difference of an array from the expected one. `where` is the worst element."""
 
     agrees: bool
@@ -230,10 +230,10 @@ class Difference:
         return f"{errors}; at [{index}] got {self.got}, expected {self.expected}"
 
 
-def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> Difference:
+def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDifference:
     """Compare arrays of one shape and element type `dtype` ("bfloat16" comes as its bits in uint16)."""
     if got.size == 0:
-        return Difference(True, 0.0, 0.0, 0.0, (), None, None)
+        return ArrayDifference(True, 0.0, 0.0, 0.0, (), None, None)
     a, b = _as_float64(got, dtype), _as_float64(expected, dtype)
     with np.errstate(all="ignore"):
         is_float = dtype in _EPSILON
@@ -251,7 +251,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> Difference
     worst = int(np.argmax(absolute))
     where = tuple(int(i) for i in np.unravel_index(worst, a.shape))
     largest = float(absolute.flat[worst])
-    return Difference(
+    return ArrayDifference(
         largest <= allowed, allowed, largest, float(relative.max()), where, a[where].item(), b[where].item()
     )
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xdsl.utils.target import Target
 
     from weft.interp.compare import Validator
-    from weft.passes.insertion import Step
+    from weft.passes.insertion import PipelineStep
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
@@ -383,7 +383,7 @@ class WeftOptMain(xDSLOptMain):
             with self.stopwatch.measure("(validate)"):
                 validator.check(name, prog)
 
-    def _after_step(self, whole: ModulePass, step: Step, prog: ModuleOp, validator: Validator | None) -> None:
+    def _after_step(self, whole: ModulePass, step: PipelineStep, prog: ModuleOp, validator: Validator | None) -> None:
         """Between the steps of a pass: prints the IR if requested, and checks the result of inserted passes."""
         inserted = step.point is None
         if inserted:
@@ -403,7 +403,7 @@ class WeftOptMain(xDSLOptMain):
         name = module_pass.name
         lap = self.stopwatch.laps()
 
-        def after(step: Step) -> None:
+        def after(step: PipelineStep) -> None:
             lap(f"{name}: {step.run.name}")
             self._after_step(module_pass, step, prog, validator)
             lap(None)

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family import index_ranges
-from weft.backends.c_family.expression import LANE, Expr, number
+from weft.backends.c_family.expression import LANE, CExpr, number
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import predicate
 from weft.dialects.integer_arith import constant_number
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
-    from weft.backends.c_family.expression import Expr
+    from weft.backends.c_family.expression import CExpr
 
 _PLAIN: Final[dict[type[Operation], str]] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 _BITWISE: Final[dict[type[Operation], str]] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
@@ -90,14 +90,14 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> None:
     texts = ", ".join(number(value, element).text for value in numbers)
     aligned = emitter.lane_alignment(element, lanes)
     emitter.line(f"{aligned}const {emitter.language.type(element, op)} {name}[{lanes}] = {{{texts}}};")
-    emitter.values[result] = Expr(f"{name}[{LANE}]", element, lanes=lanes)
+    emitter.values[result] = CExpr(f"{name}[{LANE}]", element, lanes=lanes)
 
 
-def _with_lanes(expr: Expr, lanes: int) -> Expr:
-    return Expr(expr.text, expr.element, expr.level, lanes=lanes, literal=True)
+def _with_lanes(expr: CExpr, lanes: int) -> CExpr:
+    return CExpr(expr.text, expr.element, expr.level, lanes=lanes, literal=True)
 
 
-def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, rhs: Expr, element: str) -> Expr:
+def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
     """Arithmetic modulo 2^bits."""
     unsigned = emitter.language.unsigned[element]
     type_ = emitter.language.type(element, op)
@@ -111,8 +111,8 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, r
 
 
 def index_binary(
-    emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, rhs: Expr, fact: IndexRange
-) -> tuple[Expr, IndexRange]:
+    emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, rhs: CExpr, fact: IndexRange
+) -> tuple[CExpr, IndexRange]:
     """Index arithmetic whose result lies within `fact`, and what is known of it after wrapping around."""
     if not fact.fits_long:
         return wrapped(emitter, op, operator, lhs, rhs, "idx64"), index_ranges.UNKNOWN
@@ -230,7 +230,7 @@ def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(result, c.conditional(compared(emitter, operator, lhs, rhs, element, signed), lhs, rhs), op)
 
 
-def compared(emitter: FunctionEmitter, operator: str, lhs: Expr, rhs: Expr, element: str, signed: bool) -> Expr:
+def compared(emitter: FunctionEmitter, operator: str, lhs: CExpr, rhs: CExpr, element: str, signed: bool) -> CExpr:
     """A comparison of integers."""
     if not signed:
         unsigned = emitter.language.unsigned[element]
@@ -335,7 +335,7 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> None:
     if emitter.element(result.type, op) == "index":
         emitter.ranges[result] = emitter.range_of(op.operands[1]) | emitter.range_of(op.operands[2])
         if yes.element != no.element:
-            yes = Expr(yes.text, "idx64", yes.level, yes.reads, yes.size, yes.calls, yes.lanes)
+            yes = CExpr(yes.text, "idx64", yes.level, yes.reads, yes.size, yes.calls, yes.lanes)
     emitter.define(result, c.conditional(condition, yes, no), op)
 
 
@@ -376,7 +376,7 @@ def emit_division(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], c.call(emitter.module.helper(f"weft_{name}_{kind}"), (lhs, rhs), kind), op)
 
 
-def _emit_index(emitter: FunctionEmitter, op: Operation, name: str, lhs: Expr, rhs: Expr) -> None:
+def _emit_index(emitter: FunctionEmitter, op: Operation, name: str, lhs: CExpr, rhs: CExpr) -> None:
     a, b = emitter.range_of(op.operands[0]), emitter.range_of(op.operands[1])
     result = op.results[0]
     natural = a.low >= 0 and b.low >= 1
@@ -401,16 +401,16 @@ def _emit_index(emitter: FunctionEmitter, op: Operation, name: str, lhs: Expr, r
         emitter.define(result, c.call(helper, (lhs, rhs), "idx64"), op)
 
 
-def _converted(emitter: FunctionEmitter, op: Operation, operand: Expr, element: str) -> Expr:
+def _converted(emitter: FunctionEmitter, op: Operation, operand: CExpr, element: str) -> CExpr:
     return c.cast(emitter.language.type(element, op), operand, element)
 
 
-def _unsigned(emitter: FunctionEmitter, operand: Expr, element: str) -> Expr:
+def _unsigned(emitter: FunctionEmitter, operand: CExpr, element: str) -> CExpr:
     """An integer, taken as not negative."""
     return operand if element == "i1" else c.cast(emitter.language.unsigned[element], operand, element)
 
 
-def _signed(emitter: FunctionEmitter, operand: Expr, element: str) -> Expr:
+def _signed(emitter: FunctionEmitter, operand: CExpr, element: str) -> CExpr:
     """An integer as a signed number: true is -1."""
     if element != "i1":
         return operand
@@ -430,7 +430,7 @@ def emit_truncate(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], _narrowed(emitter, op, operand, emitter.element(op.results[0].type, op)), op)
 
 
-def _narrowed(emitter: FunctionEmitter, op: Operation, operand: Expr, target: str) -> Expr:
+def _narrowed(emitter: FunctionEmitter, op: Operation, operand: CExpr, target: str) -> CExpr:
     if target == "i1":
         lowest = c.binary("&", operand, number(1, "i32"), operand.element)
         return c.binary("!=", lowest, number(0, "i32"), "i1")
@@ -462,7 +462,7 @@ def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> None:
         del emitter.ranges[result]
 
 
-def _relabelled(operand: Expr, element: str) -> Expr:
+def _relabelled(operand: CExpr, element: str) -> CExpr:
     return replace(operand, element=element)
 
 

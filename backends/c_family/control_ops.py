@@ -17,7 +17,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType
 
 from weft.backends.c_family import expression as c
-from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.expression import CExpr
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
 from weft.dialects import low
@@ -63,7 +63,7 @@ def _loop_head(
     emitter: FunctionEmitter,
     op: Operation,
     counter: SSAValue,
-    bounds: tuple[Expr, Expr, Expr],
+    bounds: tuple[CExpr, CExpr, CExpr],
     known: Sequence[IndexRange],
     narrow: str | None = None,
 ) -> str:
@@ -77,13 +77,13 @@ def _loop_head(
     element = "idx32" if plain and ends.fits_int else "idx64"
     emitter.ranges[counter] = fact
     name = emitter.names.fresh((counter.name_hint or "i") + ("_wide" if narrow not in (None, "i64") else ""))
-    emitter.values[counter] = Expr(name, "i64" if narrow == "i64" else element)
+    emitter.values[counter] = CExpr(name, "i64" if narrow == "i64" else element)
     advance = f"++{name}" if step.text == "1" else f"{name} += {step.text}"
     type_ = emitter.language.type(element, op)
     return f"for ({type_} {name} = {lower.text}; {name} < {upper.at(c.SHIFT)}; {advance})"
 
 
-def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> Expr:
+def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> CExpr:
     """A variable that is assigned later, with its first value unless `init` is None."""
     start = None if init is None else emitter.expr(init)
     element = emitter.element(argument.type, op)
@@ -98,12 +98,12 @@ def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init:
     else:
         first = "" if start is None else f" = {start.text}"
         emitter.line(f"{emitter.language.type(element, op)} {name}{first};")
-        variable = Expr(name, element)
+        variable = CExpr(name, element)
     emitter.values[argument] = variable
     return variable
 
 
-def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[Expr]) -> None:
+def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[CExpr]) -> None:
     """Assign what `body` yields to `variables`, all at once."""
     last = body.last_op
     if not variables:
@@ -128,7 +128,7 @@ def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variabl
             emitter.line(text)
 
 
-def _name(variable: Expr) -> str:
+def _name(variable: CExpr) -> str:
     return variable.text.partition("[")[0]
 
 
@@ -175,9 +175,9 @@ def _note_range(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.ranges[op.results[0]] = first | second
 
 
-def _as_expression(emitter: FunctionEmitter, op: Operation, condition: Expr) -> Expr | None:
+def _as_expression(emitter: FunctionEmitter, op: Operation, condition: CExpr) -> CExpr | None:
     """`condition ? a : b` when both branches are single expressions; None otherwise, with nothing written."""
-    arms: list[Expr] = []
+    arms: list[CExpr] = []
     for region in op.regions:
         block = region.block
         last = block.last_op
@@ -224,7 +224,7 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
     start = IndexRange.constant(0)
     known = (start, emitter.range_of(op.operands[0]), IndexRange.constant(1))
     emitter.names.enter()
-    head = _loop_head(emitter, op, body.args[0], (Expr("0", "idx32"), upper, Expr("1", "idx32")), known)
+    head = _loop_head(emitter, op, body.args[0], (CExpr("0", "idx32"), upper, CExpr("1", "idx32")), known)
     with emitter.block(head):
         emitter.block_ops(body)
     emitter.names.leave()

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.ptr import PtrType
 
 from weft.backends.c_family import index_ranges
-from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.c_family.expression import LANE, CExpr
 from weft.backends.low_modules import lane_count, unknown_op
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
@@ -110,7 +110,7 @@ class FunctionEmitter:
         self.names = Scopes((*module.language.reserved, *module.symbols.values()))
         self.lines: list[str] = []
         self.depth = 1
-        self.values: dict[SSAValue, Expr] = {}
+        self.values: dict[SSAValue, CExpr] = {}
         self.ranges: dict[SSAValue, IndexRange] = {}
         self.axes: dict[str, str] = {}
         """Axis of threads -> the variable that holds the place on it."""
@@ -123,13 +123,13 @@ class FunctionEmitter:
 
     # Values
 
-    def expr(self, value: SSAValue) -> Expr:
+    def expr(self, value: SSAValue) -> CExpr:
         found = self.values.get(value)
         if found is None:
             raise InternalError(f"a value of @{self.name} is used before it is defined: {value}")
         return found
 
-    def exprs(self, op: Operation) -> list[Expr]:
+    def exprs(self, op: Operation) -> list[CExpr]:
         return [self.expr(operand) for operand in op.operands]
 
     def range_of(self, value: SSAValue) -> IndexRange:
@@ -172,7 +172,7 @@ class FunctionEmitter:
 
     # Expressions
 
-    def define(self, value: SSAValue, expr: Expr, op: Operation) -> None:
+    def define(self, value: SSAValue, expr: CExpr, op: Operation) -> None:
         """Let `expr` stand for the result `value` of `op`, or a variable that holds it."""
         lanes = self.lanes(value.type, op)
         if expr.lanes != lanes:
@@ -183,21 +183,21 @@ class FunctionEmitter:
             default = "at" if isinstance(_scalar(value.type), IndexType) else "v"
             self.values[value] = self.variable(value.name_hint or default, expr, op)
 
-    def variable(self, hint: str, expr: Expr, op: Operation) -> Expr:
+    def variable(self, hint: str, expr: CExpr, op: Operation) -> CExpr:
         """A new variable that holds `expr`."""
         name = self.names.fresh(hint)
         type_ = self.language.type(expr.element, op)
         if not expr.lanes:
             self.line(f"{type_} {name} = {expr.text};")
-            return Expr(name, expr.element)
+            return CExpr(name, expr.element)
         variable = self.lane_variable(name, expr.element, expr.lanes, op)
         self.lane_line(expr.lanes, f"{variable.text} = {expr.text};")
         return variable
 
-    def lane_variable(self, name: str, element: str, lanes: int, op: Operation) -> Expr:
+    def lane_variable(self, name: str, element: str, lanes: int, op: Operation) -> CExpr:
         """Declare room for the lanes of a vector."""
         self.line(f"{self.lane_alignment(element, lanes)}{self.language.type(element, op)} {name}[{lanes}];")
-        return Expr(f"{name}[{LANE}]", element, lanes=lanes)
+        return CExpr(f"{name}[{LANE}]", element, lanes=lanes)
 
     def lane_alignment(self, element: str, lanes: int) -> str:
         """What stands in front of the declaration of lanes that may be moved at once."""
@@ -205,14 +205,14 @@ class FunctionEmitter:
             return ""
         return self.language.aligned.format(element_bytes(element) * lanes)
 
-    def atom(self, value: SSAValue, op: Operation) -> Expr:
+    def atom(self, value: SSAValue, op: Operation) -> CExpr:
         """The expression of `value` for use in several places: a variable when it is more than a name or a number.
 
         The variable serves here only: elsewhere it may be out of scope."""
         expr = self.expr(value)
         return expr if expr.is_atom else self.variable(value.name_hint or "v", expr, op)
 
-    def _may_stand(self, value: SSAValue, expr: Expr, op: Operation) -> bool:
+    def _may_stand(self, value: SSAValue, expr: CExpr, op: Operation) -> bool:
         """Whether `expr` may stand where `value` is used, instead of a variable."""
         if expr.is_atom or value.first_use is None:
             return True
@@ -230,7 +230,7 @@ class FunctionEmitter:
             return False
         return not expr.reads or not self._is_clobbered(expr, op, use)
 
-    def _is_clobbered(self, expr: Expr, op: Operation, use: Operation) -> bool:
+    def _is_clobbered(self, expr: CExpr, op: Operation, use: Operation) -> bool:
         """Whether something between `op` and `use` may write what `expr` reads, or `use` itself before it reads."""
         roots = {root for root, _ in expr.reads}
         between = op.next_op

@@ -31,7 +31,7 @@ NOTHING: Final[frozenset[Read]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Expr:
+class CExpr:
     """The text of a value. `element` is its scalar type in C: that of `low`, or `idx32` and `idx64` for an index."""
 
     text: str
@@ -55,7 +55,7 @@ class Expr:
         """The text as an operand of an operator that binds as tightly as `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
-    def lane(self, number: str) -> Expr:
+    def lane(self, number: str) -> CExpr:
         """One lane as a scalar."""
         if not self.lanes:
             return self
@@ -70,13 +70,13 @@ def shifted(text: str, lane: int) -> str:
     return text.replace(LANE, str(lane))
 
 
-def join(text: str, element: str, level: int, parts: tuple[Expr, ...], *, calls: bool = False) -> Expr:
+def join(text: str, element: str, level: int, parts: tuple[CExpr, ...], *, calls: bool = False) -> CExpr:
     """The expression `text` that holds `parts`."""
     reads = NOTHING
     for part in parts:
         if part.reads:
             reads = reads | part.reads
-    return Expr(
+    return CExpr(
         text,
         element,
         level,
@@ -100,7 +100,7 @@ _LEVELS: Final = {
 _PLAIN: Final = ("*", "/", "%", "+", "-")
 
 
-def binary(operator: str, lhs: Expr, rhs: Expr, element: str) -> Expr:
+def binary(operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
     """`lhs operator rhs`. Operators that are often confused get parentheses that C does not need."""
     level = _LEVELS[operator]
     if operator in _PLAIN:
@@ -114,27 +114,27 @@ def binary(operator: str, lhs: Expr, rhs: Expr, element: str) -> Expr:
     return join(text, element, level, (lhs, rhs))
 
 
-def _logical(operator: str, operand: Expr) -> str:
+def _logical(operator: str, operand: CExpr) -> str:
     """An operand of `&&` or `||`: comparisons and the same operator stand as they are."""
     same = operand.level == _LEVELS[operator]
     return operand.text if same or operand.level > BITS else f"({operand.text})"
 
 
-def unary(operator: str, operand: Expr, element: str) -> Expr:
+def unary(operator: str, operand: CExpr, element: str) -> CExpr:
     text = operand.at(UNARY)
     return join(f"{operator}({text})" if text[0] == operator else f"{operator}{text}", element, UNARY, (operand,))
 
 
-def cast(type_: str, operand: Expr, element: str) -> Expr:
+def cast(type_: str, operand: CExpr, element: str) -> CExpr:
     """`(type)operand`"""
     return join(f"({type_}){operand.at(UNARY)}", element, UNARY, (operand,))
 
 
-def call(name: str, operands: tuple[Expr, ...], element: str) -> Expr:
+def call(name: str, operands: tuple[CExpr, ...], element: str) -> CExpr:
     return join(f"{name}({', '.join(operand.text for operand in operands)})", element, PRIMARY, operands, calls=True)
 
 
-def conditional(condition: Expr, yes: Expr, no: Expr) -> Expr:
+def conditional(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
     """`condition ? yes : no`: only one of them is evaluated."""
     text = f"{condition.at(OR)} ? {yes.at(OR)} : {no.at(CONDITION)}"
     return join(text, yes.element, CONDITION, (condition, yes, no))
@@ -180,7 +180,7 @@ def integer_text(value: int, bits: int) -> str:
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
 
 
-def number(value: float, element: str) -> Expr:
+def number(value: float, element: str) -> CExpr:
     """The literal of a scalar; `element` is its type in C."""
     if element == "i1":
         text = "true" if value else "false"
@@ -191,4 +191,4 @@ def number(value: float, element: str) -> Expr:
     else:
         text = integer_text(int(value), 64 if element in ("i64", "idx64") else 32)
     level = UNARY if text[0] == "-" else 16
-    return Expr(text, element, level, literal=True)
+    return CExpr(text, element, level, literal=True)

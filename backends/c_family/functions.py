@@ -13,7 +13,7 @@ from weft.backends.c_family import arith_ops, control_ops, gpu_ops, math_ops, me
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
-from weft.backends.c_family.expression import EQUALITY, Expr, number
+from weft.backends.c_family.expression import EQUALITY, CExpr, number
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
 from weft.backends.low_modules import check_outside, check_parameter_count
@@ -21,7 +21,7 @@ from weft.backends.names import is_identifier
 from weft.dialects import low_kernel
 from weft.dialects.effects import is_pure
 from weft.dialects.low import PARAMS, params_of, symbols_of
-from weft.dialects.low_access import Access
+from weft.dialects.low_access import AccessMode
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from weft.backends.c_family.emitter import Rules
 
 
-def accesses_of(function: FuncOp) -> tuple[Access, ...]:
+def accesses_of(function: FuncOp) -> tuple[AccessMode, ...]:
     """How a function accesses each of its arguments."""
     if low_kernel.kernel_of(function) is not None:
         return low_kernel.argument_accesses(function)
     if PARAMS not in function.attributes:
-        return (Access.READWRITE,) * len(function.args)
+        return (AccessMode.READWRITE,) * len(function.args)
     check_parameter_count(function)
-    return (*(param.access.data for param in params_of(function)), *(Access.READ for _ in symbols_of(function)))
+    return (*(param.access.data for param in params_of(function)), *(AccessMode.READ for _ in symbols_of(function)))
 
 
 def bind_parameters(
@@ -61,11 +61,13 @@ def bind_parameters(
     return parameters
 
 
-def _buffer_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str, access: Access) -> str:
+def _buffer_parameter(
+    emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str, access: AccessMode
+) -> str:
     language = emitter.language
     element, _ = buffer_type(emitter, argument.type, function)
-    emitter.values[argument] = Expr(name, "ptr")
-    const = "const " if access is Access.READ else ""
+    emitter.values[argument] = CExpr(name, "ptr")
+    const = "const " if access is AccessMode.READ else ""
     space = language.spaces.get("global", "") if emitter.kernel_threads else ""
     restrict = f"{language.restrict} " if language.restrict else ""
     return f"{space}{const}{memory_type(emitter, element, function)} *{restrict}{name}"
@@ -80,10 +82,10 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
         form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
         return form.format(type=type_, name=name)
     type_ = emitter.language.type(element, function)
-    emitter.values[argument] = Expr(name, element)
+    emitter.values[argument] = CExpr(name, element)
     if kind == "i1" and emitter.kernel_threads and emitter.language.kind != "cuda":
         type_ = emitter.language.memory_type("i1", function)  # kernels take no truth values
-        emitter.values[argument] = Expr(f"{name} != 0", "i1", EQUALITY, size=1)
+        emitter.values[argument] = CExpr(f"{name} != 0", "i1", EQUALITY, size=1)
     form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
     return form.format(type=type_, name=name)
 
@@ -92,12 +94,12 @@ def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None
     """An index parameter; in kernels, where callers check that it is small, an int."""
     fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
-        emitter.values[argument] = Expr(name, "idx64")
+        emitter.values[argument] = CExpr(name, "idx64")
         return
     short = emitter.names.fresh(name)
     type_ = emitter.language.types["idx32"]
     emitter.line(f"const {type_} {short} = ({type_}){name};")
-    emitter.values[argument] = Expr(short, "idx32")
+    emitter.values[argument] = CExpr(short, "idx32")
 
 
 def new_module_emitter(
@@ -140,7 +142,9 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     result = call.results[0]
     element = emitter.element(result.type, op)
     element = "idx64" if element == "index" else element
-    emitter.values[result] = emitter.variable(result.name_hint or "result", Expr(text, element, size=1, calls=True), op)
+    emitter.values[result] = emitter.variable(
+        result.name_hint or "result", CExpr(text, element, size=1, calls=True), op
+    )
 
 
 def _call_pure(emitter: FunctionEmitter, op: func.CallOp, name: str) -> None:
@@ -171,7 +175,7 @@ def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
     name = get.name_.string_value()
     if name not in emitter.module.symbols:
         raise CompileError.at(op, f"the module has no memref.global @{name}")
-    emitter.values[get.memref] = Expr(emitter.module.symbols[name], "ptr")
+    emitter.values[get.memref] = CExpr(emitter.module.symbols[name], "ptr")
 
 
 def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.emitter import element_bytes
-from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.expression import CExpr
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import access, buffer_type, pointer_text
 from weft.dialects import low_kernel, low_tensor_cores
@@ -38,7 +38,7 @@ def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
     result = thread_id.result
     if extent == 1:
         emitter.ranges[result] = IndexRange.constant(0)
-        emitter.values[result] = Expr("0", "idx32", literal=True)
+        emitter.values[result] = CExpr("0", "idx32", literal=True)
         return
     gpu = emitter.module.target.gpu
     limits = (2**31 - 1,) * 3 if gpu is None else gpu.max_grid if axis.startswith("block") else gpu.max_block
@@ -48,7 +48,7 @@ def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: it stands in kernels")
     name = emitter.names.fresh(result.name_hint or f"{axis[0]}{axis[-1]}")
     emitter.line(f"const {emitter.language.types['idx32']} {name} = {spelled};")
-    emitter.values[result] = Expr(name, "idx32")
+    emitter.values[result] = CExpr(name, "idx32")
 
 
 def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
@@ -83,7 +83,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
                 )
             first = _exchange(emitter, op, element)
         text = f"{helper}({first}, {value.text}, {offset.text}, {shuffle.lanes})"
-    expr = Expr(text, element, c.PRIMARY, frozenset(), 1, True)
+    expr = CExpr(text, element, c.PRIMARY, frozenset(), 1, True)
     emitter.values[shuffle.result] = emitter.variable(shuffle.result.name_hint or "other", expr, op)
 
 
@@ -117,7 +117,7 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     if atomic.old.first_use is None:
         emitter.line(f"{text};")
         return
-    expr = Expr(text, element, c.PRIMARY, frozenset(), 1, True)
+    expr = CExpr(text, element, c.PRIMARY, frozenset(), 1, True)
     emitter.values[atomic.old] = emitter.variable(atomic.old.name_hint or "old", expr, op)
 
 

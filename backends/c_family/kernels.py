@@ -18,7 +18,7 @@ from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, eleme
 from weft.backends.c_family.functions import RULES, bind_parameters, global_text, new_module_emitter
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
-from weft.backends.c_family.source import Kernel, KernelSource
+from weft.backends.c_family.source import KernelSource, KernelText
 from weft.backends.low_modules import contents, used_globals
 from weft.backends.names import in_comment
 from weft.dialects import low_kernel
@@ -68,7 +68,7 @@ def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
     new_module_emitter(emitter, kernels, outside, data)
     known, grids = assumed_of_kernels(module), grids_of(module)
     texts: list[str] = []
-    entries: list[Kernel] = []
+    entries: list[KernelText] = []
     for function in kernels:
         ranges = known.get(function.sym_name.data, {})
         entry, text = _kernel_text(emitter, function, ranges, grids)
@@ -87,7 +87,7 @@ def _kernel_text(
     function: FuncOp,
     known: Mapping[int, IndexRange],
     grids: Mapping[str, tuple[int | None, ...]],
-) -> tuple[Kernel, str]:
+) -> tuple[KernelText, str]:
     kernel = low_kernel.kernel_of(function)
     if kernel is None:
         raise InternalError(f"@{function.sym_name.data} is no kernel")
@@ -113,7 +113,7 @@ def _kernel_text(
         comment += f" Takes {emitter.shared_bytes} bytes of shared memory at launch."
     text = f"{comment}\n{module.language.head(symbol, kernel.threads_per_axis, parameters)} {{\n{body}}}"
     shared = emitter.shared_bytes if emitter.dynamic_shared else 0
-    return Kernel(name, symbol, kernel.threads_per_axis, _parameter_kinds(emitter, function), shared), text
+    return KernelText(name, symbol, kernel.threads_per_axis, _parameter_kinds(emitter, function), shared), text
 
 
 def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.control_ops import updated
 from weft.backends.c_family.emitter import element_bytes, root_of
-from weft.backends.c_family.expression import LANE, Expr, number
+from weft.backends.c_family.expression import LANE, CExpr, number
 from weft.backends.low_modules import base_and_index, check_stack, flat_buffer
 from weft.dialects import low
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
@@ -53,7 +53,7 @@ def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int
     return f"{emitter.expr(base).at(c.PRIMARY)}[{place}]"
 
 
-def _loaded(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> Expr:
+def _loaded(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> CExpr:
     """What stands in memory, as a value."""
     at = emitter.expr(index)
     kind = emitter.element(op.results[0].type, op)
@@ -61,8 +61,8 @@ def _loaded(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
     reads = at.reads | {(root_of(base), index)}
     text = access(emitter, base, index, lanes)
     if element == "i1":
-        return Expr(f"{text} != 0", element, c.EQUALITY, reads, at.size + 1, at.calls, lanes)
-    return Expr(text, element, c.PRIMARY, reads, at.size + 1, at.calls, lanes)
+        return CExpr(f"{text} != 0", element, c.EQUALITY, reads, at.size + 1, at.calls, lanes)
+    return CExpr(text, element, c.PRIMARY, reads, at.size + 1, at.calls, lanes)
 
 
 def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
@@ -112,7 +112,7 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
     return f"*({pointed} *){place if place.isidentifier() else f'({place})'}"
 
 
-def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: Expr) -> str:
+def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: CExpr) -> str:
     """The room of a vector as one value."""
     name = variable.text.partition("[")[0]
     space = emitter.language.pointer_spaces.get("local", "")
@@ -137,7 +137,7 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.line(text)
 
 
-def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, expr: Expr) -> None:
+def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, expr: CExpr) -> None:
     element, _ = buffer_type(emitter, base.type, op)
     lanes, source = expr.lanes, op.operands[0].owner
     target = _wide(emitter, op, base, index, lanes)
@@ -158,7 +158,7 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
     space = space_of(result.type)
     size = length * element_bytes(element)
     type_ = memory_type(emitter, element, op)
-    emitter.values[result] = Expr(name, "ptr")
+    emitter.values[result] = CExpr(name, "ptr")
     language = emitter.language
     if space == "shared" and emitter.kernel_threads:
         _declare_shared(emitter, op, name, type_, length, size)
@@ -200,7 +200,7 @@ def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
     element, length = buffer_type(emitter, result.type, op)
     type_ = memory_type(emitter, element, op)
     name = emitter.names.fresh(result.name_hint or "buffer")
-    emitter.values[result] = Expr(name, "ptr")
+    emitter.values[result] = CExpr(name, "ptr")
     count = str(length) if length is not None else f"(size_t){emitter.expr(op.operands[0]).at(c.UNARY)}"
     helper = emitter.module.helper("weft_alloc")
     emitter.line(f"{type_} *{emitter.language.restrict} {name} = {helper}({count}, sizeof({type_}));")
@@ -243,7 +243,7 @@ def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
     element = "idx64" if kind == "index" else kind
     reads = at.reads | {(root_of(base), None)}
     level, text = (c.EQUALITY, f"{text} != 0") if kind == "i1" else (c.PRIMARY, text)
-    loaded = Expr(text, element, level, reads, at.size + 1, at.calls, lanes)
+    loaded = CExpr(text, element, level, reads, at.size + 1, at.calls, lanes)
     if len(op.operands) > 2:
         loaded = c.conditional(emitter.expr(op.operands[2]), loaded, number(0, element))
     emitter.define(result, loaded, op)
@@ -263,7 +263,7 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
     base, index = base_and_index(op, 0)
     at = emitter.expr(index)
     if emitter.language.kind == "cuda":
-        emitter.values[op.results[0]] = Expr(
+        emitter.values[op.results[0]] = CExpr(
             pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls
         )
         return
@@ -271,7 +271,7 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
         user = next((use.operation for use in op.results[0].uses), op)
         raise CompileError.at(op, f"{user.name} has no form in {emitter.language.name}")
     text = f"(void *)({pointer_text(emitter, base, index)})"
-    emitter.define(op.results[0], Expr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
+    emitter.define(op.results[0], CExpr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:

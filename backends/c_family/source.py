@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelText:
     """A kernel of a program."""
 
     name: str
@@ -26,7 +26,7 @@ class KernelSource:
     """The text of a program."""
 
     text: str
-    kernels: tuple[Kernel, ...] = ()
+    kernels: tuple[KernelText, ...] = ()
     header: str = ""
     """Declarations of its functions, for C."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])

@@ -9,7 +9,7 @@ from xdsl.dialects import vector
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.arith_ops import compared, plain_float, wrapped
-from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.c_family.expression import LANE, CExpr
 from weft.backends.low_modules import named_lane
 from weft.support.errors import CompileError, InternalError
 
@@ -60,7 +60,7 @@ _FLOATS: Final = {"minimumf": "weft_minimum", "maximumf": "weft_maximum"}
 _NUMBERS: Final = {"minnumf": "minnumf", "maxnumf": "maxnumf"}
 
 
-def _combined(emitter: FunctionEmitter, op: Operation, kind: str, element: str, lhs: Expr, rhs: Expr) -> Expr:
+def _combined(emitter: FunctionEmitter, op: Operation, kind: str, element: str, lhs: CExpr, rhs: CExpr) -> CExpr:
     """One step of a reduction; `rhs` is evaluated once, or is a name."""
     if element in ("f16", "bf16"):
         plain_float(emitter, op)
@@ -127,7 +127,7 @@ def emit_insert(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:
     """Lane l is true when l < n."""
     count = emitter.expr(op.operands[0])
-    mask = c.binary("<", Expr(LANE, "idx32", lanes=emitter.lanes(op.results[0].type, op)), count, "i1")
+    mask = c.binary("<", CExpr(LANE, "idx32", lanes=emitter.lanes(op.results[0].type, op)), count, "i1")
     emitter.define(op.results[0], mask, op)
 
 

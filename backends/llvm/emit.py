@@ -25,7 +25,7 @@ from weft.backends.llvm.metadata import leftover_lines
 from weft.backends.low_modules import check_parameter_count, contents, described, used_globals
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of
-from weft.dialects.low_access import Access
+from weft.dialects.low_access import AccessMode
 from weft.dialects.low_kernel import kernel_of
 from weft.support.errors import CompileError
 
@@ -137,7 +137,7 @@ def _check_params(function: FuncOp, params: tuple[ParamAttr, ...], *, accesses: 
                 function,
                 f"parameter '{param.label.data}' of @{name} is {param.type} to callers and {argument.type} here",
             )
-        if accesses and isinstance(argument.type, MemRefType) and param.access.data is Access.READ:
+        if accesses and isinstance(argument.type, MemRefType) and param.access.data is AccessMode.READ:
             _, writes = usage(argument)
             if writes:
                 raise CompileError.at(

@@ -32,7 +32,7 @@ Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
 
 
-class Names:
+class ValueNames:
     """Distinct names, made from hints."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -62,7 +62,7 @@ class ModuleEmitter:
         """Whether buffers lie in a device's memory: functions pass their pointers on, and kernels access them."""
         self.types = TypeTable()
         self.metadata = Metadata()
-        self.names = Names(function_names)
+        self.names = ValueNames(function_names)
         self.globals: dict[str, str] = {}
         """Constants and variables of the module: symbol -> name in the text."""
         self.outside: dict[str, FuncOp] = {}
@@ -93,7 +93,7 @@ class FunctionEmitter:
         self.name = name
         """What errors and comments call the function."""
         self.symbol = symbol
-        self.names = Names(("entry",))
+        self.names = ValueNames(("entry",))
         self.lines: list[str] = []
         self.entry: list[str] = []
         """Instructions that stand first in the function: room for local buffers."""

@@ -66,7 +66,7 @@ def _defined(module: llvm.ModuleRef) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Part:
+class LinkedText:
     """Text to link in. What it defines is hidden and weak, so that several objects which have it share one.
 
     `internal` becomes private to the module, `kept` stays even where nothing calls it yet, and `visible` stays and
@@ -78,7 +78,7 @@ class Part:
     visible: tuple[str, ...] = ()
 
 
-def link_parts(text: str, parts: Sequence[Part], target: Target) -> str:
+def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
     """`text` together with parts of weft's own. Raises `InternalError` when one is not LLVM IR."""
     import llvmlite.binding as llvm
 
@@ -102,7 +102,7 @@ def link_parts(text: str, parts: Sequence[Part], target: Target) -> str:
         context.close()
 
 
-def _weaken(module: llvm.ModuleRef, part: Part) -> None:
+def _weaken(module: llvm.ModuleRef, part: LinkedText) -> None:
     """Set how what `part` defines is seen from outside. Functions that become internal are still found by linking."""
     import llvmlite.binding as llvm
 

@@ -19,7 +19,7 @@ from weft.backends.llvm.metadata import NONTEMPORAL
 from weft.backends.low_modules import base_and_index, check_stack
 from weft.dialects import low
 from weft.dialects.low import PARAMS, params_of
-from weft.dialects.low_access import Access, AccessPtrOp, PrefetchOp
+from weft.dialects.low_access import AccessMode, AccessPtrOp, PrefetchOp
 from weft.dialects.strides import strides_of
 from weft.support.errors import CompileError
 
@@ -83,21 +83,21 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
             writes += through[1]
         elif kind not in (memref.DeallocOp, PrefetchOp):
             access = _access_of(use.operation, use.index)
-            if access is not Access.WRITE:
+            if access is not AccessMode.WRITE:
                 reads.append(use.operation)
-            if access is not Access.READ:
+            if access is not AccessMode.READ:
                 writes.append(use.operation)
     return reads, writes
 
 
-def _access_of(op: Operation, operand: int) -> Access:
+def _access_of(op: Operation, operand: int) -> AccessMode:
     """What an op that is no load or store does with a buffer operand: a call does what its function says."""
     if isinstance(op, AccessPtrOp):
         return op.access.data
     callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
     if isinstance(callee, FuncOp) and low.PARAMS in callee.attributes:
         return low.params_of(callee)[operand].access.data
-    return Access.READWRITE
+    return AccessMode.READWRITE
 
 
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:

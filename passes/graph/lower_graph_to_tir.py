@@ -38,7 +38,15 @@ from weft.dialects.graph import (
     callee_of,
     dense_value,
 )
-from weft.dialects.graph_shapes import Division, Expression, KnownExtent, ShapeError, lone_name, shape_of, show_extent
+from weft.dialects.graph_shapes import (
+    Expression,
+    ExtentDivision,
+    KnownExtent,
+    ShapeError,
+    lone_name,
+    shape_of,
+    show_extent,
+)
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION
 from weft.passes.graph.functions import graph_functions
@@ -290,8 +298,8 @@ class _BufferFunction:
             total = total + reduce(lambda left, right: self._combined(MuliOp, left, right), factors) * coefficient
         return total
 
-    def _atom(self, atom: str | Division) -> Index:
-        if isinstance(atom, Division):
+    def _atom(self, atom: str | ExtentDivision) -> Index:
+        if isinstance(atom, ExtentDivision):
             left, right = self._index(atom.left), self._index(atom.right)
             if right.is_constant and right.constant > 0:
                 return left // right.constant if atom.kind == "floordiv" else left % right.constant

@@ -42,7 +42,7 @@ from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
-class Division:
+class IteratorSplit:
     """An iterator taken apart: `outer * extent + inner`."""
 
     outer: Index | None
@@ -76,7 +76,7 @@ class BlockizePlan(Plan):
 
     block: BlockOp
     nest: ForOp | BlockOp
-    divisions: tuple[Division, ...]
+    divisions: tuple[IteratorSplit, ...]
     outer_guards: tuple[tuple[Index, Index], ...]
     inner_guards: tuple[InnerGuard, ...]
     used_by_init: tuple[SSAValue, ...]
@@ -412,7 +412,9 @@ class Blockize(MovingPrimitive):
             self.refuse(1, "loop_partition made it one of several parts of a block", inner, block_text(inner))
         return inner
 
-    def _divide(self, block: BlockOp, at: int, index: Index, outside: set[SSAValue], inside: set[SSAValue]) -> Division:
+    def _divide(
+        self, block: BlockOp, at: int, index: Index, outside: set[SSAValue], inside: set[SSAValue]
+    ) -> IteratorSplit:
         """The parts of the iterator at a position."""
         subject = block_text(block)
         name = f"%{block.iter_vars[at].name_hint or at}"
@@ -421,12 +423,12 @@ class Blockize(MovingPrimitive):
         outer = outer + index.constant
         if inner.is_constant:
             whole = block.extents[at]
-            return Division(outer, whole if isinstance(whole, int) else Index.of(whole), None, 1)
+            return IteratorSplit(outer, whole if isinstance(whole, int) else Index.of(whole), None, 1)
         if inner.depends_on(outside):
             detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not terms of their own"
             self.refuse(3, detail, block, subject)
         if outer == Index({}):
-            return Division(None, 1, inner, block.extents[at])
+            return IteratorSplit(None, 1, inner, block.extents[at])
         extent = self._inner_extent(inner, inside)
         if extent is None:
             detail = f"iterator {name} is bound to {index!r}: the part over loops inside has holes, or starts below 0"
@@ -438,10 +440,10 @@ class Blockize(MovingPrimitive):
         part = Index({atom: f // extent for atom, f in outer.terms.items()}, outer.constant // extent)
         whole = block.extents[at]
         if not isinstance(whole, int):
-            return Division(part, _parts(whole, extent, part), inner, extent)
+            return IteratorSplit(part, _parts(whole, extent, part), inner, extent)
         if whole <= extent:  # one part, of which guards leave out what is more than the domain
-            return Division(part, 1, inner, whole)
-        return Division(part, -(-whole // extent), inner, extent)
+            return IteratorSplit(part, 1, inner, whole)
+        return IteratorSplit(part, -(-whole // extent), inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
         """The number of values of the part over inner loops, if they are consecutive from 0; else None."""
@@ -457,7 +459,7 @@ class Blockize(MovingPrimitive):
         self,
         block: BlockOp,
         bindings: Sequence[Index],
-        divisions: Sequence[Division],
+        divisions: Sequence[IteratorSplit],
         outside: set[SSAValue],
         inside: set[SSAValue],
         reduced: set[SSAValue],

@@ -17,7 +17,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.passes.schedule.caching import (
     CachePlan,
-    Reading,
+    ReadCopy,
     left_out,
     memref_type,
     pick,
@@ -29,7 +29,7 @@ from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
-class CacheInplace(Reading):
+class CacheInplace(ReadCopy):
     """A block that updates a buffer works on a copy of it, in another memory scope: one block copies it there before,
     another copies it back afterwards.
 

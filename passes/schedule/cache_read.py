@@ -27,7 +27,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
-    Reading,
+    ReadCopy,
     buffer_extents,
     common_guards,
     consumers_named,
@@ -41,7 +41,7 @@ from weft.support.errors import InternalError
 
 
 @dataclass(frozen=True)
-class CacheRead(Reading):
+class CacheRead(ReadCopy):
     """The blocks of the scope that read a buffer read a copy of it, in another memory scope.
 
     Requirements:

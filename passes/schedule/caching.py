@@ -309,7 +309,7 @@ def consumers_named(
     return tuple(readers[name] for name in dict.fromkeys(wanted))
 
 
-class Reading(MovingPrimitive):
+class ReadCopy(MovingPrimitive):
     """Base of the primitives that copy a buffer before blocks read it."""
 
     block: BlockOp

@@ -163,7 +163,7 @@ Extent = int | SSAValue
 
 
 @dataclass(frozen=True)
-class Axis:
+class BufferAxis:
     """A dimension of a buffer, as a block indexes it: iterator `position` plus `rest`; without an iterator, `rest`."""
 
     position: int | None
@@ -180,7 +180,7 @@ class PaddedCopy:
     """
 
     buffer: SSAValue
-    axes: tuple[Axis, ...]
+    axes: tuple[BufferAxis, ...]
     accesses: tuple[memref.LoadOp | memref.StoreOp, ...]
     padding: Number = 0
 
@@ -200,7 +200,7 @@ class PaddedCopy:
 class _Dimension:
     """A dimension of a copy: the axis it comes from, its extent, and the extent of the valid part."""
 
-    axis: Axis
+    axis: BufferAxis
     extent: Extent
     valid: Extent
 
@@ -491,7 +491,7 @@ class PadEinsum(MovingPrimitive):
     def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue]) -> list[PaddedCopy]:
         """The operands that get a padded copy: one for each way of indexing a buffer."""
         block = self.block
-        found: dict[tuple[SSAValue, tuple[Axis, ...]], list[memref.LoadOp]] = {}
+        found: dict[tuple[SSAValue, tuple[BufferAxis, ...]], list[memref.LoadOp]] = {}
         for op in block.walk():
             if not isinstance(op, memref.LoadOp) or op.memref in accumulators:
                 continue
@@ -502,13 +502,13 @@ class PadEinsum(MovingPrimitive):
                 self._require_written(op, axes)
         return [PaddedCopy(buffer, axes, tuple(loads)) for (buffer, axes), loads in found.items()]
 
-    def _axes(self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index]) -> tuple[Axis, ...]:
+    def _axes(self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index]) -> tuple[BufferAxis, ...]:
         """What the indices of an access are: an iterator plus a constant, a constant, anything over other iterators."""
         block = self.block
         growing = [block.iter_vars[at] for at in grown]
         iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
         seen: set[int] = set()
-        axes: list[Axis] = []
+        axes: list[BufferAxis] = []
         for dimension, operand in enumerate(indices):
             index = Index.of(operand)
             own = list(dict.fromkeys(value for value in index.values() if value in iterators))
@@ -517,7 +517,7 @@ class PadEinsum(MovingPrimitive):
             rest = index - Index.of(own[0]) if len(own) == 1 else index
             if len(own) == 1 and not rest.depends_on(own) and iterators[own[0]] not in seen:
                 seen.add(iterators[own[0]])
-                axes.append(Axis(iterators[own[0]], rest))
+                axes.append(BufferAxis(iterators[own[0]], rest))
             elif index.depends_on(growing):
                 names = ", ".join(f"%{value.name_hint}" for value in own if value in growing)
                 detail = (
@@ -525,15 +525,15 @@ class PadEinsum(MovingPrimitive):
                 )
                 self.refuse(4, detail, op)
             else:
-                axes.append(Axis(None, index, is_whole=bool(own)))
+                axes.append(BufferAxis(None, index, is_whole=bool(own)))
         return tuple(axes)
 
-    def _require_steps_outside_of_init(self, load: memref.LoadOp, axes: Sequence[Axis]) -> None:
+    def _require_steps_outside_of_init(self, load: memref.LoadOp, axes: Sequence[BufferAxis]) -> None:
         kinds = [self.block.kinds[axis.position] for axis in axes if axis.position is not None]
         if is_in_init(load, self.block) and IterKind.REDUCE in kinds:
             self.refuse(4, f"the init reads {buffer_name(load.memref)} at a step of the reduction", load)
 
-    def _require_written(self, load: memref.LoadOp, axes: Sequence[Axis]) -> None:
+    def _require_written(self, load: memref.LoadOp, axes: Sequence[BufferAxis]) -> None:
         """Dimensions that are copied as a whole may hold elements of a temporary that nobody wrote."""
         buffer = load.memref
         if not any(axis.is_whole for axis in axes) or not is_temporary(buffer):

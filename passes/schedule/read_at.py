@@ -12,7 +12,7 @@ from weft.analysis.structure import buffers_loaded, child_blocks, child_towards,
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
-    Reading,
+    ReadCopy,
     common_guards,
     memref_type,
     pick,
@@ -23,7 +23,7 @@ from weft.passes.schedule.caching import (
 
 
 @dataclass(frozen=True)
-class ReadAt(Reading):
+class ReadAt(ReadCopy):
     """In each iteration of a loop, blocks read a copy, in another memory scope, of what they read there of a buffer.
 
     Requirements:

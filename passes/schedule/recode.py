@@ -29,7 +29,7 @@ _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
 
 
 @dataclass(frozen=True)
-class Product:
+class WidenedProduct:
     """What a block adds up: a factor as it is loaded and widened, and the other one."""
 
     load: memref.LoadOp
@@ -63,7 +63,7 @@ class WidenPlan(Plan):
     """The copy of a factor, in a wider type."""
 
     block: BlockOp
-    product: Product
+    product: WidenedProduct
     reading: CachePlan
     type: IntegerType
 
@@ -103,7 +103,7 @@ class ShiftPlan(Plan):
     """The copy of a factor, half of its range away; the sums of the other factor; and the results put right by them."""
 
     block: BlockOp
-    product: Product
+    product: WidenedProduct
     reading: CachePlan
     writing: CachePlan
     used: tuple[int, ...]
@@ -246,13 +246,13 @@ class Recode(Primitive):
             self.refuse(5, replace(error.violation, detail=detail))
         return ShiftPlan(block, product, reading, writing, self._used(product))
 
-    def _require_wider(self, product: Product, type_: IntegerType) -> None:
+    def _require_wider(self, product: WidenedProduct, type_: IntegerType) -> None:
         old, new, sums = product.element.width.data, type_.width.data, product.sum_type.width.data
         if not old < new <= sums:
             detail = f"{type_} is not between {product.element}, as stored, and {product.sum_type}, as added"
             self.refuse(2, detail)
 
-    def _product(self, buffer: SSAValue) -> Product:
+    def _product(self, buffer: SSAValue) -> WidenedProduct:
         """The two factors of what is added."""
         block = self.block
         updates = updates_of(block) if block.init is not None else None
@@ -269,7 +269,7 @@ class Recode(Primitive):
                 continue
             if len(loads) != 1 or not widening.results[0].has_one_use() or not loads[0].res.has_one_use():
                 self.refuse(3, f"{buffer_name(buffer)} is loaded for something else too")
-            return Product(loads[0], widening, other, self._computing(other), update.store)
+            return WidenedProduct(loads[0], widening, other, self._computing(other), update.store)
         detail = f"{buffer_name(buffer)} is not loaded, widened and multiplied"
         self.refuse(3, detail)
 
@@ -288,7 +288,7 @@ class Recode(Primitive):
             pending.extend(owner.operands)
         return tuple(op for op in body.ops if op in needed)
 
-    def _used(self, product: Product) -> tuple[int, ...]:
+    def _used(self, product: WidenedProduct) -> tuple[int, ...]:
         """Which spatial iterators the other factor is computed from; each is an index of the results."""
         block = self.block
         operands = {operand for op in product.other_operations for operand in op.operands}

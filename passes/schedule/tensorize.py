@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.block_patterns import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.matching import Box, Mismatch, match_body
+from weft.analysis.matching import Box, NoMatch, match_body
 from weft.analysis.structure import buffers_written, child_towards, function_of, is_inside, why_named_twice, why_opaque
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -218,7 +218,7 @@ class Tensorize(MovingPrimitive):
             )
         try:
             boxes = match_body(content, block.body.block)
-        except Mismatch as mismatch:
+        except NoMatch as mismatch:
             self.refuse(2 if mismatch.about_buffers else 1, mismatch.message, mismatch.found, subject)
         for box in boxes.values():
             for value in (value for index in box.corner for value in index.values()):

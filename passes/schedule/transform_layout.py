@@ -73,7 +73,7 @@ def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
 
 
 @dataclass(frozen=True)
-class Padding:
+class LayoutPadding:
     """The value of the elements to which the index map takes no old element."""
 
     value: PadValue | Index
@@ -106,7 +106,7 @@ class Filling:
     inverse: tuple[Index, ...]
     inside: Piece
 
-    def rewrite(self, layout: LayoutMap, padding: Padding) -> None:
+    def rewrite(self, layout: LayoutMap, padding: LayoutPadding) -> None:
         """Run the producer over the new box: the old body where there is an old element, the padding elsewhere."""
         block, store = self.nest.block, self.store
         stored = [Index.of(index).single_value for index in store.indices]
@@ -207,12 +207,12 @@ class PadBlocks:
     pieces: tuple[Piece, ...]
     place: Operation
 
-    def rewrite(self, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> None:
+    def rewrite(self, buffer: SSAValue, layout: LayoutMap, padding: LayoutPadding) -> None:
         """Insert the nests; the buffer has its new layout already."""
         for piece in self.pieces:
             Rewriter.insert_op(self._nest(piece, buffer, layout, padding), InsertPoint.before(self.place))
 
-    def _nest(self, piece: Piece, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> Operation:
+    def _nest(self, piece: Piece, buffer: SSAValue, layout: LayoutMap, padding: LayoutPadding) -> Operation:
         place = self.place
         extents = [
             index_before(extent, place) if span is None else span[1] - span[0] + 1
@@ -270,7 +270,7 @@ class TransformLayoutPlan(Plan):
 
     buffer: SSAValue
     layout: LayoutMap
-    padding: Padding | None
+    padding: LayoutPadding | None
     filling: Filling | None
     pads: PadBlocks | None
 
@@ -485,7 +485,7 @@ class TransformLayout(MovingPrimitive):
             pads = PadBlocks(layout.missed(), place_before(buffer))
         return TransformLayoutPlan(buffer, layout, padding, None, pads)
 
-    def _padding(self, layout: LayoutMap, element: Attribute) -> Padding:
+    def _padding(self, layout: LayoutMap, element: Attribute) -> LayoutPadding:
         value = self.pad_value
         if isinstance(value, AffineMapAttr):
             why = why_not_function(value.data, len(layout.outputs))
@@ -493,13 +493,13 @@ class TransformLayout(MovingPrimitive):
                 why = f"it gives {len(value.data.results)} values"
             self.require(5, None if why is None else f"the padding: {why}")
             dims = [Index.of(output) for output in layout.outputs]
-            return Padding(Index.of_expr(value.data.results[0], dims), element)
+            return LayoutPadding(Index.of_expr(value.data.results[0], dims), element)
         constant = None if value is None else pad_constant(value, element)
         if constant is None:
             self.refuse(5, f"{value} is no {element}")
         if isinstance(constant, FloatAttr) and isinstance(value, FloatAttr) and isfinite(value.value.data):
             self.require(5, None if isfinite(constant.value.data) else f"{value} is no {element}")
-        return Padding(constant, element)
+        return LayoutPadding(constant, element)
 
     def _require_followers(self, buffer: SSAValue, layout: LayoutMap) -> None:
         name = buffer_name(buffer)

@@ -16,7 +16,7 @@ from weft.analysis.integer_ranges import Division, Product, meaning_of
 from weft.analysis.structure import function_of
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParamAttr, params_of, preconditions_of, symbols_of
-from weft.dialects.low_access import Access, AccessAttr, StrideOp
+from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
@@ -60,7 +60,7 @@ class FlatSignature:
     of_scalar: dict[int, str]
     """Index parameter -> the symbol that it must equal, for those that state extents or strides."""
     memrefs: list[int]
-    access: dict[int, Access] = field(default_factory=dict[int, Access])
+    access: dict[int, AccessMode] = field(default_factory=dict[int, AccessMode])
     facts: list[str] = field(default_factory=list[str])
     """What calls check besides shapes (`call_facts`)."""
 
@@ -110,7 +110,7 @@ class FlatSignature:
             symbols = [self.of_quantity[own] for own in quantities_of(position, type_)]
             if position in self.of_scalar:
                 symbols = [self.of_scalar[position]]
-            access = AccessAttr(self.access.get(position, Access.READ))
+            access = AccessAttr(self.access.get(position, AccessMode.READ))
             params.append(ParamAttr(StringAttr(label), type_, access, ArrayAttr([StringAttr(s) for s in symbols])))
         return ArrayAttr(params)
 

@@ -13,16 +13,15 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access as BufferAccess
-from weft.analysis.accesses import accesses
+from weft.analysis.accesses import Access, accesses
 from weft.analysis.privatization import read_is_covered
 from weft.analysis.sets import NotProved
 from weft.dialects.low import PARAMS, params_of
-from weft.dialects.low_access import Access, AccessAttr, access_by
+from weft.dialects.low_access import AccessAttr, AccessMode, access_by
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.passes.tir.nest import tir_functions
 
-_ByBuffer: TypeAlias = dict[SSAValue, list[BufferAccess]]
+_ByBuffer: TypeAlias = dict[SSAValue, list[Access]]
 
 
 def state_parameter_accesses(module: ModuleOp) -> None:
@@ -46,26 +45,26 @@ class ParameterAccesses:
     """
 
     module: ModuleOp
-    _known: dict[tuple[str, int], Access] = field(default_factory=dict[tuple[str, int], Access])
+    _known: dict[tuple[str, int], AccessMode] = field(default_factory=dict[tuple[str, int], AccessMode])
     _inside: dict[str, _ByBuffer] = field(default_factory=dict[str, _ByBuffer])
 
     @cached_property
     def _functions(self) -> dict[str, FuncOp]:
         return {op.sym_name.data: op for op in self.module.ops if isinstance(op, FuncOp)}
 
-    def of(self, function: FuncOp, position: int) -> Access:
+    def of(self, function: FuncOp, position: int) -> AccessMode:
         if not isinstance(function.args[position].type, MemRefType):
-            return Access.READ
+            return AccessMode.READ
         noted = _noted(function)
         # Passes of users may have added parameters, or writes of what was only read.
-        if len(noted) == len(function.args) and noted[position] is not Access.READ:
+        if len(noted) == len(function.args) and noted[position] is not AccessMode.READ:
             return noted[position]
         key = (function.sym_name.data, position)
         if key not in self._known:
-            self._known[key] = Access.READWRITE  # what a recursive call is taken to do
+            self._known[key] = AccessMode.READWRITE  # what a recursive call is taken to do
             found = self._of_value(function.args[position])
-            if found is Access.READWRITE and self._is_written_first(function, function.args[position]):
-                found = Access.WRITE
+            if found is AccessMode.READWRITE and self._is_written_first(function, function.args[position]):
+                found = AccessMode.WRITE
             self._known[key] = found
         return self._known[key]
 
@@ -91,12 +90,12 @@ class ParameterAccesses:
 
     def _may_read(self, op: Operation, buffer: SSAValue) -> bool:
         uses = (self._of_use(op, position) for position, operand in enumerate(op.operands) if operand is buffer)
-        return any(access in (Access.READ, Access.READWRITE) for access in uses)
+        return any(access in (AccessMode.READ, AccessMode.READWRITE) for access in uses)
 
-    def _of_value(self, buffer: SSAValue) -> Access:
+    def _of_value(self, buffer: SSAValue) -> AccessMode:
         return joined(self._of_use(use.operation, use.index) for use in buffer.uses)
 
-    def _of_use(self, op: Operation, position: int) -> Access | None:
+    def _of_use(self, op: Operation, position: int) -> AccessMode | None:
         match op:
             case memref.CastOp():
                 return self._of_value(op.dest)
@@ -105,22 +104,22 @@ class ParameterAccesses:
             case _:
                 return access_by(op, op.operands[position])
 
-    def _of_callee(self, name: str, position: int) -> Access:
+    def _of_callee(self, name: str, position: int) -> AccessMode:
         callee = self._functions.get(name)
         if callee is not None and PARAMS in callee.attributes:
             return params_of(callee)[position].access.data
-        return self.of(callee, position) if callee is not None and callee.body.blocks else Access.READWRITE
+        return self.of(callee, position) if callee is not None and callee.body.blocks else AccessMode.READWRITE
 
 
-def joined(accesses: Iterable[Access | None]) -> Access:
+def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
     """Several accesses as one; None is no access."""
     found = set(accesses) - {None}
-    if found <= {Access.READ}:
-        return Access.READ
-    return Access.WRITE if found == {Access.WRITE} else Access.READWRITE
+    if found <= {AccessMode.READ}:
+        return AccessMode.READ
+    return AccessMode.WRITE if found == {AccessMode.WRITE} else AccessMode.READWRITE
 
 
-def _noted(function: FuncOp) -> list[Access]:
+def _noted(function: FuncOp) -> list[AccessMode]:
     attribute = function.attributes.get(PARAMETER_ACCESS)
     entries = attribute.data if isinstance(attribute, ArrayAttr) else ()
     return [entry.data for entry in entries if isinstance(entry, AccessAttr)]

@@ -19,8 +19,8 @@ from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
 from weft.analysis.structure import function_of
 from weft.dialects.low import BOUNDS_LOG
-from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.low_access import AccessAttr
+from weft.dialects.low_access import AccessMode as LowAccess
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before

@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import differs_between_threads
-from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
+from weft.dialects.low_access import AccessMode, AccessPtrOp, StrideOp
 from weft.dialects.low_tensor_cores import (
     Family,
     FragmentAttr,
@@ -152,19 +152,19 @@ class _Lowering:
 
     def load(self, op: TileLoadOp) -> None:
         if op.fragment.family is Family.WMMA:
-            target = self.registers(op.fragment, op.target, Access.WRITE)
+            target = self.registers(op.fragment, op.target, AccessMode.WRITE)
             self.insert(WmmaLoadOp(op.fragment, op.source, op.source_rows, target))
             return
         fragment, source = op.fragment, _pointer(op.source)
         row, column = _place_for_ldmatrix(fragment, Index.of(lanes_around(op).induction_variable))
-        first = self.moved(source, (row, column), Access.READ, [*[1] * (len(source.indices) - 1), 8])
-        target = self.registers(fragment, op.target, Access.WRITE)
+        first = self.moved(source, (row, column), AccessMode.READ, [*[1] * (len(source.indices) - 1), 8])
+        target = self.registers(fragment, op.target, AccessMode.WRITE)
         transposed = (fragment.role is Role.A) == (fragment.order is Order.COL)
         self.insert(LdmatrixOp(first, target, len(fragment.parts), fragment.element, transposed=transposed))
 
     def store(self, op: TileStoreOp) -> None:
         if op.fragment.family is Family.WMMA:
-            source = self.registers(op.fragment, op.source, Access.READ)
+            source = self.registers(op.fragment, op.source, AccessMode.READ)
             self.insert(WmmaStoreOp(op.fragment, source, op.target, op.target_rows))
             return
         lane = Index.of(lanes_around(op).induction_variable)
@@ -198,16 +198,16 @@ class _Lowering:
         a, b, c = op.a_fragment, op.b_fragment, op.c_fragment
         if a.family is Family.WMMA:
             pointers = (
-                self.registers(a, op.a, Access.READ),
-                self.registers(b, op.b, Access.READ),
-                self.registers(c, op.c, Access.READWRITE),
+                self.registers(a, op.a, AccessMode.READ),
+                self.registers(b, op.b, AccessMode.READ),
+                self.registers(c, op.c, AccessMode.READWRITE),
             )
             self.insert(WmmaMmaOp(a, b, *pointers))
             return
         for half in range(a.shape[1] // 8):
-            first = self.registers(a, op.a, Access.READ)
-            second = self.registers(b, op.b, Access.READ, 4 * half, 4)
-            self.insert(MmaSyncOp(a.element, first, second, self.registers(c, op.c, Access.READWRITE, 4 * half, 4)))
+            first = self.registers(a, op.a, AccessMode.READ)
+            second = self.registers(b, op.b, AccessMode.READ, 4 * half, 4)
+            self.insert(MmaSyncOp(a.element, first, second, self.registers(c, op.c, AccessMode.READWRITE, 4 * half, 4)))
 
     def insert(self, op: Operation) -> None:
         insert_before(self.op, [op])
@@ -226,7 +226,7 @@ class _Lowering:
         return self.parts[pointer.buffer], [*outer, *(index for index in divided if index is not None)]
 
     def registers(
-        self, fragment: FragmentAttr, tile: SSAValue, access: Access, first: int = 0, count: int | None = None
+        self, fragment: FragmentAttr, tile: SSAValue, access: AccessMode, first: int = 0, count: int | None = None
     ) -> SSAValue:
         """A pointer to what a thread holds of a tile, or to some of it."""
         buffer, at = self.part(fragment, tile)
@@ -236,7 +236,9 @@ class _Lowering:
         self.insert(pointer)
         return pointer.pointer
 
-    def moved(self, pointer: AccessPtrOp, by: tuple[Index, Index], access: Access, sizes: Sequence[int]) -> SSAValue:
+    def moved(
+        self, pointer: AccessPtrOp, by: tuple[Index, Index], access: AccessMode, sizes: Sequence[int]
+    ) -> SSAValue:
         """A pointer so many rows and columns further."""
         *outer, i, j = [Index.of(index) for index in pointer.indices]
         indices = [*outer, i + by[0], j + by[1]]

@@ -16,7 +16,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.threads import axis_of
 from weft.dialects.effects import underlying
 from weft.dialects.low import SYMBOLS
-from weft.dialects.low_access import Access, AccessAttr, access_by
+from weft.dialects.low_access import AccessAttr, AccessMode, access_by
 from weft.dialects.low_kernel import (
     ARG_ACCESS,
     BLOCK_AXES,
@@ -204,12 +204,12 @@ def _rank(value: SSAValue) -> int:
     return _EXTENT if low is not None and low >= 0 else 1
 
 
-def _access_of(argument: SSAValue) -> Access:
+def _access_of(argument: SSAValue) -> AccessMode:
     if not isinstance(argument.type, MemRefType):
-        return Access.READ
+        return AccessMode.READ
     users = [use.operation for use in argument.uses]
     if any(underlying(result) is not result for user in users for result in user.results):
-        return Access.READWRITE  # a view, whose uses are not those of the argument
+        return AccessMode.READWRITE  # a view, whose uses are not those of the argument
     return joined(access_by(user, argument) for user in users)
 
 

@@ -197,7 +197,7 @@ class _Partitioner:
                 self._look_again()
         return True
 
-    def _worth_copying(self, loop: ForOp, edge: Edge) -> bool:
+    def _worth_copying(self, loop: ForOp, edge: ConditionEdge) -> bool:
         """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
         if 2 * _size(loop) > self.budget:
             return False
@@ -218,7 +218,7 @@ def _is_symbol(value: SSAValue) -> bool:
     return home is not None and isinstance(home.parent_op(), FuncOp)
 
 
-def _is_known_unrolled(loop: ForOp, edge: Edge) -> bool:
+def _is_known_unrolled(loop: ForOp, edge: ConditionEdge) -> bool:
     """Whether each copy of the body of an unrolled loop lies on one side of an edge, by constants alone."""
     bounds = [bound for bound in (edge.low, edge.high) if bound is not None]
     return loop.kind.data is LoopKind.UNROLLED and all(bound.is_constant for bound in bounds)
@@ -310,7 +310,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
     return ops
 
 
-def cut_in_two(loop: ForOp, edge: Edge, comparison: arith.CmpiOp) -> None:
+def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
     """Cut `loop` at an exact edge of `comparison`, which is decided in both parts."""
     parent = loop.parent
     bound = edge.low if edge.low is not None else edge.high
@@ -437,7 +437,7 @@ _MUCH: Final = 4
 
 
 @dataclass
-class Edge:
+class ConditionEdge:
     """Where one comparison changes in a loop: it is `value` for all iterations from `low` on and below `high`."""
 
     low: Index | None
@@ -447,7 +447,7 @@ class Edge:
     """On the other side it is surely the opposite."""
 
 
-def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> Edge | None:
+def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> ConditionEdge | None:
     """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs: on one side it surely holds,
     or surely does not (`value`), whatever loops inside do."""
     parts = _parts_of(loop, constraint)
@@ -461,7 +461,11 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
     if least is None or constraint.negated:
         return None
     bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
-    return Edge(bound, None, value, low == high) if value == (factor > 0) else Edge(None, bound, value, low == high)
+    return (
+        ConditionEdge(bound, None, value, low == high)
+        if value == (factor > 0)
+        else ConditionEdge(None, bound, value, low == high)
+    )
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
@@ -478,7 +482,7 @@ def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] |
 
 def _edge_of_equality(
     loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
-) -> Edge | None:
+) -> ConditionEdge | None:
     """An equality can hold for a few iterations only: it is false after them, when they are the first, or before."""
     low, high = inner
     extent = loop.extent
@@ -492,9 +496,9 @@ def _edge_of_equality(
     if last < first or last < 0 or first >= extent:
         return None
     if first <= 0:
-        return Edge(Index({}, last + 1), None, constraint.negated, False)
+        return ConditionEdge(Index({}, last + 1), None, constraint.negated, False)
     if last >= extent - 1:
-        return Edge(None, Index({}, first), constraint.negated, False)
+        return ConditionEdge(None, Index({}, first), constraint.negated, False)
     return None
 
 
@@ -513,7 +517,7 @@ def vectorized_loop_around(loop: ForOp) -> ForOp | None:
     return next((op for op in around if op.kind.data is LoopKind.VECTORIZED), None)
 
 
-def differs_between_lanes(edge: Edge, vector: ForOp) -> bool:
+def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
     """Whether lanes would run different numbers of iterations: then a mask is better than a cut."""
     values = [v for bound in (edge.low, edge.high) if bound is not None for v in bound.values()]
     return any(
@@ -534,13 +538,13 @@ def _code_size(root: Operation) -> int:
     return sum(repetitions(op, root) for op in operations_in(root))
 
 
-def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, Edge] | None:
+def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, ConditionEdge] | None:
     """The outermost serial loop in `loop`, of rows, that has a side of `comparison` in each part when it is cut.
 
     Rows are more than bounds cost that are computed before them: an iteration holds a loop. Lanes run the same ones.
     """
     constraint = constraint_of(comparison, ranges)
-    found: tuple[ForOp, Edge] | None = None
+    found: tuple[ForOp, ConditionEdge] | None = None
     inner = comparison.parent_op()
     while constraint is not None and inner is not None and inner is not loop:
         if isinstance(inner, ForOp) and inner.kind.data is LoopKind.SERIAL and _is_of_rows(inner):

@@ -30,7 +30,7 @@ from weft.support.errors import InternalError
 
 
 @dataclass(frozen=True)
-class Reduction:
+class AccumulatorUpdate:
     """`buffer[place] = combine(buffer[place], operand)` with one place for all lanes."""
 
     load: memref.LoadOp
@@ -40,13 +40,13 @@ class Reduction:
 
 
 @dataclass
-class Lanes:
+class LaneAnalysis:
     """What `analyse` found out about the body of a vectorised loop."""
 
     loop: ForOp
     varying: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that differ between lanes."""
-    reductions: dict[memref.StoreOp, Reduction] = field(default_factory=dict[memref.StoreOp, Reduction])
+    reductions: dict[memref.StoreOp, AccumulatorUpdate] = field(default_factory=dict[memref.StoreOp, AccumulatorUpdate])
     obstacle: str | None = None
     """Why the loop cannot become vector operations."""
     ranges: RangeOf = field(default_factory=remembered_ranges)
@@ -56,20 +56,20 @@ class Lanes:
         return any(value in self.varying for value in index.values())
 
 
-def analyse(loop: ForOp) -> Lanes:
+def analyse(loop: ForOp) -> LaneAnalysis:
     """Decide about `loop`, of static extent."""
-    lanes = Lanes(loop, {loop.induction_variable})
+    lanes = LaneAnalysis(loop, {loop.induction_variable})
     _scan(loop.body.block, lanes)
     return lanes
 
 
-def _scan(block: Block, lanes: Lanes) -> None:
+def _scan(block: Block, lanes: LaneAnalysis) -> None:
     for op in block.ops:
         if lanes.obstacle is None:
             _scan_op(op, lanes)
 
 
-def _scan_op(op: Operation, lanes: Lanes) -> None:
+def _scan_op(op: Operation, lanes: LaneAnalysis) -> None:
     match op:
         case memref.LoadOp():
             if lanes.varies(place_of(op, lanes)):
@@ -98,7 +98,7 @@ def _scan_op(op: Operation, lanes: Lanes) -> None:
             _scan_value_op(op, lanes)
 
 
-def _scan_value_op(op: Operation, lanes: Lanes) -> None:
+def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
     if not op.name.startswith(("arith.", "math.")) and not isinstance(op, affine.ApplyOp):
         lanes.obstacle = f"{op.name} has no vector form"
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
@@ -107,7 +107,7 @@ def _scan_value_op(op: Operation, lanes: Lanes) -> None:
         lanes.varying.update(op.results)
 
 
-def _result_varies(op: Operation, lanes: Lanes) -> bool:
+def _result_varies(op: Operation, lanes: LaneAnalysis) -> bool:
     """Whether an op on varying values gives varying ones: the lane may cancel out of index arithmetic."""
     return not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
 
@@ -119,12 +119,12 @@ def is_traced(op: Operation) -> bool:
     return Index.of(op.results[0]).single_value is not op.results[0]
 
 
-def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: Lanes) -> Index:
+def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysis) -> Index:
     """Where a flat access goes."""
     return Index.of(op.indices[0]).simplified(lanes.ranges)
 
 
-def _scan_shared_store(op: memref.StoreOp, lanes: Lanes) -> None:
+def _scan_shared_store(op: memref.StoreOp, lanes: LaneAnalysis) -> None:
     """All lanes store to one place: a reduction that may be reordered, or one value for all of them."""
     others = [
         use.operation for use in op.memref.uses if use.operation is not op and lanes.loop.is_ancestor(use.operation)
@@ -136,7 +136,7 @@ def _scan_shared_store(op: memref.StoreOp, lanes: Lanes) -> None:
         lanes.obstacle = "lanes store different values to one place"
 
 
-def _reduction_of(op: memref.StoreOp, lanes: Lanes) -> Reduction | None:
+def _reduction_of(op: memref.StoreOp, lanes: LaneAnalysis) -> AccumulatorUpdate | None:
     if not isinstance(op.value, OpResult):
         return None
     combine = op.value.op
@@ -155,11 +155,11 @@ def _reduction_of(op: memref.StoreOp, lanes: Lanes) -> Reduction | None:
             and accumulator.has_one_use()
             and place_of(load, lanes) == place_of(op, lanes)
         ):
-            return Reduction(load, combine, operand, combination)
+            return AccumulatorUpdate(load, combine, operand, combination)
     return None
 
 
-def needs_an_active_lane(block: Block, lanes: Lanes) -> bool:
+def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
     """Whether ops in `block` must not run when no lane does: shared accesses, loops, divisions of shared values."""
     for op in block.walk():
         if isinstance(op, ForOp):
@@ -221,7 +221,7 @@ class Vectorizer:
     emitted: places are read off its normal form, and only what needs lanes of indices computes them.
     """
 
-    def __init__(self, lanes: Lanes, count: int) -> None:
+    def __init__(self, lanes: LaneAnalysis, count: int) -> None:
         self.lanes = lanes
         self.loop = lanes.loop
         self.variable = lanes.loop.induction_variable
@@ -401,7 +401,7 @@ class Vectorizer:
         size = buffer_type(buffer).get_shape()[0]
         return low is not None and high is not None and low >= 0 and high + self.count <= size
 
-    def reduce(self, store: memref.StoreOp, reduction: Reduction) -> SSAValue:
+    def reduce(self, store: memref.StoreOp, reduction: AccumulatorUpdate) -> SSAValue:
         """All lanes combined with the value that the load found."""
         lanes = self.vector_of(reduction.operand)
         element = reduction.operand.type

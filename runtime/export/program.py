@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, EMISSION, CodegenOptions, assembly, object_code
-from weft.backends.llvm.link import Part, link_parts
+from weft.backends.llvm.link import LinkedText, link_parts
 from weft.backends.llvm.object_file import object_symbols
 from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.backends.llvm.targets import MachineTarget
@@ -148,7 +148,7 @@ class Program:
         if not kept:
             return code
         with stopwatch.measure("runtime"):
-            complete = link_parts(complete, [Part(ir_text(HELPERS_FILE), kept=kept)], self.target)
+            complete = link_parts(complete, [LinkedText(ir_text(HELPERS_FILE), kept=kept)], self.target)
         return object_code(complete, self.target, self.options, stopwatch)
 
 
@@ -170,11 +170,11 @@ def with_runtime(text: str, target: Target) -> str:
     Raises `CompileError` when parallel loops are for a system without POSIX threads.
     """
     needed = needed_runtime(text)
-    parts: list[Part] = []
+    parts: list[LinkedText] = []
     if needed & set(MEMORY):
-        parts.append(Part(memory_ir(target.architecture), internal=MEMORY))
+        parts.append(LinkedText(memory_ir(target.architecture), internal=MEMORY))
     if PARALLEL_FOR in needed:
-        parts.append(Part(threads_ir(target), internal=(PARALLEL_FOR,), visible=(SET_THREADS,)))
+        parts.append(LinkedText(threads_ir(target), internal=(PARALLEL_FOR,), visible=(SET_THREADS,)))
     return link_parts(text, parts, target) if parts else text
 
 

@@ -11,7 +11,7 @@ from xdsl.universe import Universe
 from weft.backends.c_family.kernels import emit_kernels
 from weft.backends.c_family.source import KernelSource
 from weft.dialects.low import PARAMS, params_of
-from weft.dialects.low_access import Access, AccessAttr
+from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, KernelAttr
 from weft.driver.parsing import parse_text
 from weft.passes.low.low_legalize import LowLegalizePass
@@ -28,7 +28,7 @@ def kernel_source(records: Sequence[RecordedOp], target: Target) -> KernelSource
         (function,) = (op for op in parse_text(context, record.text, "op.mlir").ops if isinstance(op, FuncOp))
         function.properties["sym_name"] = StringAttr(f"f{number}")
         accesses = [AccessAttr(param.access.data) for param in params_of(function)]
-        function.attributes[ARG_ACCESS] = ArrayAttr([*accesses, AccessAttr(Access.READ)])
+        function.attributes[ARG_ACCESS] = ArrayAttr([*accesses, AccessAttr(AccessMode.READ)])
         function.attributes[KERNEL] = KernelAttr.of([1, 1, 1], "op")
         del function.attributes[PARAMS]
         function.detach()

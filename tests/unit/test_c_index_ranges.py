@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 import weft
-from weft.backends.c_family.expression import Expr, binary, conditional, float_text, integer_text, unary
+from weft.backends.c_family.expression import CExpr, binary, conditional, float_text, integer_text, unary
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.names import Scopes, identifier
 
@@ -76,7 +76,7 @@ def test_smallest_integers() -> None:
 
 
 def test_parentheses_stand_where_they_are_needed() -> None:
-    a, b, c = (Expr(name, "f32") for name in "abc")
+    a, b, c = (CExpr(name, "f32") for name in "abc")
     total = binary("+", a, b, "f32")
     assert binary("-", c, total, "f32").text == "c - (a + b)"
     assert binary("-", total, c, "f32").text == "a + b - c"

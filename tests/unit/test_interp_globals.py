@@ -15,7 +15,7 @@ from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
-from weft.interp.signature import Signature
+from weft.interp.signature import FunctionSignature
 from weft.support.errors import CompileError
 
 PROGRAM = """
@@ -60,7 +60,7 @@ def test_constants_reach_callees_and_inputs_are_not_written(interpreter: Interpr
     x.flags.writeable = False
     interpreter.call("main", x, y)
     np.testing.assert_array_equal(y, [4, 6])
-    assert [p.written for p in Signature.of(interpreter.find("main")).parameters] == [False, True]
+    assert [p.written for p in FunctionSignature.of(interpreter.find("main")).parameters] == [False, True]
 
 
 def test_a_cast_checks_the_extent_that_it_states(interpreter: Interpreter):

@@ -12,7 +12,7 @@ import pytest
 import weft
 from weft.backends.llvm.compile import CodegenOptions, assembly, object_code, optimize_ir
 from weft.backends.llvm.jit import jit
-from weft.backends.llvm.link import Part, link_parts
+from weft.backends.llvm.link import LinkedText, link_parts
 from weft.backends.llvm.metadata import Leftover, leftover_of
 from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError, InternalError
@@ -133,7 +133,7 @@ def test_what_is_left_to_llvm_chooses_passes() -> None:
 
 
 def test_code_that_is_linked_to_others_is_left_to_llvm() -> None:
-    text = link_parts(LEFT.replace("WORD", "nothing"), [Part("define void @other() { ret void }")], X86)
+    text = link_parts(LEFT.replace("WORD", "nothing"), [LinkedText("define void @other() { ret void }")], X86)
     assert leftover_of(text) is Leftover.LOOPS
     assert leftover_of(LEFT.replace("WORD", "nothing")) is Leftover.NOTHING
 

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region
 
 from weft.backends.llvm.emit import emit_module
-from weft.backends.llvm.emitter import Names
+from weft.backends.llvm.emitter import ValueNames
 from weft.backends.llvm.types import float_text, value_type
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import LOW
@@ -146,7 +146,7 @@ def test_a_library_of_several_functions() -> None:
 
 
 def test_names() -> None:
-    names = Names(["entry"])
+    names = ValueNames(["entry"])
     wanted = ["a", "a", "a.1", "a", "entry", "a.1"]
     assert [names.fresh(hint) for hint in wanted] == ["a", "a.1", "a.1.1", "a.2", "entry.1", "a.1.2"]
 

@@ -33,7 +33,7 @@ LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 
 @dataclass(frozen=True)
-class Window:
+class KernelWindow:
     """`size` elements, `dilation` apart, that move by `stride` along an axis with a border of `before` and `after`."""
 
     size: Extent
@@ -70,7 +70,7 @@ def windows(
     padding: object,
     dilation: object,
     extents: Sequence[Extent],
-) -> tuple[Window, ...]:
+) -> tuple[KernelWindow, ...]:
     """A window for each of the axes of `extents`.
 
     Strides and dilation are an integer or one for each axis; `borders` says what padding is. Raises CompileError for
@@ -82,16 +82,16 @@ def windows(
             raise error(f"{what}: windows have at least one element, got {tuple(sizes)!r}")
     steps = integers(strides, f"{what}: strides", rank, least=1)
     gaps = integers(dilation, f"{what}: dilation", rank, least=1)
-    unpadded = [Window(size, step, gap, 0, 0) for size, step, gap in zip(sizes, steps, gaps, strict=True)]
+    unpadded = [KernelWindow(size, step, gap, 0, 0) for size, step, gap in zip(sizes, steps, gaps, strict=True)]
     around = borders(what, padding, unpadded, extents)
     return tuple(
-        Window(window.size, window.stride, window.dilation, before, after)
+        KernelWindow(window.size, window.stride, window.dilation, before, after)
         for window, (before, after) in zip(unpadded, around, strict=True)
     )
 
 
 def borders(
-    what: str, padding: object, unpadded: Sequence[Window], extents: Sequence[Extent]
+    what: str, padding: object, unpadded: Sequence[KernelWindow], extents: Sequence[Extent]
 ) -> tuple[tuple[int, int], ...]:
     """How much is added before and after each axis.
 
@@ -117,7 +117,7 @@ def borders(
     return tuple((number, number) for number in integers(padding, label, rank, least=0))
 
 
-def _same(what: str, window: Window, extent: Extent) -> tuple[int, int]:
+def _same(what: str, window: KernelWindow, extent: Extent) -> tuple[int, int]:
     """As TensorFlow pads: the odd element comes after."""
     if not isinstance(window.span, int) or (window.stride != 1 and not isinstance(extent, int)):
         raise error(f"{what}: padding 'SAME' needs numbers for the window, and for the axis unless the stride is 1")
@@ -151,7 +151,7 @@ class Laid:
         """The element at an index for each letter."""
         return self.tensor(*(indices[letter] for letter in self.layout))
 
-    def padded(self, windows: Mapping[str, Window], value: Number, name: str) -> Laid:
+    def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
         """The tensor with the borders of windows along some of its axes, of `value`: a stage, where there is one."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
         if not any(any(border) for border in borders):
@@ -189,7 +189,7 @@ class _Operands:
         self.kernel = Laid(ranked(weight, f"{what}: weight", rank), order)
         self.dtype = result_dtype(out_dtype, one_dtype(what, data, weight))
 
-    def windows(self, strides: object, padding: object, dilation: object) -> dict[str, Window]:
+    def windows(self, strides: object, padding: object, dilation: object) -> dict[str, KernelWindow]:
         """The window along each axis in space."""
         extents = [self.data.extent(c) for c in self.letters]
         sizes = [self.kernel.extent(c) for c in self.letters]
@@ -197,7 +197,7 @@ class _Operands:
 
     def sums(
         self,
-        windows: Mapping[str, Window],
+        windows: Mapping[str, KernelWindow],
         outputs: Extent,
         over: Sequence[IterVar],
         factors: Callable[[_Places, _Places], tuple[Expr, Mapping[str, Expr | int]]],
@@ -375,7 +375,7 @@ def conv2d_transpose(
             raise error(f"{what}: output_padding {extra[c]} must be below stride {window.stride} or {window.dilation}")
     spread = {c: _spread(what, window, source.extent(c), extra[c]) for c, window in given.items()}
     between = _with_zeros(source, given, spread, f"{name}_pad")
-    sliding = {c: Window(window.size, 1, window.dilation, 0, 0) for c, window in given.items()}
+    sliding = {c: KernelWindow(window.size, 1, window.dilation, 0, 0) for c, window in given.items()}
     rc = reduce_axis((0, inputs), "rc")
 
     def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
@@ -398,7 +398,7 @@ def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) 
     return channels // groups, kernel.extent("O")
 
 
-def _spread(what: str, window: Window, extent: Extent, more: int) -> tuple[Extent, Extent]:
+def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:
     """The place of the first element of an axis, and the length of the axis."""
     reach = simplified(window.span - 1)
     first = simplified(reach - window.before)
@@ -409,7 +409,7 @@ def _spread(what: str, window: Window, extent: Extent, more: int) -> tuple[Exten
 
 
 def _with_zeros(
-    source: Laid, windows: Mapping[str, Window], spread: Mapping[str, tuple[Extent, Extent]], name: str
+    source: Laid, windows: Mapping[str, KernelWindow], spread: Mapping[str, tuple[Extent, Extent]], name: str
 ) -> Laid:
     """The elements `stride` apart and zeros elsewhere."""
 

@@ -10,7 +10,7 @@ from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, IterVar, error, is_float, least
 from weft.texpr.math import cast
 from weft.texpr.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
-from weft.texpr.ops.convolution import LETTERS, Laid, Window, checked_layout, windows
+from weft.texpr.ops.convolution import LETTERS, KernelWindow, Laid, checked_layout, windows
 from weft.texpr.ops.reductions import float_of
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greatest
@@ -113,7 +113,7 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
     return cast(result if number == 1 else result * number, dtype)
 
 
-def _lengthened(what: str, window: Window, extent: Extent) -> Window:
+def _lengthened(what: str, window: KernelWindow, extent: Extent) -> KernelWindow:
     """A window whose border after the axis lets one more window start, where it starts within the axis or before."""
     padded = simplified(extent + (window.before + window.after))
     if not isinstance(padded, int) or not isinstance(extent, int) or not isinstance(window.span, int):
@@ -126,7 +126,7 @@ def _lengthened(what: str, window: Window, extent: Extent) -> Window:
     return replace(window, after=max(window.after, more * window.stride + window.span - extent - window.before))
 
 
-def _count(window: Window, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
+def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
     """How many elements of the window at `position` are from `low` up to but without `high` in the padded axis."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
