@@ -1,4 +1,5 @@
-"""Batched matrix multiplication with ReLU as a script, transformed by schedule primitives into a given target script.
+"""Batched matrix multiplication with ReLU as a script, transformed into a given target script by the schedule of
+te_bmm_relu.py.
 
 python examples/script_bmm_relu.py
 """
@@ -6,6 +7,7 @@ python examples/script_bmm_relu.py
 from __future__ import annotations
 
 import numpy as np
+from te_bmm_relu import transform
 
 import weft
 from weft.script import ir_module
@@ -58,23 +60,6 @@ class TargetModule:
                         n, i = T.axis.remap("SS", [i0, i1])
                         j = T.axis.spatial(128, i2_0 * 8 + i2_1)
                         C[n, i, j] = T.max(Y[n, i, j], T.float32(0))
-
-
-def transform(sch: weft.Schedule) -> None:
-    """From the definition to the target."""
-    y = sch.get_block("Y", func_name="bmm_relu")
-    c = sch.get_block("C", func_name="bmm_relu")
-    n, _, j = sch.get_loops(c)
-    j0, j1 = sch.split(j, factors=[None, 8])
-    sch.compute_at(y, j0)
-    ax0, ax1 = sch.get_loops(y)[-2:]
-    ax1_0, ax1_1 = sch.split(ax1, factors=[None, 4])
-    sch.reorder(ax1_0, ax1_1, ax0)
-    y_init = sch.decompose_reduction(y, ax1_0)
-    sch.vectorize(sch.get_loops(y_init)[-1])
-    sch.vectorize(j1)
-    sch.parallel(n)
-    sch.unroll(ax1_1)
 
 
 def main() -> None:

@@ -27,11 +27,11 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp
 from weft.frontends.script.values import (
     BlockAxis,
+    Buffer,
     BufferLoad,
     Guard,
     Leaf,
     Pointer,
-    ScriptBuffer,
     Stride,
     Symbol,
     hint_of,
@@ -119,7 +119,7 @@ class ScriptEmitter(ElementEmitter):
             return self.value(expr.operand, expr.dtype)
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
 
-    def stride(self, buffer: ScriptBuffer, dimension: int) -> SSAValue:
+    def stride(self, buffer: Buffer, dimension: int) -> SSAValue:
         """The stride of a dimension, in elements."""
         return self._once(("stride", buffer.value, dimension), lambda: StrideOp(buffer.value, dimension))
 
@@ -160,7 +160,7 @@ class ScriptEmitter(ElementEmitter):
         self._blocks[-1].add_op(op)
         self._memory += 1
 
-    def store(self, buffer: ScriptBuffer, indices: Sequence[Expr], value: Expr) -> None:
+    def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> None:
         dtype = buffer.dtype
         if isinstance(value, Binary) and not value.is_index and _is_element(value.left, buffer, indices):
             self.value(value.right, dtype)
@@ -176,7 +176,7 @@ class ScriptEmitter(ElementEmitter):
         (first, second), operands = self.affine_forms([left, right])
         self.effect(AssumeOp(first, relation, second, operands))
 
-    def declare(self, buffers: Sequence[ScriptBuffer]) -> None:
+    def declare(self, buffers: Sequence[Buffer]) -> None:
         """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.
         So are strides.
 
@@ -214,7 +214,7 @@ class ScriptEmitter(ElementEmitter):
             self._declare_strides(buffer)
         self.place = outer
 
-    def _declare_strides(self, buffer: ScriptBuffer) -> None:
+    def _declare_strides(self, buffer: Buffer) -> None:
         """A stride that is met first is what the buffer says; one that is known must be so."""
         own: set[int] = set()
         for dimension, stride in buffer.strides.items():
@@ -266,9 +266,7 @@ class ScriptEmitter(ElementEmitter):
         op.location = self.location
         return op
 
-    def region(
-        self, kind: type[AccessRegionOp], buffer: ScriptBuffer, corner: Sequence[Expr], sizes: Sequence[int]
-    ) -> None:
+    def region(self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]) -> None:
         """State a region that a block reads or writes."""
         exprs, operands = self.affine_forms(corner)
         self.finish(kind(buffer.value, exprs, operands, sizes))
@@ -328,7 +326,7 @@ class ScriptEmitter(ElementEmitter):
                 self._memory = memory
 
 
-def _is_element(expr: Expr, buffer: ScriptBuffer, indices: Sequence[Expr]) -> bool:
+def _is_element(expr: Expr, buffer: Buffer, indices: Sequence[Expr]) -> bool:
     return (
         isinstance(expr, BufferLoad)
         and expr.buffer.value is buffer.value

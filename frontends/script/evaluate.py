@@ -24,7 +24,7 @@ from weft.frontends.script.attributes import AttributeText, to_attributes
 from weft.frontends.script.constructs import BUILTINS, Construct, DType, IntrinsicWord, Namespace
 from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
 from weft.frontends.script.source import Positioned, Source
-from weft.frontends.script.values import BufferLoad, Leaf, ScriptBuffer, Symbol, index_key, reads, walk
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, is_integer
 from weft.texpr.shapes import as_index
@@ -158,7 +158,7 @@ class Evaluator:
 
     def scalar(self, node: Positioned, value: object) -> object:
         """`value`, a number or a scalar expression. Raises CompileError for others."""
-        if isinstance(value, ScriptBuffer):
+        if isinstance(value, Buffer):
             indices = ", ".join(f"i{d}" for d in range(value.rank))
             raise self.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
         if isinstance(value, Expr) or as_number(value) is not None:
@@ -253,14 +253,14 @@ class Evaluator:
             raise self.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
         if isinstance(left, Expr) or isinstance(right, Expr):
             left, right = adapted([self.scalar(node, left), self.scalar(node, right)])
-        elif isinstance(left, ScriptBuffer) or isinstance(right, ScriptBuffer):
-            self.scalar(node, left if isinstance(left, ScriptBuffer) else right)
+        elif isinstance(left, Buffer) or isinstance(right, Buffer):
+            self.scalar(node, left if isinstance(left, Buffer) else right)
         self.apply(node, check_operands, type(kind), left, right)
         return self.apply(node, function, left, right)
 
     def _unary(self, node: ast.UnaryOp) -> object:
         value = self.evaluate(node.operand)
-        if isinstance(value, ScriptBuffer):
+        if isinstance(value, Buffer):
             self.scalar(node.operand, value)
         if isinstance(node.op, ast.Not):
             return self.apply(node, tir.Not, value) if isinstance(value, Expr) else not value
@@ -290,7 +290,7 @@ class Evaluator:
             function = COMPARISONS.get(type(kind))
             if function is None:
                 raise self.error(node, f"the comparison {type(kind).__name__} has no meaning in a script")
-            if isinstance(left, Expr | ScriptBuffer) or isinstance(right, Expr | ScriptBuffer):
+            if isinstance(left, Expr | Buffer) or isinstance(right, Expr | Buffer):
                 left, right = self.scalar(node, left), self.scalar(node, right)
             holds = self.apply(node, function, *adapted([left, right]))
             if isinstance(result, Expr) and isinstance(holds, Expr):
@@ -323,7 +323,7 @@ class Evaluator:
                 raise self.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
             case IntrinsicWord():  # T.ptx_legacy.mma
                 return IntrinsicWord(f"{value.name}.{node.attr}", value.usage)
-            case ScriptBuffer():
+            case Buffer():
                 return self._of_buffer(node, value)
             case Expr() if node.attr in ("dtype", "astype"):
                 return value.dtype if node.attr == "dtype" else value.astype
@@ -334,7 +334,7 @@ class Evaluator:
             case _:
                 return self.apply(node, getattr, value, node.attr)
 
-    def _of_buffer(self, node: ast.Attribute, buffer: ScriptBuffer) -> object:
+    def _of_buffer(self, node: ast.Attribute, buffer: Buffer) -> object:
         match node.attr:
             case "shape":
                 if any(extent is None for extent in buffer.extents):
@@ -355,7 +355,7 @@ class Evaluator:
 
     def _subscript(self, node: ast.Subscript) -> object:
         value = self.evaluate(node.value)
-        if isinstance(value, ScriptBuffer):
+        if isinstance(value, Buffer):
             return BufferLoad(value.stored, self.indices(node, value), value.dtype)
         if isinstance(value, Expr):
             raise self.error(node, f"`{value}` is a number and has no elements")
@@ -368,7 +368,7 @@ class Evaluator:
             raise self.error(node, f"`{key}` is not known while the program is read: {shown(value)} is no buffer")
         return self.apply(node, operator.getitem, value, key)
 
-    def indices(self, node: ast.Subscript, buffer: ScriptBuffer) -> tuple[Expr, ...]:
+    def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
         """The indices of an element, in the buffer that stores it. Raises CompileError for slices and another rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(nodes) != buffer.rank:
@@ -379,7 +379,7 @@ class Evaluator:
         indices = [self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes)]
         return self.stored_indices(node, buffer, indices)
 
-    def stored_indices(self, node: Positioned, buffer: ScriptBuffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+    def stored_indices(self, node: Positioned, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """The indices of an element of `buffer` in the buffer that stores it."""
         found = self.apply(node, buffer.element, indices)
         if found is None:
@@ -392,7 +392,7 @@ class Evaluator:
 
     # Parts of buffers
 
-    def box_of(self, node: ast.expr, buffer: ScriptBuffer) -> tuple[list[Expr], list[int]]:
+    def box_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
         """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError."""
         corner, sizes = self._ranges(node, buffer)
         for dimension, size in enumerate(sizes):
@@ -402,12 +402,12 @@ class Evaluator:
                 )
         return corner, [cast("int", size) for size in sizes]
 
-    def stored_box(self, node: ast.expr, buffer: ScriptBuffer) -> tuple[list[Expr], list[int]]:
+    def stored_box(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
         """`box_of`, in the buffer that stores the elements."""
         corner, sizes = self.box_of(node, buffer)
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
-    def region_of(self, node: ast.expr, buffer: ScriptBuffer) -> tuple[list[Expr], list[int]] | None:
+    def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
         """A bounding box of a part of `buffer`, in the buffer that stores it; data-dependent dimensions are whole.
 
         None where the extent of such a dimension is no number.
@@ -422,7 +422,7 @@ class Evaluator:
                 corner[dimension], stored[dimension] = as_expr(0), extent
         return corner, stored
 
-    def _ranges(self, node: ast.expr, buffer: ScriptBuffer) -> tuple[list[Expr], list[int | None]]:
+    def _ranges(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
         """The lower bounds and the sizes of the ranges of a part of `buffer`; None for sizes that are not constant."""
         if not isinstance(node, ast.Subscript):
             if not all(isinstance(extent, int) for extent in buffer.extents):
@@ -461,7 +461,7 @@ class Evaluator:
         if isinstance(function, Construct):
             raise self.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
         args, kwargs = self.arguments(node)
-        of_values = any(isinstance(value, Expr | ScriptBuffer) for value in (*args, *kwargs.values()))
+        of_values = any(isinstance(value, Expr | Buffer) for value in (*args, *kwargs.values()))
         if of_values and isinstance(function, BuiltinFunctionType) and function in OF_VALUES:
             return self._of_values(node, function, args)
         if not may_call(function, of_values):
@@ -503,7 +503,7 @@ class Evaluator:
             except TypeError as failure:
                 raise self.error(node, f"{ast.unparse(node.func)}: {failure}") from None
         for argument in args:
-            if isinstance(argument, ScriptBuffer | Construct | Namespace | ModuleType):
+            if isinstance(argument, Buffer | Construct | Namespace | ModuleType):
                 self.scalar(node, argument)
         self.apply(node, check_arguments, function, args)
         args = adapted(args)
@@ -555,7 +555,7 @@ def may_call(function: object, of_values: bool) -> bool:
 def shown(value: object) -> str:
     """The text of a value in messages."""
     match value:
-        case Construct() | DType() | Namespace() | ScriptBuffer() | Symbol() | Leaf():
+        case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
             return str(value)
         case ModuleType():
             return "T" if value is tir else "I" if value is ir else f"module {value.__name__}"

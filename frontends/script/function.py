@@ -27,12 +27,12 @@ from weft.frontends.script.evaluate import Evaluator, shown
 from weft.frontends.script.source import Positioned, Source, free_names
 from weft.frontends.script.text import number_text
 from weft.frontends.script.values import (
+    Buffer,
     FlatView,
     Leaf,
     Opaque,
     Pointer,
     RegionView,
-    ScriptBuffer,
     Symbol,
     hint_of,
     named_value,
@@ -71,7 +71,7 @@ class HandleParameter:
     name: str
     node: ast.arg
     position: int
-    buffer: ScriptBuffer | None = None
+    buffer: Buffer | None = None
 
     def __repr__(self) -> str:
         return f"parameter {self.name}, a T.handle"
@@ -114,7 +114,7 @@ class FunctionParser(Evaluator):
         self._attributes: dict[str, Attribute] = {}
         self._positions: list[int] = []
         """The position in the Python function of each argument of the entry block."""
-        self._declared: list[ScriptBuffer] = []
+        self._declared: list[Buffer] = []
         """Declared buffers whose extents are not yet stated in IR."""
         self._offsets: list[tuple[Expr, SourceLocation]] = []
         """Offsets of the first elements of buffers, and where they are declared."""
@@ -257,7 +257,7 @@ class FunctionParser(Evaluator):
         argument.name_hint = hint_of(name)
         return argument
 
-    def _buffer(self, node: ast.Call, skipped: int, name: str, position: int) -> ScriptBuffer:
+    def _buffer(self, node: ast.Call, skipped: int, name: str, position: int) -> Buffer:
         """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer, after `skipped` others."""
         options = self._options(node, skipped, _SHAPED)
         if "shape" not in options:
@@ -266,7 +266,7 @@ class FunctionParser(Evaluator):
         dtype = self._dtype(options.get("dtype"))
         scope = self._memory_scope(options.get("scope"))
         names, strides = self._strides(options["strides"], name, shape) if "strides" in options else ({}, None)
-        buffer = ScriptBuffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
+        buffer = Buffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
         buffer.strides.update(names)
         buffer.place = self.source.place(node)
         if "elem_offset" in options:
@@ -372,13 +372,13 @@ class FunctionParser(Evaluator):
 
     # Declarations
 
-    def match_buffer(self, node: ast.Call, name: str) -> ScriptBuffer:
+    def match_buffer(self, node: ast.Call, name: str) -> Buffer:
         """`A = T.match_buffer(a, (m, n), "float32")`."""
         if not node.args:
             raise self.error(node, f"T.match_buffer names a parameter: `{tir.match_buffer.usage}`")
         whole = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
         handle = self.evaluate(whole)
-        if isinstance(handle, ScriptBuffer):
+        if isinstance(handle, Buffer):
             return self._region_view(node, handle, name)
         if not isinstance(handle, HandleParameter):
             raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {shown(handle)}")
@@ -387,7 +387,7 @@ class FunctionParser(Evaluator):
         handle.buffer = self._buffer(node, 1, name, handle.position)
         return handle.buffer
 
-    def _region_view(self, node: ast.Call, whole: ScriptBuffer, name: str) -> ScriptBuffer:
+    def _region_view(self, node: ast.Call, whole: Buffer, name: str) -> Buffer:
         """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a name for a region."""
         options = self._options(node, 1, _SHAPED)
         corner, sizes = self.box_of(node.args[0], whole)
@@ -420,9 +420,7 @@ class FunctionParser(Evaluator):
             self._same_as(options["elem_offset"], value, number, offset, f"elem_offset of {name}", whole)
         return view
 
-    def _same_as(
-        self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: ScriptBuffer
-    ) -> None:
+    def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
         """Check a stride or offset of a region: a new name, which is bound to `expr`, or the number `known`."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
         if name is not None and name.isidentifier() and not isinstance(self.known(name), Leaf):
@@ -432,7 +430,7 @@ class FunctionParser(Evaluator):
                 node, f"{what} is that of its region in {whole.name}, which gives it: name it or leave it out"
             )
 
-    def alloc_buffer(self, node: ast.Call, name: str) -> ScriptBuffer:
+    def alloc_buffer(self, node: ast.Call, name: str) -> Buffer:
         """`Y = T.alloc_buffer((128, 128), "float32")`."""
         options = self._options(node, 0, ("scope",))
         if "shape" not in options:
@@ -442,13 +440,13 @@ class FunctionParser(Evaluator):
             raise self.error(options["shape"], f"{name}: the extents of a temporary are given")
         type = buffer_type(shape, self._dtype(options.get("dtype")), self._memory_scope(options.get("scope")))
         dynamic = [extent for extent in shape if isinstance(extent, Expr) and static_extent(extent) is None]
-        return ScriptBuffer(self.emitter.allocate(type, dynamic, name), name, shape)
+        return Buffer(self.emitter.allocate(type, dynamic, name), name, shape)
 
     def flat_view(self, node: ast.Call, name: str) -> FlatView:
         """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory."""
         options = self._options(node, 0, ("data", "scope"))
         whole = self.evaluate(options["data"]) if "data" in options else None
-        if not isinstance(whole, ScriptBuffer):
+        if not isinstance(whole, Buffer):
             raise self.error(node, f"a buffer that is declared here is another's memory: `{tir.decl_buffer.usage}`")
         shape = items(self.evaluate(options["shape"])) if "shape" in options else ()
         if len(shape) != 1:
@@ -577,7 +575,7 @@ class FunctionParser(Evaluator):
             return ast.Constant(number)
         if isinstance(value, str):
             return ast.Constant(value)
-        if isinstance(value, ScriptBuffer):
+        if isinstance(value, Buffer):
             operands.append(self.emitter.pointer(self._start_of(value, "readwrite")))
         else:
             operands.append(self._operand(node))
@@ -591,7 +589,7 @@ class FunctionParser(Evaluator):
         if pointer is not None:
             return self.emitter.pointer(pointer)
         value = self.evaluate(node)
-        if isinstance(value, ScriptBuffer | Opaque):
+        if isinstance(value, Buffer | Opaque):
             return value.value
         if isinstance(value, int) and not isinstance(value, bool):
             return self.emitter.constant(value, IndexType())
@@ -600,13 +598,13 @@ class FunctionParser(Evaluator):
     def _outside_operand(self, node: ast.expr) -> SSAValue:
         if isinstance(node, ast.Attribute) and node.attr == "data":
             buffer = self.evaluate(node)
-            if isinstance(buffer, ScriptBuffer):
+            if isinstance(buffer, Buffer):
                 return self.emitter.pointer(self._start_of(buffer, "readwrite"))
         if isinstance(node, ast.Name):
             value = self.evaluate(node)
             if isinstance(value, Symbol) and value.dtype == "int32":
                 return self.emitter.value(value)
-            if isinstance(value, ScriptBuffer):
+            if isinstance(value, Buffer):
                 raise self.error(node, f'a function outside takes pointers: {value.name}.access_ptr("r")')
         return self._operand(node)
 
@@ -616,7 +614,7 @@ class FunctionParser(Evaluator):
             return None
         if node.func.attr == "access_ptr" and isinstance(node.func.value, ast.Name):
             buffer = self.evaluate(node.func.value)
-            if isinstance(buffer, ScriptBuffer):
+            if isinstance(buffer, Buffer):
                 return self._whole(node, buffer)
         word = self.evaluate(node.func) if isinstance(node.func.value, ast.Name) else None
         if isinstance(word, Construct) and word is tir.tvm_access_ptr:
@@ -627,7 +625,7 @@ class FunctionParser(Evaluator):
             raise self.error(node, f"a pointer points to an element of a buffer: `{word.usage}`")
         return self._into(node, node.args[0], word)
 
-    def _whole(self, node: ast.Call, buffer: ScriptBuffer) -> Pointer:
+    def _whole(self, node: ast.Call, buffer: Buffer) -> Pointer:
         """A pointer to the start of a buffer."""
         mask = self.evaluate(node.args[0]) if len(node.args) == 1 else None
         for keyword in node.keywords:
@@ -637,7 +635,7 @@ class FunctionParser(Evaluator):
             raise self.error(node, f'access is "r", "w" or "rw": {buffer.name}.access_ptr("r")')
         return self._start_of(buffer, access)
 
-    def _start_of(self, buffer: ScriptBuffer, access: str) -> Pointer:
+    def _start_of(self, buffer: Buffer, access: str) -> Pointer:
         """A pointer to the first element, with access to the whole buffer."""
         corner = buffer.element([as_expr(0)] * buffer.rank) or ()
         sizes = [extent for extent in buffer.extents if isinstance(extent, int)]
@@ -651,7 +649,7 @@ class FunctionParser(Evaluator):
                 node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{tir.tvm_access_ptr.usage}`"
             )
         dtype, buffer, mask = (self.evaluate(node.args[position]) for position in (0, 1, 4))
-        if not isinstance(buffer, ScriptBuffer):
+        if not isinstance(buffer, Buffer):
             raise self.error(node.args[1], "a pointer points into a buffer, A.data")
         if not isinstance(dtype, DType) or dtype.name != buffer.dtype:
             raise self.error(node.args[0], f"{buffer.name} has elements of {buffer.dtype}, got {shown(dtype)}")
@@ -669,7 +667,7 @@ class FunctionParser(Evaluator):
 
     def _into(self, node: ast.Call, element: ast.Subscript, word: Construct) -> Pointer:
         buffer = self.evaluate(element.value)
-        if not isinstance(buffer, ScriptBuffer):
+        if not isinstance(buffer, Buffer):
             raise self.error(element, f"a pointer points to an element of a buffer: `{word.usage}`")
         items = element.slice.elts if isinstance(element.slice, ast.Tuple) else [element.slice]
         access = "readwrite"

@@ -46,7 +46,7 @@ from weft.frontends.script.text import (
     signature,
     type_annotation,
 )
-from weft.frontends.script.values import BlockAxis, Guard, Leaf, ScriptBuffer, Symbol, is_scalar, static_shape
+from weft.frontends.script.values import BlockAxis, Buffer, Guard, Leaf, Symbol, is_scalar, static_shape
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import string_text
 from weft.texpr.expr import Const, Expr, name_of
@@ -232,9 +232,9 @@ class FunctionPrinter:
                 self._about.setdefault(entry.assumed, entry)
         for argument, entry in self._dynamic.items():
             if entry not in self._about.values():
-                self._match_buffer(entry, cast("ScriptBuffer", self._trip.names[argument]))
+                self._match_buffer(entry, cast("Buffer", self._trip.names[argument]))
 
-    def _match_buffer(self, entry: _Dynamic, buffer: ScriptBuffer) -> None:
+    def _match_buffer(self, entry: _Dynamic, buffer: Buffer) -> None:
         """Declare a parameter with the extents of `buffer`."""
         self._about = {op: other for op, other in self._about.items() if other is not entry}
         self._trip.names[entry.argument] = buffer
@@ -252,7 +252,7 @@ class FunctionPrinter:
         if symbols:
             self._write(f"{', '.join(symbols)} = {', '.join(['T.int64()'] * len(symbols))}")
 
-        def emit(raiser: Raiser) -> list[ScriptBuffer]:
+        def emit(raiser: Raiser) -> list[Buffer]:
             buffers = [self._buffer(entry, raiser) for entry in entries]
             self._emitter.declare(buffers)
             return buffers
@@ -273,15 +273,15 @@ class FunctionPrinter:
                 break
         return end
 
-    def _buffer(self, entry: _Dynamic, raiser: Raiser) -> ScriptBuffer:
+    def _buffer(self, entry: _Dynamic, raiser: Raiser) -> Buffer:
         """The buffer with the extents that its ops state."""
-        old = cast("ScriptBuffer", self._trip.names[entry.argument])
+        old = cast("Buffer", self._trip.names[entry.argument])
         dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
         assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.extents, strict=True)
         extents: list[int | Expr | None] = list(old.extents)
         for dimension, value in (dict(assumed) | entry.dims).items():
             extents[dimension] = raiser.value(value)
-        return ScriptBuffer(old.value, old.name, tuple(extents))
+        return Buffer(old.value, old.name, tuple(extents))
 
     # Regions
 
@@ -424,7 +424,7 @@ class FunctionPrinter:
         return ops[count:]
 
     def _region(self, op: AccessRegionOp) -> str:
-        def emit(raiser: Raiser) -> tuple[ScriptBuffer, list[Expr]]:
+        def emit(raiser: Raiser) -> tuple[Buffer, list[Expr]]:
             corner = [raiser.affine(expr, op.corner_operands) for expr in op.corner.data.results]
             buffer = raiser.buffer(op.buffer)
             self._emitter.region(type(op), buffer, corner, op.box_sizes)
@@ -566,11 +566,11 @@ class FunctionPrinter:
             return False
         name = self._names.keep(op.memref.name_hint, "buffer")
 
-        def emit(raiser: Raiser) -> ScriptBuffer:
+        def emit(raiser: Raiser) -> Buffer:
             extents = [raiser.value(size) for size in op.dynamic_sizes]
             rest = iter(extents)
             shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
-            return ScriptBuffer(self._emitter.allocate(type, extents, name), name, shape)
+            return Buffer(self._emitter.allocate(type, extents, name), name, shape)
 
         buffer = self._trip.attempt(ops, emit)
         if buffer is None:

@@ -25,11 +25,11 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.frontends.script.emit import ScriptEmitter
 from weft.frontends.script.text import Operand
 from weft.frontends.script.values import (
+    Buffer,
     BufferLoad,
     Leaf,
     Opaque,
     Pointer,
-    ScriptBuffer,
     Stride,
     Symbol,
     is_scalar,
@@ -107,7 +107,7 @@ class Raiser:
 
     def __init__(
         self,
-        names: Mapping[SSAValue, Leaf | Symbol | ScriptBuffer | Opaque],
+        names: Mapping[SSAValue, Leaf | Symbol | Buffer | Opaque],
         window: Sequence[Operation],
         named: frozenset[Operation],
     ) -> None:
@@ -121,10 +121,10 @@ class Raiser:
         self.header: Operation | None = None
         """An op of the statement that is appended later, with its regions."""
 
-    def buffer(self, value: SSAValue) -> ScriptBuffer:
+    def buffer(self, value: SSAValue) -> Buffer:
         """The buffer that a value is."""
         found = self._names.get(value)
-        if isinstance(found, ScriptBuffer):
+        if isinstance(found, Buffer):
             return found
         raise self._not_raised(value)
 
@@ -321,7 +321,7 @@ class RoundTrip:
 
     def __init__(self, entry: Block, named: frozenset[Operation]) -> None:
         self.emitter = ScriptEmitter(entry)
-        self.names: dict[SSAValue, Leaf | Symbol | ScriptBuffer | Opaque] = {}
+        self.names: dict[SSAValue, Leaf | Symbol | Buffer | Opaque] = {}
         """Printed values -> the values of this function, with names."""
         self.named = named
         self._values: dict[SSAValue, SSAValue] = {}
@@ -337,7 +337,7 @@ class RoundTrip:
 
     def operand(self, operand: Operand, type: Attribute) -> SSAValue:
         """Emit an argument of a call."""
-        if isinstance(operand, ScriptBuffer | Opaque):
+        if isinstance(operand, Buffer | Opaque):
             return operand.value
         if isinstance(operand, Pointer):
             return self.emitter.pointer(operand)

@@ -24,11 +24,11 @@ from weft.frontends.script.evaluate import both, shown
 from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.values import (
     BlockAxis,
+    Buffer,
     BufferLoad,
     Guard,
     Leaf,
     Opaque,
-    ScriptBuffer,
     Symbol,
     hint_of,
     named_value,
@@ -297,7 +297,7 @@ class StatementParser(FunctionParser):
                 value = self._named(self.emitter.index(value), name)
         self.bind_checked(target, value)
 
-    def _named(self, value: SSAValue, name: str) -> Leaf | ScriptBuffer | Opaque:
+    def _named(self, value: SSAValue, name: str) -> Leaf | Buffer | Opaque:
         value.name_hint = hint_of(name)
         return named_value(value, name)
 
@@ -340,9 +340,9 @@ class StatementParser(FunctionParser):
 
     # Stores
 
-    def _target(self, node: ast.Subscript) -> ScriptBuffer:
+    def _target(self, node: ast.Subscript) -> Buffer:
         found = self.evaluate(node.value)
-        if not isinstance(found, ScriptBuffer):
+        if not isinstance(found, Buffer):
             raise self.error(node, f"elements of buffers are assigned to, {ast.unparse(node.value)} is none")
         return found
 
@@ -508,7 +508,7 @@ class StatementParser(FunctionParser):
         """
         test = self.evaluate(node.test)
         if not isinstance(test, Expr):
-            if isinstance(test, ScriptBuffer):
+            if isinstance(test, Buffer):
                 self.scalar(node.test, test)
             self.body(node.body if test else node.orelse)
             return
@@ -792,10 +792,10 @@ class StatementParser(FunctionParser):
         if call.keywords:
             raise self.error(call, f"regions are elements or slices of buffers: `{tir.reads.usage}`")
         nodes = [item for a in call.args for item in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
-        buffers: list[ScriptBuffer] = []
+        buffers: list[Buffer] = []
         for node in nodes:
             buffer = self.evaluate(node.value if isinstance(node, ast.Subscript) else node)
-            if not isinstance(buffer, ScriptBuffer):
+            if not isinstance(buffer, Buffer):
                 raise self.error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
             buffers.append(buffer)
         if kind is ReadsOp:

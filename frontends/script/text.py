@@ -21,12 +21,12 @@ from weft.frontends.script.attributes import attributes_text
 from weft.frontends.script.constructs import AXES, BUILTINS
 from weft.frontends.script.values import (
     BlockAxis,
+    Buffer,
     BufferLoad,
     Guard,
     Leaf,
     Opaque,
     Pointer,
-    ScriptBuffer,
     Stride,
     Symbol,
     is_scalar,
@@ -129,7 +129,7 @@ def number_text(value: float, dtype: str) -> str:
     return f"T.{dtype}({int(value) if short else value!r})"
 
 
-def element_text(buffer: ScriptBuffer, indices: Sequence[Expr]) -> str:
+def element_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
     """An element of a buffer."""
     return f"{buffer.name}[{', '.join(map(index_text, indices)) or '()'}]"
 
@@ -228,13 +228,13 @@ def extent_text(extent: int | Expr | None) -> str:
     return index_text(extent) if isinstance(extent, Expr) else str(extent)
 
 
-Operand: TypeAlias = Expr | ScriptBuffer | Pointer | Opaque
+Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
 """An argument of a call."""
 
 
 def operand_text(operand: Operand, type: Attribute) -> str:
     """An argument of a call."""
-    if isinstance(operand, ScriptBuffer | Opaque):
+    if isinstance(operand, Buffer | Opaque):
         return operand.name
     if isinstance(operand, Pointer):
         return pointer_text(operand)

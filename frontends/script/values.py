@@ -69,7 +69,7 @@ class Symbol(Expr):
         return self.name
 
 
-class ScriptBuffer:
+class Buffer:
     """A buffer of the program. `extents` are numbers, expressions, or None where unknown."""
 
     __slots__ = ("extents", "name", "place", "strides", "value")
@@ -84,7 +84,7 @@ class ScriptBuffer:
         """Where it is declared."""
 
     @property
-    def stored(self) -> ScriptBuffer:
+    def stored(self) -> Buffer:
         """The buffer that stores the elements: this one, unless it is a view."""
         return self
 
@@ -141,7 +141,7 @@ class Pointer:
     (written before it is read), "readwrite", or "w" where the script leaves open whether it is also read.
     """
 
-    buffer: ScriptBuffer
+    buffer: Buffer
     indices: tuple[Expr, ...]
     sizes: tuple[int, ...] | None
     access: str
@@ -159,7 +159,7 @@ class Opaque:
 class Stride(Expr):
     """The stride of a dimension of a buffer, in elements: `A.strides[0]`."""
 
-    buffer: ScriptBuffer
+    buffer: Buffer
     dimension: int
     dtype: str = "int64"
     is_index: bool = True
@@ -172,7 +172,7 @@ class Stride(Expr):
 class BufferLoad(Expr):
     """An element of a buffer."""
 
-    buffer: ScriptBuffer
+    buffer: Buffer
     indices: tuple[Expr, ...]
     dtype: str
     is_index: bool = False
@@ -196,10 +196,10 @@ def is_scalar(type: Attribute) -> bool:
     return isinstance(type, IndexType) or type in TYPES.values()
 
 
-def named_value(value: SSAValue, name: str) -> Leaf | ScriptBuffer | Opaque:
+def named_value(value: SSAValue, name: str) -> Leaf | Buffer | Opaque:
     """A value of the program under a name; the extents of a buffer are those of its type."""
     if isinstance(value.type, MemRefType):
-        return ScriptBuffer(value, name, static_shape(value.type))
+        return Buffer(value, name, static_shape(value.type))
     return Leaf.of(value, name) if is_scalar(value.type) else Opaque(value, name)
 
 
@@ -247,17 +247,17 @@ def static_extent(extent: object) -> int | None:
     return number if isinstance(number, int) else None
 
 
-class FlatView(ScriptBuffer):
+class FlatView(Buffer):
     """A flat view of another buffer's memory."""
 
     __slots__ = ("whole",)
 
-    def __init__(self, whole: ScriptBuffer, name: str, extent: int | Expr | None) -> None:
+    def __init__(self, whole: Buffer, name: str, extent: int | Expr | None) -> None:
         super().__init__(whole.value, name, (extent,))
         self.whole = whole
 
     @property
-    def stored(self) -> ScriptBuffer:
+    def stored(self) -> Buffer:
         return self.whole.stored
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
@@ -270,19 +270,19 @@ class FlatView(ScriptBuffer):
         return Const(1, "int64")
 
 
-class RegionView(ScriptBuffer):
+class RegionView(Buffer):
     """A view of a box of another buffer, from `corner` on, without its `first` leading dimensions."""
 
     __slots__ = ("corner", "first", "whole")
 
-    def __init__(self, whole: ScriptBuffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
+    def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
         super().__init__(whole.value, name, sizes)
         self.whole = whole
         self.corner = corner
         self.first = len(corner) - len(sizes)
 
     @property
-    def stored(self) -> ScriptBuffer:
+    def stored(self) -> Buffer:
         return self.whole.stored
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
@@ -310,7 +310,7 @@ def _sum(left: Expr, right: Expr) -> Expr:
     return left if _number(right) == 0 else binary(BinaryKind.ADD, left, right)
 
 
-def indices_in(whole: ScriptBuffer, place: Expr) -> tuple[Expr, ...] | None:
+def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
     """The indices of the element of a buffer that lies at `place`, a sum of multiples of its strides.
 
     None where the sum does not say so: a term with no stride belongs to the dimension whose neighbours are next to each
@@ -339,7 +339,7 @@ def indices_in(whole: ScriptBuffer, place: Expr) -> tuple[Expr, ...] | None:
     return tuple(_ZERO if index is None else index for index in found)
 
 
-def _dense_indices(whole: ScriptBuffer, place: int) -> tuple[Expr, ...] | None:
+def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
     """The indices of an element of a dense buffer, whose extents are numbers, by its number."""
     shape = whole.type.get_shape()
     if strides_of(whole.type) is not None or any(extent <= 0 for extent in shape):
@@ -351,7 +351,7 @@ def _dense_indices(whole: ScriptBuffer, place: int) -> tuple[Expr, ...] | None:
     return tuple(reversed([*found, Const(place, "int64")])) if shape else ()
 
 
-def strides_in(whole: ScriptBuffer) -> list[int | Expr]:
+def strides_in(whole: Buffer) -> list[int | Expr]:
     """The strides as the program can write them: numbers, or what stands for them."""
     if isinstance(whole, RegionView):
         return strides_in(whole.whole)[whole.first :]
