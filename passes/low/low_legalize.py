@@ -139,13 +139,18 @@ _FROM_INTEGER: Final = tuple(form for kind in (arith.SIToFPOp, arith.UIToFPOp) f
 _TO_INTEGER: Final = tuple(form for kind in (arith.FPToSIOp, arith.FPToUIOp) for form in (kind, LANE_FORMS[kind]))
 
 
+@cache
+def _computes(kind: type[Operation]) -> bool:
+    return kind.name not in _KEPT and (kind.name.startswith(_COMPUTING) or issubclass(kind, (*_TO_INTEGER, ShuffleOp)))
+
+
 def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
     """Compute on 16-bit floats in `f32`, and round."""
+    if not _computes(type(op)):
+        return None
     # LLVM computes on f16; for its functions it has f32.
     lacking = _SMALL if op.name.startswith("math.") or isinstance(op, _TO_INTEGER) else context.lacking
-    if not any(isinstance(element_of(value.type), lacking) for value in (*op.operands, *op.results)):
-        return None
-    if op.name in _KEPT or not (op.name.startswith(_COMPUTING) or isinstance(op, (*_TO_INTEGER, ShuffleOp))):
+    if not any(type(element_of(value.type)) in lacking for value in (*op.operands, *op.results)):
         return None
     rewriter = OpRewriter(op)
     operands = [_extended(rewriter, operand) for operand in op.operands]

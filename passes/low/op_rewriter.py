@@ -84,17 +84,17 @@ class OpRewriter:
 
 def element_of(type_: Attribute) -> Attribute:
     """The type of a lane of a vector; a scalar type itself."""
-    return type_.element_type if isinstance(type_, VectorType) else type_
+    return type_.element_type if type(type_) is VectorType else type_
 
 
 def lanes_of(type_: Attribute) -> int:
     """The number of lanes of a vector of one dimension; 0 for a scalar."""
-    return type_.get_shape()[0] if isinstance(type_, VectorType) else 0
+    return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 
 def like(type_: Attribute, element: Attribute) -> Attribute:
     """As many lanes of `element` as `type_` has."""
-    return VectorType(element, type_.get_shape()) if isinstance(type_, VectorType) else element
+    return VectorType(element, type_.get_shape()) if type(type_) is VectorType else element
 
 
 def known_number(value: SSAValue) -> float | None:

@@ -293,7 +293,7 @@ class _Flattener:
         """Prefetch the element at the distance that an access notes (`tir-lower-blocks`); not in kernels, whose threads
         hide latency."""
         noted = op.attributes.pop(PREFETCHED, None)
-        if not isa(noted, DenseArrayBase[IntegerType]) or IN_STEP in self.function.attributes:
+        if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
         ahead = Index.of(place)
         for dimension, distance in enumerate(noted.get_values()):
