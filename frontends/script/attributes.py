@@ -11,7 +11,7 @@ from functools import cache
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import affine, arith, builtin, func, math, memref, ptr, scf
+from xdsl.dialects import affine, arith, builtin, func, math, memref, ptr, scf, vector
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -45,7 +45,17 @@ class AttributeText(str):
 def context() -> Context:
     """The dialects that may stand in modules of block loops."""
     found = Context()
-    upstream = (builtin.Builtin, affine.Affine, arith.Arith, func.Func, math.Math, memref.MemRef, ptr.Ptr, scf.Scf)
+    upstream = (
+        builtin.Builtin,
+        affine.Affine,
+        arith.Arith,
+        func.Func,
+        math.Math,
+        memref.MemRef,
+        ptr.Ptr,
+        scf.Scf,
+        vector.Vector,
+    )
     for dialect in (*upstream, LOW, SCHED, TIR):
         found.load_dialect(dialect)
     return found

@@ -167,6 +167,8 @@ class Raiser:
         found = self._names.get(value)
         if isinstance(found, Expr):
             return found
+        if found is not None:  # a value with a name that is no scalar: a name does not help
+            raise NotRaised
         constant = scalar_constant(value)
         if constant is not None:
             return _constant(constant)

@@ -416,6 +416,24 @@ def test_ir_of_any_shape(name: str) -> None:
     check_roundtrip(weft.parse(FALLBACKS[name]))
 
 
+def test_values_that_are_no_scalars_have_names() -> None:
+    """Ops that compute with vectors are calls by name, in functions of any level."""
+    text = print_script(
+        weft.parse("""
+func.func @f(%A: memref<16xf32>, %C: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %a = vector.load %A[%c0] : memref<16xf32>, vector<8xf32>
+  %b = vector.load %A[%c8] : memref<16xf32>, vector<8xf32>
+  %c = arith.addf %a, %b : vector<8xf32>
+  %d = arith.mulf %c, %a : vector<8xf32>
+  vector.store %d, %C[%c0] : memref<8xf32>, vector<8xf32>
+  func.return
+}""")
+    )
+    assert 'c = T.op("arith.addf", a, b, results=["vector<8xf32>"]' in text
+
+
 def filecheck_programs() -> list[tuple[str, ModuleOp]]:
     """The programs of the FileCheck tests that are functions of block loops."""
     found: list[tuple[str, ModuleOp]] = []
