@@ -47,7 +47,7 @@ def carried_conflict(
             continue
         # First, and once a buffer: one question instead of one for each pair of accesses.
         if first.buffer not in private:
-            private[first.buffer] = _privacy(first.buffer, loop, found)
+            private[first.buffer] = _is_private(first.buffer, loop, found)
         own = private[first.buffer]
         conflict = None if own is True else _carried(loop, first, second)
         if conflict is not None:
@@ -64,7 +64,7 @@ def _starts_once(first: Access, second: Access) -> bool:
     return is_reduction_step(first, second) and first.block is not None and shared_element(first.block) is None
 
 
-def _privacy(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | NotProved:
+def _is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | NotProved:
     try:
         return has_own(loop, buffer, found)
     except NotProved as error:

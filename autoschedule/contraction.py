@@ -23,7 +23,7 @@ from weft.autoschedule.tile_sizes import (
 )
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
-from weft.passes.schedule.annotate import Note
+from weft.passes.schedule.annotate import Annotation
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -479,7 +479,7 @@ class _Tiling:
             shifts[others[-1]] = _STEPS_AHEAD
         else:
             shifts[factor.dimension if factor.contiguous else others[-1]] = _ELEMENTS_AHEAD
-        entries: list[Note] = [["read", at, shifts] for at in range(len(buffers_read(op)))]
+        entries: list[Annotation] = [["read", at, shifts] for at in range(len(buffers_read(op)))]
         if is_left:
             # All of it is packed at once, and does not stay in the near caches.
             entries.append(["write", 0, [2 * width * (at == factor.dimension) for at in dimensions]])

@@ -40,7 +40,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE
-from weft.passes.schedule.annotate import Note
+from weft.passes.schedule.annotate import Annotation
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -364,7 +364,7 @@ def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
         if not _stays_in_third_cache(pattern, target):
             return
         ahead, kinds = _PAGE, kinds[1:]
-    entries: list[Note] = []
+    entries: list[Annotation] = []
     for kind, operands, accessed in kinds:
         order = accessed(pattern.block)
         for operand in operands:
@@ -394,7 +394,7 @@ def prefetch_next_rows(sch: Schedule, members: Sequence[Member], shared: int, ro
 
     For rows of known length that take half of the second cache at most, with what is written.
     """
-    wanted: dict[Member, list[Note]] = {}
+    wanted: dict[Member, list[Annotation]] = {}
     buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
     for buffer in buffers:
         if not isinstance(buffer, BlockArgument):
@@ -436,7 +436,7 @@ def _moves(member: Member, shared: int, operand: Operand) -> bool:
 
 
 def _add_prefetch(
-    wanted: dict[Member, list[Note]],
+    wanted: dict[Member, list[Annotation]],
     sch: Schedule,
     member: Member,
     kind: str,

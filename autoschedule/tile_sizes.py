@@ -116,7 +116,7 @@ _COST_OF_AN_ELEMENT: Final = 0.75
 _COST_OF_WEIGHTS: Final = 1.5
 """Likewise, of a vector of weights from the second cache."""
 _COST_OF_A_REST: Final = 0.96
-"""What a tile that does not fill its columns everywhere leaves of the speed, besides idle lanes."""
+"""What a tile that does not fill its columns everywhere leaves of the speed, besides masked lanes."""
 
 
 def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTile:

@@ -202,11 +202,11 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "annotate",
-        "Note something on a block or loop.",
+        "Attach an annotation to a block or loop.",
         (_TARGET, _KEY, Parameter("value", kinds.ANNOTATION, "ann_val")),
         verify=_verify_annotate,
     ),
-    Step("unannotate", "Take a note off a block or loop.", (_TARGET, _KEY)),
+    Step("unannotate", "Remove an annotation from a block or loop.", (_TARGET, _KEY)),
     Step(
         "compute_at",
         "Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the "

@@ -327,7 +327,7 @@ INTEGERS: Final = Kind("Sequence[int]", tuple[int, ...], _INTEGERS)
 FACTORS: Final = Kind("Sequence[int | IntHandle | None]", tuple[int, ...], _INTEGERS, sampled=True)
 TILE_FACTORS: Final = Kind("Sequence[int | IntHandle]", tuple[int, ...], _INTEGERS, sampled=True)
 ANNOTATION: Final = Kind(
-    "Note | IntHandle",
+    "Annotation | IntHandle",
     str | int | bool | float | tuple[int, ...] | tuple[str, ...] | tuple[float, ...] | tuple[bool, ...],
     sampled=True,
 )

@@ -18,13 +18,13 @@ from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched import DECLARATIONS, QUERY_STEPS
 from weft.dialects.sched_parameters import REQUIRED, Kind, Step
-from weft.passes.schedule.annotate import Note, attribute_of
+from weft.passes.schedule.annotate import Annotation, attribute_of
 from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
 from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder, step_methods
 from weft.support.errors import CompileError
 
-__all__ = ["BlockHandle", "BufferOf", "IndexMap", "IntHandle", "LoopHandle", "Note", "Steps", "signature_of"]
+__all__ = ["Annotation", "BlockHandle", "BufferOf", "IndexMap", "IntHandle", "LoopHandle", "Steps", "signature_of"]
 
 IndexMap: TypeAlias = Callable[..., object] | AffineMap
 """`lambda n, c: (n, c // 4, c % 4)`: from old indices to new ones, with `+`, `-`, and `*`, `//`, `%` by constants."""

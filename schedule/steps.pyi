@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from xdsl.ir.affine import AffineMap
 
-from weft.passes.schedule.annotate import Note
+from weft.passes.schedule.annotate import Annotation
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, Recorder
 
 IndexMap: TypeAlias = Callable[..., object] | AffineMap
@@ -75,11 +75,11 @@ class Steps(Recorder):
     def reorder_block_iter_var(self, block: BlockHandle | str, new_order: Sequence[int]) -> None:
         """Put the iterators of a block into another order. See `ReorderBlockIterVar`."""
 
-    def annotate(self, block_or_loop: BlockHandle | LoopHandle | str, ann_key: str, ann_val: Note | IntHandle) -> None:
-        """Note something on a block or loop. See `Annotate`."""
+    def annotate(self, block_or_loop: BlockHandle | LoopHandle | str, ann_key: str, ann_val: Annotation | IntHandle) -> None:
+        """Attach an annotation to a block or loop. See `Annotate`."""
 
     def unannotate(self, block_or_loop: BlockHandle | LoopHandle | str, ann_key: str) -> None:
-        """Take a note off a block or loop. See `Unannotate`."""
+        """Remove an annotation from a block or loop. See `Unannotate`."""
 
     def compute_at(self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1) -> None:
         """Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the first. See `ComputeAt`."""

@@ -23,7 +23,7 @@ from xdsl.irdl import VarResultDef
 from weft.dialects import sched
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
-from weft.passes.schedule.annotate import note_of
+from weft.passes.schedule.annotate import annotation_of
 from weft.passes.schedule.index_maps import function_text, parse_function
 from weft.passes.schedule.replay import step_name
 from weft.passes.schedule.sampling import Decision
@@ -148,7 +148,7 @@ def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str
 def _value(step: sched.StepOp, attribute: Attribute) -> str:
     if isinstance(attribute, AffineMapAttr):
         return function_text(attribute.data)
-    note = note_of(attribute)
+    note = annotation_of(attribute)
     if note is None:
         raise CompileError.at(step, f"{step.name}: {attribute} has no Python form")
     return _literal(note)

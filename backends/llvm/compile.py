@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from weft.backends.llvm.metadata import Leftover, leftover_of
+from weft.backends.llvm.metadata import PassSelection, pass_selection_of
 from weft.support.cpu_instructions import FEATURES, called_intrinsics, missing_for
 from weft.support.errors import CompileError, InternalError
 from weft.support.isolation import isolated
@@ -164,7 +164,7 @@ def optimized_module(
             lap("LLVM: parse")
             _verify(module)
             lap("LLVM: verify")
-            _optimize(module, leftover_of(text), triple, level, machine, attempt)
+            _optimize(module, pass_selection_of(text), triple, level, machine, attempt)
             lap("LLVM: optimise")
             if _is_valid(module):
                 break
@@ -179,7 +179,7 @@ def optimized_module(
 
 def _optimize(
     module: llvm.ModuleRef,
-    leftover: Leftover,
+    pass_selection: PassSelection,
     triple: str,
     level: int,
     machine: llvm.TargetMachine,
@@ -197,14 +197,14 @@ def _optimize(
     tuning.loop_vectorization = options.loop_vectorization
     tuning.slp_vectorization = options.slp_vectorization
     builder = llvm.create_pass_builder(machine, tuning)
-    if leftover is Leftover.NOTHING:
+    if pass_selection is PassSelection.NOTHING:
         # Repeat the marked loops, turn local buffers into registers, compute equal addresses once.
         passes = llvm.create_new_module_pass_manager()
         passes.add_loop_unroll_pass()
         passes.add_sroa_pass()
         passes.add_new_gvn_pass()
         passes.run(module, builder)
-    elif leftover is Leftover.INVARIANTS:
+    elif pass_selection is PassSelection.INVARIANTS:
         # What LLVM does before it looks for vectors.
         simplification = builder.getFunctionPassManager()
         for function in module.functions:

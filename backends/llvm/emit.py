@@ -19,9 +19,9 @@ from weft.backends.llvm import arith_ops, call_ops, control_ops, math_ops, memor
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
-from weft.backends.llvm.leftover import leftover
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
-from weft.backends.llvm.metadata import leftover_lines
+from weft.backends.llvm.metadata import pass_selection_lines
+from weft.backends.llvm.pass_selection import pass_selection
 from weft.backends.low_modules import check_parameter_count, contents, described, used_globals
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of
@@ -85,7 +85,7 @@ def _text(
     metadata = emitter.metadata.lines()
     # Functions from elsewhere are there to be inlined.
     if not (imports or target.reassociate):
-        metadata += leftover_lines(leftover(functions), len(metadata))
+        metadata += pass_selection_lines(pass_selection(functions), len(metadata))
     if metadata:
         parts.append("\n".join(metadata))
     text = "\n\n".join(parts) + "\n"

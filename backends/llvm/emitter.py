@@ -107,7 +107,7 @@ class FunctionEmitter:
         self.stack_bytes = 0
         self.holds_vectors = False
         """Whether vectors were read or written since the innermost loop began."""
-        self.stores_past_caches = False
+        self.has_nontemporal_stores = False
         """Whether an x86 may have stored what other processors do not see yet."""
 
     # Values
@@ -201,7 +201,7 @@ class FunctionEmitter:
 
     def leave(self) -> None:
         """Return to who called, or to the runtime, which tells another thread that it may go on."""
-        if self.stores_past_caches:
+        if self.has_nontemporal_stores:
             self.line("call void @llvm.x86.sse.sfence()")
         self.line("ret void")
 

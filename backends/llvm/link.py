@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.backends.llvm.compile import IMPORTED, located, parse_ir, target_machine
-from weft.backends.llvm.metadata import without_leftover
+from weft.backends.llvm.metadata import without_pass_selection
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
     layout = str(target_machine(target).target_data)
     context = llvm.create_context()
     try:
-        module = parse_ir(without_leftover(text), context)
+        module = parse_ir(without_pass_selection(text), context)
         try:
             for part in parts:
                 linked = parse_ir(part.text, context)

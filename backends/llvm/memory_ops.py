@@ -183,18 +183,18 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
     suffix = _nontemporal(emitter, op) if type_.lanes else ""
     store = f"store {type_.memory} {as_stored(emitter, type_, emitter.text(value))}, ptr {at}, align"
     if suffix and emitter.module.target.architecture == "x86_64":
-        _store_past_caches(emitter, type_, at, store, suffix)
+        _store_nontemporal(emitter, type_, at, store, suffix)
     else:
         emitter.line(f"{store} {type_.bytes}{suffix}")
 
 
-def _store_past_caches(emitter: FunctionEmitter, type_: ValueType, at: str, store: str, suffix: str) -> None:
+def _store_nontemporal(emitter: FunctionEmitter, type_: ValueType, at: str, store: str, suffix: str) -> None:
     """`store`, which goes past the caches of an x86 where its address is a multiple of the shortest vector that can:
     callers promise the alignment of elements, and give more."""
     if type_.lanes * type_.bytes % _PIECE_BYTES:
         emitter.line(f"{store} {type_.bytes}")
         return
-    emitter.stores_past_caches = True
+    emitter.has_nontemporal_stores = True
     past, through, stored = (emitter.names.fresh(label) for label in ("past.caches", "through.caches", "stored"))
     number = emitter.emit(f"ptrtoint ptr {at} to i64", "number")
     beyond = emitter.emit(f"and i64 {number}, {_PIECE_BYTES - 1}", "beyond")

@@ -43,7 +43,7 @@ class Metadata:
         return [f"!{number} = {node}" for number, node in enumerate(self.nodes)]
 
 
-class Leftover(Enum):
+class PassSelection(Enum):
     """What LLVM may find to do in a module, beyond what the module says; from little to much."""
 
     NOTHING = "nothing"
@@ -55,23 +55,23 @@ class Leftover(Enum):
     """Scalar loops may become vectors."""
 
 
-_LEFTOVER = re.compile(r"^!weft\.leftover = !\{!(\d+)\}\n", re.MULTILINE)
+_PASS_SELECTION = re.compile(r"^!weft\.pass_selection = !\{!(\d+)\}\n", re.MULTILINE)
 
 
-def leftover_lines(leftover: Leftover, number: int) -> list[str]:
+def pass_selection_lines(pass_selection: PassSelection, number: int) -> list[str]:
     """The lines that tell what is left to LLVM in a module with `number` nodes; none when that is everything."""
-    if leftover is Leftover.LOOPS:
+    if pass_selection is PassSelection.LOOPS:
         return []
-    return [f'!{number} = !{{!"{leftover.value}"}}', f"!weft.leftover = !{{!{number}}}"]
+    return [f'!{number} = !{{!"{pass_selection.value}"}}', f"!weft.pass_selection = !{{!{number}}}"]
 
 
-def leftover_of(text: str) -> Leftover:
+def pass_selection_of(text: str) -> PassSelection:
     """What is left to LLVM in a module, as its text says."""
-    found = _LEFTOVER.search(text)
+    found = _PASS_SELECTION.search(text)
     node = found and re.search(rf'^!{found[1]} = !\{{!"(\w+)"\}}$', text, re.MULTILINE)
-    return Leftover(node[1]) if node else Leftover.LOOPS
+    return PassSelection(node[1]) if node else PassSelection.LOOPS
 
 
-def without_leftover(text: str) -> str:
+def without_pass_selection(text: str) -> str:
     """`text` without saying what is left to LLVM, for modules that code from elsewhere is linked to."""
-    return _LEFTOVER.sub("", text)
+    return _PASS_SELECTION.sub("", text)

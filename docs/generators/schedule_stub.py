@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from xdsl.ir.affine import AffineMap
 
-from weft.passes.schedule.annotate import Note
+from weft.passes.schedule.annotate import Annotation
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, Recorder
 
 IndexMap: TypeAlias = Callable[..., object] | AffineMap

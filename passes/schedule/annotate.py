@@ -13,7 +13,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import CompileError, did_you_mean
 
-Note: TypeAlias = Union[int, float, str, bool, Sequence["Note"], Mapping[str, "Note"]]  # noqa: UP007 - recursive
+Annotation: TypeAlias = Union[int, float, str, bool, Sequence["Annotation"], Mapping[str, "Annotation"]]  # noqa: UP007 - recursive
 """What an annotation holds, in Python."""
 _OWN = ("tir.", "low.")
 """Prefixes of weft's own attributes on loops and blocks."""
@@ -44,7 +44,7 @@ def attribute_of(value: object) -> Attribute:
     raise CompileError(f"an annotation holds ints, floats, strings, bools, lists and dicts of them, got {value!r}")
 
 
-def note_of(attribute: Attribute) -> Note | None:
+def annotation_of(attribute: Attribute) -> Annotation | None:
     """The Python value of an annotation; None for attributes that no Python value stands for."""
     if isinstance(attribute, IntegerAttr):
         number = attribute.value.data
@@ -55,10 +55,10 @@ def note_of(attribute: Attribute) -> Note | None:
         return attribute.data
     if isinstance(attribute, ArrayAttr):
         elements: tuple[Attribute, ...] = attribute.data
-        notes = [note_of(element) for element in elements]
+        notes = [annotation_of(element) for element in elements]
         return None if None in notes else [note for note in notes if note is not None]
     if isinstance(attribute, DictionaryAttr):
-        entries = {key: note_of(element) for key, element in attribute.data.items()}
+        entries = {key: annotation_of(element) for key, element in attribute.data.items()}
         return None if None in entries.values() else {key: note for key, note in entries.items() if note is not None}
     return None
 

@@ -35,7 +35,15 @@ from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, outermost_place, values_used_by, why_not_dominating
-from weft.passes.schedule.loop_nests import become, empty_copy, init_operations, lone_block, nest, new_block, set_guards
+from weft.passes.schedule.loop_nests import (
+    become,
+    empty_copy,
+    init_operations,
+    nest,
+    new_block,
+    only_child_block,
+    set_guards,
+)
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
@@ -407,7 +415,7 @@ class Blockize(MovingPrimitive):
         return found
 
     def _block(self, root: ForOp | BlockOp) -> BlockOp:
-        inner = lone_block(self, root)
+        inner = only_child_block(self, root)
         if len(parts_of(inner)) > 1:
             self.refuse(1, "loop_partition made it one of several parts of a block", inner, block_text(inner))
         return inner

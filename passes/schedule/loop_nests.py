@@ -284,7 +284,7 @@ def extent_value(index: Index, at: Operation) -> int | SSAValue:
     return value
 
 
-def lone_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
+def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
     """The only thing with an effect below a loop, through the loops in it; a block itself. Refuses, as requirement 1 of
     `primitive`, when there is more or it is no block."""
     inner: Operation = loop

@@ -23,7 +23,7 @@ from weft.dialects.sched_parameters import (
     Kind,
 )
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.annotate import note_of
+from weft.passes.schedule.annotate import annotation_of
 from weft.passes.schedule.primitive import BufferPlace
 from weft.passes.schedule.registry import primitive_class
 from weft.passes.schedule.sampling import SAMPLERS, Decision, Drawn, Place
@@ -223,7 +223,7 @@ def _buffer_place(step: sched.StepOp, name: str) -> BufferPlace:
 
 def _plain(value: Attribute | None) -> object:
     """What a primitive or a sampler takes for a property."""
-    note = None if value is None else note_of(value)
+    note = None if value is None else annotation_of(value)
     return value if note is None else tuple(note) if isinstance(note, list) else note
 
 

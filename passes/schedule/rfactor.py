@@ -42,9 +42,9 @@ from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
     init_operations,
-    lone_block,
     nest,
     new_block,
+    only_child_block,
     own_loops,
     set_guards,
     values_in,
@@ -391,7 +391,7 @@ class Rfactor(MovingPrimitive):
 
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""
-        inner = lone_block(self, self.loop)
+        inner = only_child_block(self, self.loop)
         self.require(1, why_not_reduction(inner), inner, block_text(inner), started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
             self.refuse(1, "the block holds other blocks", inner, block_text(inner))

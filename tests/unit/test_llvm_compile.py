@@ -13,7 +13,7 @@ import weft
 from weft.backends.llvm.compile import CodegenOptions, assembly, object_code, optimize_ir
 from weft.backends.llvm.jit import jit
 from weft.backends.llvm.link import LinkedText, link_parts
-from weft.backends.llvm.metadata import Leftover, leftover_of
+from weft.backends.llvm.metadata import PassSelection, pass_selection_of
 from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError, InternalError
 from weft.support.machine import process_features
@@ -116,7 +116,7 @@ done:
   ret void
 }
 !0 = !{!"WORD"}
-!weft.leftover = !{!0}
+!weft.pass_selection = !{!0}
 """
 
 
@@ -134,8 +134,8 @@ def test_what_is_left_to_llvm_chooses_passes() -> None:
 
 def test_code_that_is_linked_to_others_is_left_to_llvm() -> None:
     text = link_parts(LEFT.replace("WORD", "nothing"), [LinkedText("define void @other() { ret void }")], X86)
-    assert leftover_of(text) is Leftover.LOOPS
-    assert leftover_of(LEFT.replace("WORD", "nothing")) is Leftover.NOTHING
+    assert pass_selection_of(text) is PassSelection.LOOPS
+    assert pass_selection_of(LEFT.replace("WORD", "nothing")) is PassSelection.NOTHING
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
 // whose indices are constants then, becomes registers.
 // CHECK-LABEL: define void @tile(
 // CHECK:       ![[node:[0-9]+]] = !{!"nothing"}
-// CHECK-NEXT:  !weft.leftover = !{![[node]]}
+// CHECK-NEXT:  !weft.pass_selection = !{![[node]]}
 func.func @tile(%A: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -33,7 +33,7 @@ func.func @tile(%A: memref<1024xf32>) {
 // The same where the loop over the tile stays: its sums stay in memory, at the same places in each iteration of %k, and
 // LLVM may take several of these at once. (A matmul with sums in memory ran 1.4 times as long without.)
 // CHECK-LABEL: define void @rolled(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @rolled(%A: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -142,7 +142,7 @@ func.func @copies(%A: memref<1024xf32>, %B: memref<1024xf32>, %zero: f32) {
 
 // All others may become vectors: those that compute,
 // CHECK-LABEL: define void @computes(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @computes(%A: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -159,7 +159,7 @@ func.func @computes(%A: memref<1024xf32>) {
 
 // store what they computed,
 // CHECK-LABEL: define void @counts(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @counts(%A: memref<1024xindex>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -174,7 +174,7 @@ func.func @counts(%A: memref<1024xindex>) {
 
 // copy from or to places that lie apart,
 // CHECK-LABEL: define void @strided(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @strided(%A: memref<1024xf32>, %B: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -190,7 +190,7 @@ func.func @strided(%A: memref<1024xf32>, %B: memref<1024xf32>) {
 // -----
 
 // CHECK-LABEL: define void @apart(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @apart(%A: memref<1024xf32>, %B: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -207,7 +207,7 @@ func.func @apart(%A: memref<1024xf32>, %B: memref<1024xf32>) {
 
 // decide,
 // CHECK-LABEL: define void @decides(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @decides(%A: memref<1024xf32>, %zero: f32, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -225,7 +225,7 @@ func.func @decides(%A: memref<1024xf32>, %zero: f32, %n: index) {
 
 // or are unrolled: their elements may become vectors.
 // CHECK-LABEL: define void @unrolled(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @unrolled(%A: memref<1024xf32>, %zero: f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -262,7 +262,7 @@ func.func @turned(%A: memref<64xf32>, %B: memref<64xf32>) {
 
 // One scalar loop in a module is enough.
 // CHECK-LABEL: define void @second(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @first(%A: memref<8xf32>) {
   func.return
 }
@@ -321,7 +321,7 @@ func.func @ordered_in_memory(%A: memref<1024xf32>, %C: memref<1xf32>) {
 
 // In any order: LLVM can use vectors. So it can where each iteration has a sum of its own (below).
 // CHECK-LABEL: define void @any_order(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @any_order(%A: memref<1024xf32>, %C: memref<1xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -338,7 +338,7 @@ func.func @any_order(%A: memref<1024xf32>, %C: memref<1xf32>) {
 // -----
 
 // CHECK-LABEL: define void @many_sums(
-// CHECK-NOT:   weft.leftover
+// CHECK-NOT:   weft.pass_selection
 func.func @many_sums(%A: memref<1024xf32>, %C: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

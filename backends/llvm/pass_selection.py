@@ -1,7 +1,7 @@
 """Pass selection: the LLVM passes that a schedule leaves work for, which determine most of the compile time.
 
 Most of its passes look for what a complete schedule has decided already: which loops become vectors, which are
-repeated, what stays in registers. A module that says so (`Leftover`) is compiled with fewer of them.
+repeated, what stays in registers. A module that says so (`PassSelection`) is compiled with fewer of them.
 
     scf.for %k { scf.for %i {low.unroll} {              nothing is left: vectors, and every access moves with %k, or is
       %a = vector.load %A[%i * 64 + %k * 16] ...        one of %t, a local buffer that becomes registers
@@ -28,7 +28,7 @@ from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.utils import FastMathFlag
 
-from weft.backends.llvm.metadata import Leftover
+from weft.backends.llvm.metadata import PassSelection
 from weft.dialects.low import UNROLL, GatherOp, ScatterOp
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ _ACCESSES: Final[dict[type[Operation], tuple[int, bool]]] = {
 """Op -> the operand that is the buffer, which the index follows, and whether it accesses vectors."""
 
 
-def leftover(functions: Iterable[FuncOp]) -> Leftover:
+def pass_selection(functions: Iterable[FuncOp]) -> PassSelection:
     """What LLVM may find to do in some low functions."""
-    return _most(*(_Function().leftover(function) for function in functions))
+    return _most(*(_Function().pass_selection(function) for function in functions))
 
 
-def _most(*leftovers: Leftover) -> Leftover:
-    for most in (Leftover.LOOPS, Leftover.INVARIANTS):
-        if most in leftovers:
+def _most(*selections: PassSelection) -> PassSelection:
+    for most in (PassSelection.LOOPS, PassSelection.INVARIANTS):
+        if most in selections:
             return most
-    return Leftover.NOTHING
+    return PassSelection.NOTHING
 
 
 class _Function:
@@ -80,15 +80,15 @@ class _Function:
         self._updated: set[SSAValue] = set()
         """Buffers in which each iteration of a loop changes other elements where they lie: sums in memory, of a loop
         outside."""
-        self._found = Leftover.NOTHING
+        self._found = PassSelection.NOTHING
 
-    def leftover(self, function: FuncOp) -> Leftover:
+    def pass_selection(self, function: FuncOp) -> PassSelection:
         self._block(function.body.block, 0)
         if not all(self._becomes_registers(buffer) for buffer in self._updated):
-            return Leftover.LOOPS
+            return PassSelection.LOOPS
         if all(self._becomes_registers(buffer) for buffer in self._repeated):
             return self._found
-        return _most(self._found, Leftover.INVARIANTS)
+        return _most(self._found, PassSelection.INVARIANTS)
 
     def _becomes_registers(self, buffer: SSAValue) -> bool:
         local = isinstance(buffer.owner, memref.AllocaOp) and buffer not in self._escaping
@@ -142,7 +142,7 @@ class _Function:
         has_vectors = self._block(body, inside)
         if not has_vectors and not self._only_adds_in_order(body, inside):
             moves = self._only_moves(body, inside, anywhere=unrolled)
-            self._found = _most(self._found, Leftover.INVARIANTS if moves else Leftover.LOOPS)
+            self._found = _most(self._found, PassSelection.INVARIANTS if moves else PassSelection.LOOPS)
         return has_vectors
 
     def _only_moves(self, body: Block, depth: int, *, anywhere: bool) -> bool:
