@@ -20,6 +20,7 @@ from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.tir_kinds import IN_STEP
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import meaning_of
@@ -78,6 +79,10 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
         from weft.interp.kernels import begin_kernel
 
         extra = begin_kernel(emitter, function)
+    elif IN_STEP in function.attributes:
+        from weft.interp.kernels import refuse_threads_in_step
+
+        refuse_threads_in_step(function)
     for argument in function.body.block.args:
         if isinstance(argument.type, MemRefType):
             parameters.append(_bind_buffer_parameter(emitter, argument))

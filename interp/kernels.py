@@ -29,7 +29,8 @@ from weft.dialects import low_kernel, low_tensor_cores
 from weft.dialects.combiners import op_named
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, ShuffleMode
 from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
-from weft.dialects.tir_kinds import IN_STEP, LoopKind
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.scalar import combined
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from xdsl.dialects.memref import AllocaOp
     from xdsl.ir import Attribute, Operation
 
-    from weft.dialects.tir import ForOp
     from weft.interp.emitter import Emitter
 
 
@@ -305,15 +305,11 @@ IDS, MEMORY = "_ids", "_memory"
 Thread: TypeAlias = "Generator[Synchronisation | None, Any, Any]"
 
 
-def refuse_threads_in_step(loop: ForOp) -> None:
-    """Raise `CompileError` when `loop` is over the threads of a kernel that is being lowered."""
-    if loop.kind.data is not LoopKind.THREAD_BINDING:
-        return
-    parent = loop.parent_op()
-    while parent is not None and not isinstance(parent, FuncOp):
-        parent = parent.parent_op()
-    if parent is not None and IN_STEP in parent.attributes:
-        raise CompileError.at(loop, "kernels are interpreted when they are functions; here their threads run in step")
+def refuse_threads_in_step(function: FuncOp) -> None:
+    """Raise `CompileError` at what the threads of a kernel do in a function that is being lowered to kernels."""
+    for op in function.walk():
+        if op.has_trait(low_kernel.InKernel) or (isinstance(op, ForOp) and op.kind.data is LoopKind.THREAD_BINDING):
+            raise CompileError.at(op, "kernels are interpreted when they are functions; here their threads run in step")
 
 
 def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:

@@ -16,7 +16,6 @@ from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.control import FREE_KINDS, assign_affine, emit_loop
 from weft.interp.errors import AssumptionError, InterpreterError
-from weft.interp.kernels import refuse_threads_in_step
 from weft.interp.registry import emits
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ def emit_for(emitter: Emitter, op: tir.ForOp) -> None:
     for start in _empty_starts(op):
         _emit_empty_start(emitter, start, op)
     free = op.kind.data in FREE_KINDS
-    refuse_threads_in_step(op)
     emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=free)
 
 

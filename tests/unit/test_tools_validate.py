@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.arith import AddfOp, SubfOp
@@ -115,3 +116,18 @@ def test_options_reach_a_pass_and_wrong_ones_are_errors(drive: Callable[..., int
         drive("-p", "keep{x=1}")
     with pytest.raises(CompileError, match="-t takes one target, got 2: 'mlir,mlir'"):
         drive("-t", "mlir,mlir")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'tir.for %i in 32 thread_binding<"threadIdx.x"> {}',
+        '%t = low.thread_id "threadIdx.x" extent 32 : index',
+    ],
+)
+def test_kernels_that_are_being_lowered_are_not_interpreted(body: str) -> None:
+    module = weft.parse(
+        f"func.func @exchange(%H: memref<32xf16>) attributes {{tir.threads_in_step}} {{\n{body}\nfunc.return\n}}"
+    )
+    with pytest.raises(CompileError, match="kernels are interpreted when they are functions"):
+        weft.Interpreter(module).call("exchange", np.zeros(32, np.float16))
