@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, Float80Type, Float128Type, FloatAttr, IntegerAttr
 from xdsl.parser import Parser
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
@@ -27,6 +27,13 @@ class BitsParser(Parser):
             self._consume_token(MLIRTokenKind.BYTES_LIT)
             return text
         return super().parse_optional_str_literal()
+
+    def parse_optional_builtin_int_or_float_attr(self) -> FloatAttr[AnyFloat] | IntegerAttr[Any] | None:
+        place = self._current_token.span
+        found = super().parse_optional_builtin_int_or_float_attr()
+        if isinstance(found, FloatAttr) and isinstance(found.type, Float80Type | Float128Type):
+            self.raise_error(f"a number of type {found.type}: it has no bits here, and could not be printed", place)
+        return found
 
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
         element = super()._parse_tensor_literal_element()

@@ -53,10 +53,7 @@ class ScopedPrinter(Printer):
 
     def print_op(self, op: Operation) -> None:
         if not op.regions:
-            try:
-                super().print_op(op)
-            except NotImplementedError as error:
-                raise CompileError.at(op, f"'{op.name}' holds a number that has no text here, such as f80") from error
+            super().print_op(op)
             return
         self.enter_scope()
         super().print_op(op)

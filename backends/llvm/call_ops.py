@@ -100,11 +100,12 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
         raise CompileError.at(op, f"memref.global @{name} needs a static size, got {op.type}")
     size = length * type_.bytes
     value = op.initial_value
-    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else bytes(size)
-    if isinstance(value, DenseIntOrFPElementsAttr) and value.is_splat() and len(data) == type_.bytes:
-        data *= length
-    if len(data) != size:
+    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else b""
+    splat = len(data) == type_.bytes
+    if data and not splat and len(data) != size:
         raise CompileError.at(op, f"memref.global @{name} of {size} bytes has a value of {len(data)}")
+    if splat and any(data):
+        data *= length
     if type_.element == "i1":
         data = data.translate(_TRUTH)  # xDSL writes all bits of true
     kind = "constant" if op.constant is not None else "global"

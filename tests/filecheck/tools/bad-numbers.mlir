@@ -38,7 +38,15 @@ func.func @branches() {
 // -----
 
 func.func @number() -> f80 {
-  // expected-error@+1 {{'arith.constant' holds a number that has no text here, such as f80}}
+  // expected-error@+1 {{a number of type f80: it has no bits here, and could not be printed}}
   %x = arith.constant 1.0 : f80
   func.return %x : f80
+}
+
+// -----
+
+func.func @attribute(%A: memref<8xf32>) {
+  // expected-error@+1 {{a number of type f80: it has no bits here, and could not be printed}}
+  tir.for %k in 8 attributes {pipeline_stages = 9223372036854775808 : f80} { }
+  func.return
 }
