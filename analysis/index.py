@@ -27,6 +27,7 @@ from xdsl.ir.affine import (
 
 from weft.dialects.intervals import Interval
 from weft.dialects.tir import range_of_index
+from weft.dialects.traversal import sources_in
 from weft.support.errors import CompileError, InternalError
 
 RangeOf: TypeAlias = Callable[[SSAValue], Interval]
@@ -191,15 +192,7 @@ class Index:
     def sources(self) -> set[SSAValue]:
         """Every SSA value the index depends on, and those that these are computed from, as the loop value whose
         remainder by a symbol it is."""
-        found: set[SSAValue] = set()
-        pending = list(self.values())
-        while pending:
-            value = pending.pop()
-            if value not in found:
-                found.add(value)
-                if isinstance(value, OpResult):
-                    pending.extend(value.op.operands)
-        return found
+        return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
         """Whether it is computed from one of `values`, in however many steps."""

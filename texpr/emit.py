@@ -39,6 +39,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.irdl import IRDLOperation
 
 from weft.dialects.index_map import canonical_map
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import ReduceOp, YieldOp
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
@@ -478,8 +479,7 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
 
 
 def _is_positive(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data > 0
+    return (constant_integer(value) or 0) > 0
 
 
 def _compare(body: ElementEmitter, predicate: Predicate, left: SSAValue, right: SSAValue) -> SSAValue:

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    VectorType,
-    f64,
-    i64,
-)
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, VectorType, f64, i64
 from xdsl.ir import Block, Region
 
 from weft.passes.low.op_rewriter import element_of, lanes_of
@@ -77,7 +70,6 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 _TRUNCATING: Final = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
 _UNSIGNED: Final = (arith.DivUIOp, arith.RemUIOp, arith.CeilDivUIOp)
-DIVISIONS: Final = (*_TRUNCATING, arith.FloorDivSIOp, arith.CeilDivSIOp, arith.CeilDivUIOp)
 
 
 def _is_harmless(kind: type[Operation], divisor: float | None) -> bool:
@@ -91,7 +83,7 @@ def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
 
 
 def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
-    """A division of `DIVISIONS`, defined for all operands: by 0 it gives 0, and the smallest number over -1 wraps to
+    """An integer division, defined for all operands: by 0 it gives 0, and the smallest number over -1 wraps to
     itself. `divisor`: the number that the divisor is known to be."""
     if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
         return lhs.shifted_right_signed(power.bit_length() - 1)

@@ -28,6 +28,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import DEFINED, PARAMS
 from weft.dialects.low_kernel import ShuffleOp, kernel_of
@@ -412,7 +413,7 @@ def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | No
     return rewriter
 
 
-_LIBRARY: Final = (*(math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp),)
+_LIBRARY: Final = (math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp)
 """Functions that LLVM has no intrinsics for."""
 RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ...]] = (
     (TARGETS, MULTIPLY_ADDS, _multiply_add),
@@ -422,7 +423,7 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_LLVM, (arith.ExtFOp,), _extend_bf16),
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),
     # The languages of the C family have functions for divisions, which the ranges of indices often make operators.
-    (_LLVM, decompositions.DIVISIONS, _division),
+    (_LLVM, DIVISIONS, _division),
     (TARGETS, (math.IPowIOp,), _integer_power),
     (TARGETS, (arith.AddUIExtendedOp,), _add_extended),
     (_C_FAMILY, (arith.MulSIExtendedOp, arith.MulUIExtendedOp), _multiply_extended),
