@@ -27,8 +27,8 @@ _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 @lru_cache(maxsize=4096)
 def index_attribute(value: int) -> IntegerAttr[IndexType]:
-    """An integer of type index as an attribute, of which programs have the same few over and over."""
-    return IntegerAttr(value, _INDEX)
+    """An integer of type index, modulo 2^64, as an attribute, of which programs have the same few over and over."""
+    return IntegerAttr((value + (1 << 63)) % (1 << 64) - (1 << 63), _INDEX)
 
 
 def number_attribute(number: float | int, type_: Attribute) -> FloatAttr | IntegerAttr:

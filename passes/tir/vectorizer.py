@@ -23,7 +23,7 @@ from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_lanes import CmpiOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
-from weft.passes.index_ops import arith_op, detached_ops, divided, materialize
+from weft.passes.index_ops import arith_op, detached_ops, divided, index_attribute, materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.nest import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
@@ -194,7 +194,7 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
 @lru_cache(maxsize=1024)
 def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
     """Lanes of indices modulo 2^64, of which a program has the same few over and over."""
-    wrapped = [(lane + (1 << 63)) % (1 << 64) - (1 << 63) for lane in lanes]
+    wrapped = [index_attribute(lane).value.data for lane in lanes]
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
 
 
