@@ -72,6 +72,9 @@ class ConcreteShapes:
             self.shapes.append(list(cast("MemRefType[Attribute]", parameter.type).get_shape()) if shaped else None)
         if PARAMS in self.function.attributes:
             self._choose_symbols(parameters)
+            for argument in self.function.body.block.args:
+                if isinstance(argument.type, IndexType):
+                    self.numbers.setdefault(argument, 1)
             return
         for argument in self.function.body.block.args:
             if isinstance(argument.type, IndexType):
@@ -210,8 +213,9 @@ class ConcreteShapes:
         """About how many scalar operations a call executes; `find` gives the functions that it calls, `known` the work
         of some.
 
-        Loops whose extent is not known from the shapes count as 8 iterations; operators on whole tensors as nothing,
-        for NumPy runs them, and so do calls of a function in itself.
+        Loops whose extent is not known from the shapes count as 8 iterations, those with one known bound as if the
+        other were 0 below or 8 above; operators on whole tensors as nothing, for NumPy runs them, and so do calls of a
+        function in itself.
         """
         known = {} if known is None else known
         known[self.function] = 0
@@ -245,9 +249,9 @@ class ConcreteShapes:
                 return math.prod(self._extent(extent) for extent in op.extents)
             case scf.ForOp():
                 low, high, step = (self.number(v) for v in (op.lb, op.ub, op.step))
-                if low is None or high is None or not step:
-                    return _UNKNOWN_EXTENT
-                return max(0, -(-(high - low) // step))
+                low = 0 if low is None else low
+                high = max(low, 0) + _UNKNOWN_EXTENT if high is None else high
+                return max(0, -(-(high - low) // max(step or 1, 1)))
             case _:
                 return 1
 
@@ -328,7 +332,7 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
                 raise CompileError.at(function, f"no random values of {element_type} for parameter {parameter.name}")
             arguments.append(np.asarray(narrow(tensor, element_type)))  # one of rank 0 is a number so far
         elif isinstance(type_, IndexType):
-            arguments.append(shapes.numbers.get(function.body.block.args[position], 1))
+            arguments.append(shapes.numbers[function.body.block.args[position]])
         else:
             tensor = values.array(type_, [1])
             if tensor is None:

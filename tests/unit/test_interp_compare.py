@@ -236,6 +236,30 @@ def test_work_counts_launches_and_each_callee_once() -> None:
     assert "@again was not compared: it fails before the change: 'func.call': calls nest too deeply" in str(found)
 
 
+def test_work_counts_loops_between_parameters_and_far_constants() -> None:
+    """A parameter of low functions is the number that validation passes; an unknown bound is near the known one."""
+    module = parse("""
+    func.func @to(%n: index) attributes {low.params = [#low.param<"n", index, read, []>], low.symbols = []} {
+      %low = arith.constant -9223372036854775808 : index
+      %one = arith.constant 1 : index
+      scf.for %i = %low to %n step %one { }
+      func.return
+    }
+    func.func @between(%A: memref<2xi64>, %far: index) {
+      %zero = arith.constant 0 : index
+      %low = arith.constant -1000000 : index
+      %one = arith.constant 1 : index
+      %number = memref.load %A[%zero] : memref<2xi64>
+      %bound = arith.index_cast %number : i64 to index
+      scf.for %i = %low to %bound step %one { }
+      scf.for %i = %bound to %zero step %one { }
+      func.return
+    }""")
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    assert ConcreteShapes(functions["to"], (3,)).work(functions.get) > 2**63
+    assert 1_000_000 < ConcreteShapes(functions["between"], (3,)).work(functions.get) < 1_000_100
+
+
 def test_random_arguments_agree_on_tied_extents() -> None:
     matmul = function(parse(MATMUL))
     for extents in ((5, 7, 3), (1, 2), (4,)):
