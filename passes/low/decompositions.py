@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, VectorType, f64, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Region
 
-from weft.passes.low.op_rewriter import element_of, lanes_of
+from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import range_lanes
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
 
     from weft.passes.low.elementary.lanes import Bits, Lanes, Mask, Writer
-    from weft.passes.low.op_rewriter import OpRewriter
     from weft.support.target import Target
 
 # Conversions of bf16. The instruction of x86 takes subnormal numbers for zero; without it LLVM calls a function for
@@ -171,8 +170,6 @@ def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation]
 # instruction, and what comes next would wait for a mask. Other constants take LLVM one instruction. Scalars are left to
 # it also: it vectorizes loops of the intrinsics.
 
-REDUCTIONS: Final = {"maximumf": arith.MaximumfOp, "minimumf": arith.MinimumfOp}
-"""Kind of reduction -> the op that combines two lanes."""
 _X86: Final = ("x86_64", "i386", "i686")
 
 
@@ -215,22 +212,28 @@ def minimum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
 _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 
 
-def extremum_of_lanes(rewriter: OpRewriter, kind: type[Operation], lanes: SSAValue) -> SSAValue:
-    """The maximum or minimum of all lanes of a vector, whose number is a power of two: of its halves, until one lane is
-    left. Halves that are narrower than any register stand in the first lanes of one."""
-    element = element_of(lanes.type)
-    register = 2 if element == f64 else 4
-    count = whole = lanes_of(lanes.type)
-    while count > 1:
-        count //= 2
-        width = max(count, register)
-        type_ = VectorType(element, [width])
-        halves: list[SSAValue] = []
-        for start in (0, count):
-            # Lanes repeat: those without a value could not be computed with.
-            mask = DenseArrayBase.from_list(i64, [(lane | start) % whole for lane in range(width)])
-            halves.append(rewriter.op(vector.ShuffleOp, (lanes, lanes), type_, {"mask": mask}))
-        lanes = rewriter.op(kind, halves, type_, {"fastmath": _NO_FLAGS})
-        lanes.name_hint = "halves"
-        whole = width
-    return rewriter.extract(lanes, 0)
+def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lanes:
+    """The maximum or minimum of all lanes of a vector, NaN where a lane is.
+
+    Encodings whose other bits are flipped where the sign is set are in the order of the numbers, -0 before +0 (Herf
+    2001): integers, of which the extremum takes one instruction a halving. A NaN becomes the last or the first of them.
+    """
+    integer = lanes.writer.integer
+    nan, kind = (_all_but_sign(lanes.writer), _MAXIMUM) if is_maximum else (-1, _MINIMUM)
+    keys = _in_order(lanes.compare("uno", lanes).choose_bits(integer(nan), lanes.bits))
+    key = scalar.op(vector.ReductionOp, (keys.value,), scalar.integer_type, {"kind": kind, "fastmath": _NO_FLAGS})
+    return _in_order(scalar.bits(key)).numbers
+
+
+def _in_order(bits: Bits) -> Bits:
+    """Encodings as integers in the order of the numbers, and back."""
+    sign = bits.shifted_right_signed(bits.writer.shape.integer_bits - 1)
+    return bits ^ (sign & _all_but_sign(bits.writer))
+
+
+def _all_but_sign(writer: Writer) -> int:
+    return (1 << writer.shape.integer_bits - 1) - 1
+
+
+_MAXIMUM: Final = vector.CombiningKindAttr(vector.CombiningKindFlag.MAXSI)
+_MINIMUM: Final = vector.CombiningKindAttr(vector.CombiningKindFlag.MINSI)

@@ -401,18 +401,20 @@ def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
     """The maximum or minimum of all lanes, on x86, where LLVM compares scalars in general registers."""
-    kind = decompositions.REDUCTIONS.get(cast("vector.ReductionOp", op).kind.data.value)
-    lanes = lanes_of(op.operands[0].type)
-    if kind is None or lanes < 2 or lanes & (lanes - 1) or not _has_extrema(op, context):
+    kind = _EXTREMA.get(cast("vector.ReductionOp", op).kind.data.value)
+    if kind is None or not _has_extrema(op, context):
         return None
-    rewriter = OpRewriter(op)
-    result = decompositions.extremum_of_lanes(rewriter, kind, op.operands[0])
+    lanes = context.writer(op, op.operands[0].type).lanes(op.operands[0])
+    rewriter = context.writer(op, op.results[0].type)
+    result = decompositions.extremum_of_lanes(lanes, rewriter, is_maximum=kind is arith.MaximumfOp).value
     for accumulator in op.operands[1:]:
         result = rewriter.op(kind, (result, accumulator), result.type, {"fastmath": arith.FastMathFlagsAttr("none")})
     rewriter.replace(result)
     return rewriter
 
 
+_EXTREMA: Final = {"maximumf": arith.MaximumfOp, "minimumf": arith.MinimumfOp}
+"""Kind of reduction -> the op that combines two lanes."""
 _LIBRARY: Final = (math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp)
 """Functions that LLVM has no intrinsics for."""
 RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ...]] = (

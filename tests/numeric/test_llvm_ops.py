@@ -421,7 +421,8 @@ def test_extrema_of_lanes(op: str, type_: str, lanes: int) -> None:
         for kept in ([0, 1], [0, 1, 5], [1, 6], [3, 4], [5, 6, 0, 1])
         for _ in range(20)
     ]
-    rows += [np.where(np.arange(lanes) == at, np.nan, 1.0).astype(dtype) for at in range(lanes)]
+    nans = np.array([np.nan, np.copysign(np.nan, -1.0)], dtype)
+    rows += [np.where(np.arange(lanes) == at, nan, dtype(1.0)) for at in range(lanes) for nan in nans]
     data = np.ascontiguousarray(rows)
     count = len(rows)
     text = f"""

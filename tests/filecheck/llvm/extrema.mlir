@@ -63,15 +63,18 @@ func.func @extrema(%A: memref<64xf32>) attributes {
   func.return
 }
 
-// The extremum of all lanes: of the halves of the vector, until one lane is left.
+// The extremum of all lanes: of integers in the order of the numbers, of which a NaN is the first.
 // CHECK-LABEL: define {{.*}}@lanes
-// CHECK:         shufflevector <8 x float> %a, <8 x float> %a, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-// CHECK:         fcmp olt <4 x float>
-// CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 2, i32 3, i32 2, i32 3>
-// CHECK:         shufflevector <4 x float> {{.*}}, <4 x i32> <i32 1, i32 1, i32 3, i32 3>
-// CHECK:         fcmp olt <4 x float>
-// CHECK:         extractelement <4 x float> %{{.*}}, i64 0
-// CHECK:         call float @llvm.vector.reduce.fminimum.v3f32
+// CHECK:         %[[NAN:.*]] = fcmp uno <8 x float> %a, %a
+// CHECK:         %[[BITS:.*]] = select <8 x i1> %[[NAN]], <8 x i32> splat (i32 -1), <8 x i32>
+// CHECK:         %[[SIGNS:.*]] = ashr <8 x i32> %[[BITS]], splat (i32 31)
+// CHECK:         %[[REST:.*]] = and <8 x i32> %[[SIGNS]], splat (i32 2147483647)
+// CHECK:         %[[KEYS:.*]] = xor <8 x i32> %[[BITS]], %[[REST]]
+// CHECK:         %[[KEY:.*]] = call i32 @llvm.vector.reduce.smin.v8i32(<8 x i32> %[[KEYS]])
+// CHECK:         ashr i32 %[[KEY]], 31
+// CHECK:         bitcast i32 %{{.*}} to float
+// CHECK:         select <3 x i1> %{{.*}}, <3 x i32> splat (i32 2147483647), <3 x i32>
+// CHECK:         call i32 @llvm.vector.reduce.smax.v3i32
 // ARM-LABEL:   define {{.*}}@lanes
 // ARM:           call float @llvm.vector.reduce.fminimum.v8f32
 func.func @lanes(%A: memref<64xf32>) attributes {
@@ -82,7 +85,7 @@ func.func @lanes(%A: memref<64xf32>) attributes {
   %b = vector.load %A[%c8] : memref<64xf32>, vector<3xf32>
   %least = vector.reduction <minimumf>, %a : vector<8xf32> into f32
   memref.store %least, %A[%c0] : memref<64xf32>
-  %of_three = vector.reduction <minimumf>, %b : vector<3xf32> into f32
+  %of_three = vector.reduction <maximumf>, %b : vector<3xf32> into f32
   memref.store %of_three, %A[%c8] : memref<64xf32>
   func.return
 }
