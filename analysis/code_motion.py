@@ -86,32 +86,25 @@ def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
 
 
 def passing_conflict(
-    block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool
+    block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool = False
 ) -> Violation | None:
     """Why `block` cannot change places with `others`: they touch an element that one of them writes.
 
     `shared` are the loops in whose iterations the block stays. With `flow_to` the others may read what the block writes
-    (its consumers, which the caller looks after); without, they may write what the block reads (its producers).
+    (its consumers, which the caller looks after).
     """
     own = accesses(block)
     for other in others:
         of_other = accesses(other)
         for mine in own:
             for theirs in of_other:
-                if not _matters(mine, theirs, flow_to=flow_to):
+                matters = theirs.is_write or (mine.is_write and not flow_to)
+                if not matters or mine.buffer is not theirs.buffer:
                     continue
                 violation = conflict_of(mine, theirs, shared)
                 if violation is not None:
                     return violation
     return None
-
-
-def _matters(mine: Access, theirs: Access, *, flow_to: bool) -> bool:
-    if mine.buffer is not theirs.buffer or not (mine.is_write or theirs.is_write):
-        return False
-    if mine.is_write and theirs.is_write:
-        return True
-    return theirs.is_write if flow_to else mine.is_write
 
 
 def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:

@@ -45,7 +45,7 @@ BUGS = (
     ),
     Bug(
         "compute_at loses guards",
-        "passes/schedule/compute_location.py",
+        "passes/schedule/compute_at.py",
         "                kept.append(found)\n",
         "                pass\n",
         ("tests/schedule/test_primitives.py", "tests/schedule/test_corners.py"),

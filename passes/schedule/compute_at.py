@@ -1,26 +1,409 @@
-"""compute_at: move a producer under a loop of its consumers."""
+"""compute_at: move a producer under a loop of its consumers; reverse_compute_at: move a consumer under a loop of its
+producers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product, takewhile
 
 from xdsl.dialects import memref
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import accesses, accesses_in_scope, accesses_of_instance
-from weft.analysis.code_motion import actions_passed, passing_conflict
-from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.footprint import Span, hull
-from weft.analysis.structure import ancestors, buffers_written, child_towards, is_inside, precedes
+from weft.analysis.accesses import (
+    Access,
+    Conditions,
+    Context,
+    Domain,
+    accesses,
+    accesses_in_scope,
+    accesses_of_instance,
+    domain_of,
+    is_fixed,
+    range_of,
+)
+from weft.analysis.block_patterns import combines_freely
+from weft.analysis.code_motion import actions_in, actions_passed, loops_around_both, passing_conflict
+from weft.analysis.coverage import late_start, repeated_instance, runs_only
+from weft.analysis.dependence import buffer_name, conflict_between, is_exact, is_temporary, whole_buffer
+from weft.analysis.footprint import Span, box_of, hull, preimage, source_of
+from weft.analysis.index import Atom, Index, exprs_of
+from weft.analysis.layout_maps import access_inverse
+from weft.analysis.questions import Counterexample, Question
+from weft.analysis.sets import NotProved
+from weft.analysis.structure import (
+    ancestors,
+    bindings_of,
+    buffers_loaded,
+    buffers_written,
+    child_towards,
+    guards_of,
+    is_inside,
+    loops_around,
+    precedes,
+    producers_of,
+    scope_of,
+)
 from weft.analysis.threads import is_shared
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AssumeShapeOp
-from weft.passes.schedule.compute_location import Move, MovePlan
-from weft.passes.schedule.loop_nests import IterDomain, domain_from_span, full_domain
+from weft.passes.schedule.dominance import hoist, values_of_block, why_not_dominating
+from weft.passes.schedule.loop_nests import (
+    IterDomain,
+    domain_from_span,
+    erase_empty_loops,
+    full_domain,
+    loops_over,
+    nest,
+    set_guards,
+)
+from weft.passes.schedule.primitive import Plan, operation_text, or_undecided
+from weft.passes.schedule.requirements import (
+    instance_left_out,
+    iterator_names,
+    missed_by,
+    two_iterations,
+    why_not_divisible,
+)
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class IterGuard:
+    """A guard over one iterator: `sign * iterator + rest` is not negative, with `rest` fixed in the function."""
+
+    position: int
+    sign: int
+    rest: Index
+
+    def over(self, bindings: Sequence[Index]) -> tuple[Index, Index]:
+        """As `left < right`, for other bindings."""
+        index = bindings[self.position]
+        return (index, self.rest + 1) if self.sign < 0 else (-self.rest - 1, index)
+
+
+@dataclass(frozen=True)
+class MovePlan(Plan):
+    """A block, the loop it goes under, the op in the loop's body it goes before, its iterators there, and guards that
+    it keeps besides those that keep iterators in their domain."""
+
+    block: BlockOp
+    loop: ForOp
+    before: Operation | None
+    domains: tuple[IterDomain, ...]
+    kept: tuple[IterGuard, ...]
+    unit_loops: bool
+    """Whether iterators with one value get loops, too."""
+
+    def rewrite(self) -> tuple[Operation, ...]:
+        block = self.block
+        point = InsertPoint(self.loop.body.block, self.before)
+        hoist(values_of_block(block), point)
+        old_parent = block.parent_op()
+        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop, unit_loops=self.unit_loops)
+        block.detach()
+        Rewriter.insert_op(nest(loops, [block]), point)
+        block.set_bindings(*exprs_of([index.simplified(range_of) for index in bindings]))
+        guards.extend(guard.over(bindings) for guard in self.kept)
+        set_guards(block, [(left.simplified(range_of), right) for left, right in guards])
+        erase_empty_loops(old_parent)
+        return ()
+
+
+def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tuple[SSAValue, Atom]]]:
+    """An access that tells only a quotient or remainder of an iterator, over a value that stands for this; and for each
+    such value the iterator and its part."""
+    if own.indices is None:
+        return own, {}
+    indices = [index.simplified(range_of) for index in own.indices]
+    atoms = dict.fromkeys(atom for index in indices for atom in index.terms)
+    known = {v: [atom for atom in atoms if Index({atom: 1}).depends_on([v])] for v in block.iter_vars}
+    parts: dict[SSAValue, tuple[SSAValue, Atom]] = {}
+    standing: dict[Atom, ForOp] = {}
+    for variable, (part, *others) in ((v, found) for v, found in known.items() if found):
+        low, high = Index({part: 1}).range(range_of)
+        if part is variable or others or source_of(part) is not variable or low is None or low < 0 or high is None:
+            continue
+        standing[part] = ForOp.around(high + 1, (), variable.name_hint or "v")
+        parts[standing[part].induction_variable] = variable, part
+    if not parts:
+        return own, {}
+    over: list[Index] = []
+    for index in indices:
+        terms = ((standing[a].induction_variable if a in standing else a, factor) for a, factor in index.terms.items())
+        over.append(Index(dict(terms), index.constant))
+    return replace(own, indices=tuple(over), loops=(*own.loops, *standing.values())), parts
+
+
+def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
+    """The dimension whose index is an iterator of a block plus what is fixed in an instance of it."""
+    for at, index in enumerate(indices):
+        if index.coefficient(variable) == 1 and not (index - Index({variable: 1})).depends_on(block.iter_vars):
+            return at
+    return None
+
+
+@dataclass(frozen=True)
+class Move(MovingPrimitive):
+    """Base of `compute_at` and `reverse_compute_at`."""
+
+    block: BlockOp
+    loop: ForOp
+    preserve_unit_loops: Attribute | None = None
+    index: Attribute | None = None
+
+    @property
+    def writes_temporaries(self) -> bool:
+        """Whether the block writes temporaries only."""
+        return all(is_temporary(buffer) for buffer in buffers_written(self.block))
+
+    def require_scope(self, requirement: int) -> None:
+        """The loop is in the scope of the block, and not around it."""
+        if scope_of(self.loop) is not scope_of(self.block):
+            self.refuse(requirement, "the loop is in another function or block", self.loop)
+        if is_inside(self.block, self.loop):
+            self.refuse(requirement, "the loop is already around the block", self.loop)
+        for loop in loops_around(self.block):
+            if loop.kind.data is LoopKind.THREAD_BINDING:
+                self.refuse(requirement, f"loop {operation_text(loop)} is bound to a thread axis", loop)
+
+    def instances_at(
+        self, requirement: int, own: Access, others: Sequence[Access], *, by_all_threads: bool = False
+    ) -> dict[SSAValue, Span | None]:
+        """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span of
+        each iterator in the indices of `own`; None where that may be all of it. Iterators of which `own` tells only a
+        quotient or remainder take all values with such a one."""
+        block = self.block
+        if own.indices is None:
+            return {}
+        own, parts = _over_parts(own, block)
+        indices = own.indices or ()
+        used = {value for index in indices for value in index.values()}
+        extents = [*zip(block.iter_vars, block.extents, strict=True)]
+        loops = [(loop.induction_variable, loop.extent) for loop in own.loops]
+        domain: dict[SSAValue, Index] = {v: Index.of(e) for v, e in (*extents, *loops) if v in used and e != 1}
+        inverse = access_inverse(domain, indices)
+        if isinstance(inverse, Violation):
+            self.refuse(requirement, inverse, own.op)
+        variables = [variable for variable in domain if variable in block.iter_vars or variable in parts]
+        # An iterator of one value takes it in iterations where guards let the element be, and in no others.
+        units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, indices, block)) is not None}
+        moved: list[Access] = []
+        for other in others:
+            if other.indices is None:
+                return dict.fromkeys([*variables, *units])
+            shifts = [other.indices[at] - indices[at] + Index({v: 1}) for v, at in units.items()]
+            moved.append(replace(other, indices=(*inverse.instance(other.indices)[: len(variables)], *shifts)))
+        box = box_of(moved, self.loop, by_all_threads=by_all_threads)
+        spans = dict(zip([*variables, *units], box, strict=True))
+        for value, (variable, part) in parts.items():
+            if value in spans:
+                span = spans.pop(value)
+                spans[variable] = span and preimage(part, span)
+        return spans
+
+    def require_block_kind(self, requirement: int) -> None:
+        """Complete or reduction blocks can be cut into pieces."""
+        self.require(requirement, why_not_divisible(self.block))
+        if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
+            reason = "its reduction would run in another order, and its combiner is not known to be commutative"
+            self.refuse(requirement, Violation(reason, "not proved"))
+
+    def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
+        """The guards of the block that say which iterator values run, where that is not just the domain."""
+        block = self.block
+        bindings = bindings_of(block)
+        kept: list[IterGuard] = []
+        for left, right in guards_of(block):
+            found = _guard_of_iterator(right - left - 1, bindings)
+            if found is None:
+                # A guard over several iterators cannot be kept; it need not be when every instance runs.
+                self.require(requirement, instance_left_out(block))
+            elif found.rest != (Index({}) if found.sign > 0 else Index.of(block.extents[found.position]) - 1):
+                kept.append(found)
+        return tuple(kept)
+
+    def require_all_instances(self, requirement: int, domains: Sequence[IterDomain]) -> None:
+        """Each instance runs in some iteration of the loop. The question leaves out iterators that run over their whole
+        domain in each iteration."""
+        block = self.block
+        values = Block(arg_types=[IndexType()] * len(domains))
+        partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
+        bindings = [domains[at].at(values.args[at]) for at in partial]
+        question = Domain(
+            (*loops_around(self.loop), self.loop),
+            tuple(index.simplified(range_of) for index in bindings),
+            tuple(Index.of(block.extents[at]) for at in partial),
+            Conditions(),
+            tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
+        )
+        names = iterator_names(block)
+        told = missed_by(question, [names[at] for at in partial], lambda text: f"{text} would run in none")
+        self.require(requirement, told)
+
+    @contextmanager
+    def _domain_afterwards(
+        self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> Generator[tuple[Domain, list[ForOp]]]:
+        """The domain of the block at its new place, and the new loops there, which are erased afterwards."""
+        new, bindings, guards = loops_over(domains, self.block.extents, self.block)
+        room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
+        try:
+            yield (
+                Domain(
+                    (*loops_around(self.loop), self.loop, *new),
+                    tuple(index.simplified(range_of) for index in bindings),
+                    tuple(Index.of(extent) for extent in self.block.extents),
+                    Conditions(tuple(index.simplified(range_of) for index in room)),
+                ),
+                new,
+            )
+        finally:
+            for loop in new:
+                loop.erase()
+
+    def loops_kept(
+        self, domains: Sequence[IterDomain], kept: Sequence[IterGuard], *, fewer: bool = False
+    ) -> list[ForOp]:
+        """Of the loops around the block and its new place, outermost first, those in whose iterations it runs the same
+        instances (or `fewer`) before and after: nothing that it passes there is in another iteration."""
+        shared = loops_around_both(self.block, self.loop)
+        before = domain_of(self.block)
+        with self._domain_afterwards(domains, kept) as (after, _):
+            for count in range(len(shared), 0, -1):
+                try:
+                    if runs_only(after, before, shared[:count]) and (fewer or runs_only(before, after, shared[:count])):
+                        return shared[:count]
+                except NotProved:
+                    continue
+        return []
+
+    def former_only(
+        self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> tuple[IterGuard, ...]:
+        """`kept`, and guards by which no instance of a writer of temporaries runs that did not run before: what it
+        would read is not written, perhaps. Other blocks run all of their instances."""
+        block = self.block
+        if not self.writes_temporaries or self._runs_former(domains, kept):
+            return tuple(kept)
+        bounds: list[IterGuard] = []
+        for at, (index, extent) in enumerate(zip(domain_of(block).bindings, block.extents, strict=True)):
+            low, high = index.range(range_of)
+            if low is not None and low > 0:
+                bounds.append(IterGuard(at, 1, Index({}, -low)))
+            if high is not None and not (isinstance(extent, int) and high >= extent - 1):
+                bounds.append(IterGuard(at, -1, Index({}, high)))
+        if not bounds or not self._runs_former(domains, (*kept, *bounds)):
+            reason = Violation("it would also run instances that it leaves out where it is now", "not proved")
+            self.refuse(requirement, reason)
+        return (*kept, *bounds)
+
+    def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
+        """Whether only instances that ran before the move run afterwards, as far as is proved."""
+        if instance_left_out(self.block) is None:
+            return True
+        with self._domain_afterwards(domains, kept) as (after, _):
+            try:
+                return runs_only(after, domain_of(self.block), ())
+            except NotProved:
+                return False
+
+    def require_order(
+        self, requirement: int, earlier: Sequence[Access], later: Sequence[Access], kept: Sequence[ForOp]
+    ) -> None:
+        """No instance of `earlier` is before one of `later` that touches the same element, one of them writing, in the
+        loops around the block and its new place: afterwards these run the other way round. What is in one iteration of
+        the loops that are `kept` stays in order."""
+        shared = loops_around_both(self.block, self.loop)
+        for first, second in product(earlier, later):
+            if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+                continue
+            for at, loop in list(enumerate(shared))[len(kept) :]:
+                with self.deciding(requirement, first.op):
+                    found = conflict_between(first, second, shared[:at], lambda order, loop=loop: order.earlier(loop))
+                if found is not None:
+                    self.refuse(requirement, found.violation("and would change places"), first.op)
+
+    def require_updates_in_order(
+        self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> None:
+        """A block that updates what it reads runs each instance once, after the last start of its accumulation, and the
+        instance that starts an accumulation, whose reduce iterators are 0, before the others of it."""
+        block = self.block
+        updates = not set(buffers_written(block)).isdisjoint(buffers_loaded(block))
+        steps = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE and block.init is not None]
+        with self._domain_afterwards(domains, kept) as (question, new):
+            restarting = self._restarting_loops(question)
+            outside = [loop for loop in question.loops if loop not in new]
+            with self.deciding(requirement):
+                repeated = repeated_instance(question, restarting) if updates else None
+            if repeated is not None:
+                consequence = "would both run one instance, which updates what it reads"
+                told = two_iterations(repeated, outside, lambda a, b: f"iterations {a} and {b} {consequence}")
+                self.refuse(requirement, told)
+            with self.deciding(requirement):
+                late = late_start(question, steps, restarting) if steps else None
+            if late is not None:
+                roles, consequence = ("updating", "starting"), "would update an element that iteration"
+                told = two_iterations(late, outside, lambda a, b: f"iteration {a} {consequence} {b} starts", roles)
+                self.refuse(requirement, told)
+
+    def _restarting_loops(self, domain: Domain) -> list[ForOp]:
+        """The outer loops each of whose iterations starts the accumulations of the block again."""
+        steps = zip(domain.bindings, self.block.kinds, strict=True)
+        reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
+        return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
+
+    def moved_beside(
+        self,
+        others: Sequence[Operation],
+        requirements: tuple[int, int],
+        domains: Sequence[IterDomain],
+        kept: Sequence[IterGuard],
+        *,
+        behind: bool,
+    ) -> MovePlan:
+        """The plan: `index` says which of the places in the loop's body that are `behind` all `others`, or before them.
+        The `requirements` are those of `index`, and that what the block uses is known at its place."""
+        wanted, visible = requirements
+        block, body = self.block, self.loop.body.block
+        used = values_of_block(block)
+        for domain in domains:
+            used.extend(domain.lower.values())
+            if not isinstance(domain.extent, int):
+                used.append(domain.extent)
+        holders = {child_towards(self.loop, other) for other in others}
+        acting = [op for op in body.ops if op in holders or actions_in(op)]
+        taken = [at for at, op in enumerate(acting) if op in holders]
+        low, high = (taken[-1] + 1, len(acting)) if behind else (0, taken[0])
+        places = {at: InsertPoint(body, before) for at, before in enumerate([*acting[low:], None], low)}
+        at = self.index.value.data if isinstance(self.index, IntegerAttr) else -1
+        if at == -2:
+            at = next((n for n in range(low, high) if why_not_dominating(used, places[n]) is None), high)
+        elif at == -1:
+            at = high
+        if not low <= at <= high:
+            legal = f"-1, -2 or {low}{f' .. {high}' if low < high else ''}"
+            self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop)
+        self.require(visible, why_not_dominating(used, places[at]))
+        unit_loops = isinstance(given := self.preserve_unit_loops, IntegerAttr) and given.value.data != 0
+        return MovePlan(block, self.loop, places[at].insert_before, tuple(domains), tuple(kept), unit_loops)
+
+
+def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:
+    """`room >= 0` as a guard over one of the iterators with these bindings."""
+    for position, index in enumerate(bindings):
+        for sign in (-1, 1):
+            rest = room - index * sign
+            if not index.is_constant and all(is_fixed(value) for value in rest.values()):
+                return IterGuard(position, sign, rest)
+    return None
 
 
 @dataclass(frozen=True)
@@ -59,13 +442,6 @@ class ComputeAt(Move):
     ```
     """
 
-    RECOMPUTES: ClassVar[bool] = True
-
-    block: BlockOp
-    loop: ForOp
-    preserve_unit_loops: Attribute | None = None
-    index: Attribute | None = None
-
     def draft(self) -> MovePlan:
         block = self.block
         self.require_scope(1)
@@ -73,18 +449,18 @@ class ComputeAt(Move):
         kept = self.kept_guards(2)
         users = self._users()
         domains = self._domains()
-        if not all(is_temporary(buffer) for buffer in buffers_written(block)):
+        private = self.writes_temporaries
+        if not private:
             self.require_all_instances(3, domains)
         kept = self.former_only(2, domains, kept)
-        same = self.loops_kept(domains, kept)
+        # What nobody reads is not missed: instances whose elements an iteration does not need may go.
+        same = self.loops_kept(domains, kept, fewer=private)
         passed = actions_passed(block, self.loop, same)
         self.require(6, passing_conflict(block, passed, same, flow_to=True))
-        if not all(is_temporary(buffer) for buffer in buffers_written(block)):  # else nothing is read before
+        if not private:  # else nothing is read before
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same)
-        first = min((child_towards(self.loop, user) for user in users), key=self._position)
-        # Requirement 6 holds of every place before it: it is asked of all that stands under the loop.
-        before = self.place(9, 7, domains, last=first)
-        return MovePlan(block, self.loop, before, domains, kept, self.keeps_unit_loops)
+        # Requirement 6 holds of every place before the first user: it is asked of all that stands under the loop.
+        return self.moved_beside(users, (9, 7), domains, kept, behind=False)
 
     def _users(self) -> list[Operation]:
         """The operations that use the buffers that the block writes; all are under the loop."""
@@ -107,9 +483,6 @@ class ComputeAt(Move):
             self.refuse(4, "nothing reads what it writes")
         return users
 
-    def _position(self, op: Operation) -> int:
-        return list(self.loop.body.block.ops).index(op)
-
     def _domains(self) -> tuple[IterDomain, ...]:
         """The domain of each iterator: the instances that store the elements that an iteration reads."""
         block = self.block
@@ -127,3 +500,166 @@ class ComputeAt(Move):
             full_domain(extent) if kind is IterKind.REDUCE else domain_from_span(hull(spans.get(v, [])), extent)
             for v, extent, kind in steps
         )
+
+
+@dataclass(frozen=True)
+class ReverseComputeAt(Move):
+    """A consumer moves under a loop of its producers: each iteration consumes what it just produced.
+
+    Requirements:
+    1. the loop is in the scope of the block and not around it
+    2. the block is complete or a reduction: its instances store to different elements
+    3. every producer is under the loop: some block before it that writes what it reads is; others ran before its nest,
+       and alone write what they do
+    4. the indices of what it reads can be inverted, and the producers fill ranges: indices of what it reads of a
+       producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
+    5. what an iteration consumes is final: no later iteration writes it
+    6. every instance of the block runs in some iteration, updates in one only: one that updates what it reads runs
+       after the one that starts its accumulation
+    7. no block it changes places with touches what it writes, or writes what it reads
+    8. what it uses is known at its new place
+    9. loops that run in parallel stay independent: parallel and vectorized ones
+    10. the index is a place after every producer: `index`, if given, is -1, -2 or the place of an op in the loop, or
+        its end, that no producer stands behind
+
+    The block goes to the end of the loop's body: the last place there is, -1. An `index` of n is the place before the
+    n-th loop or block (or other op on memory) in that body, -2 the first place behind all producers.
+    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
+    gets none, unless `preserve_unit_loops` is given.
+
+    ```mlir
+    tir.for %i in 32 { tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} } }
+    tir.for %i in 128 { tir.block "C" ... = [%i] { reads B[%vi] } }
+    // reverse_compute_at "C", %i
+    tir.for %i in 32 {
+      tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} }
+      tir.for %ax0 in 4 { tir.block "C" ... = [%i * 4 + %ax0] {...} } }
+    ```
+    """
+
+    def draft(self) -> MovePlan:
+        block = self.block
+        self.require_scope(1)
+        self.require_block_kind(2)
+        kept = self.kept_guards(2)
+        # A block that overwrites afterwards what this one reads is no producer: it is passed (requirement 7).
+        producers = [producer for producer in producers_of(block) if precedes(producer, block)]
+        if not producers:
+            self.refuse(3, "no block writes what it reads before it")
+        producers = [producer for producer in producers if not self._ran_before(producer)]
+        for producer in producers:
+            if not is_inside(producer, self.loop):
+                self.refuse(
+                    3,
+                    Violation(
+                        f'block "{producer.label}" writes what it reads and is not under the loop',
+                        legal="a loop around all its producers",
+                    ),
+                    producer,
+                )
+        if not producers:
+            self.refuse(3, "all that write what it reads run before the loop")
+        domains = self._domains(producers)
+        kept = self.former_only(2, domains, kept)
+        self._require_final(domains, producers)
+        self.require_all_instances(6, domains)
+        self.require_updates_in_order(6, domains, kept)
+        same = self.loops_kept(domains, kept)
+        self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same)
+        passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
+        self.require(7, passing_conflict(block, passed, same))
+        # Requirement 7 holds of every place behind the producers: it is asked of all that stands under the loop.
+        return self.moved_beside(producers, (10, 8), domains, kept, behind=True)
+
+    def _ran_before(self, producer: BlockOp) -> bool:
+        """Whether the nest of a producer ends before that of the loop begins, and no other block writes its buffers."""
+        nest = child_towards(scope_of(self.block), self.loop)
+        if is_inside(producer, nest) or not precedes(producer, nest):
+            return False
+        others = [other for other in producers_of(self.block) if other is not producer]
+        return not any(set(buffers_written(producer)) & set(buffers_written(other)) for other in others)
+
+    def _domains(self, producers: Sequence[BlockOp]) -> tuple[IterDomain, ...]:
+        block = self.block
+        written = [a for p in producers for a in accesses(p) if a.is_write]
+        spans: dict[SSAValue, Span] = {}
+        for read in accesses_of_instance(block):
+            writes = [a for a in written if a.buffer is read.buffer]
+            if read.is_write or not writes:
+                continue
+            for variable, span in self.instances_at(4, read, writes).items():
+                if span is None or not span.tight:
+                    self.refuse(
+                        4,
+                        Violation(
+                            f"what an iteration of {operation_text(self.loop)} writes of "
+                            f"{buffer_name(read.buffer)} is not one dense range of iterator %{variable.name_hint}",
+                            "not proved",
+                            legal="a loop below which the producer's loops step through that range by 1",
+                        ),
+                        read.op,
+                    )
+                known = spans.get(variable)
+                merged = span if known is None else hull([known, span])
+                if merged is None:
+                    detail = f"the ranges of iterator %{variable.name_hint} do not fit together"
+                    self.refuse(4, detail, read.op)
+                spans[variable] = merged
+        return tuple(
+            domain_from_span(spans.get(variable), extent, again=False)
+            for variable, extent in zip(block.iter_vars, block.extents, strict=True)
+        )
+
+    def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp]) -> None:
+        """No producer instance of a later iteration writes what an iteration consumes, or touches what it writes."""
+        theirs = [a for p in producers for a in accesses(p)]
+        prefix = [*loops_around(self.loop), self.loop]
+        for own in accesses(self.block):
+            for other in theirs:
+                if own.buffer is not other.buffer or not (own.is_write or other.is_write):
+                    continue
+                for level, loop in enumerate(prefix):
+                    violation = self._comes_later(own, other, domains, prefix[:level], loop)
+                    self.require(7 if own.is_write else 5, violation, own.op)
+
+    @or_undecided
+    def _comes_later(
+        self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
+    ) -> Violation | None:
+        """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
+        if own.indices is None or other.indices is None:
+            return whole_buffer(own, other)
+        question = Question(loop.induction_variable for loop in own.loops if is_inside(scope_of(self.block), loop))
+        question.share((loop.induction_variable for loop in equal), "here", "later")
+        question.add("consumer", own)
+        question.add("later", other)
+        question.add("here", Context((*loops_around(self.loop), self.loop)))
+        question.same_element("consumer", own.indices, "later", other.indices)
+        for index, domain in zip(Context.around(self.block).resolve_map(self.block), domains, strict=True):
+            if isinstance(domain.extent, int):
+                counter = Block(arg_types=[IndexType()]).args[0]
+                question.add_value("here", counter, domain.extent)
+                question.equate((index, "consumer"), (domain.at(counter), "here"))
+        value = Index.of(level.induction_variable)
+        question.order((value, "here"), (value, "later"))
+        found = question.counterexample()
+        if found is None:
+            return None
+        if not (is_exact(own) and is_exact(other)):
+            return Violation("the subscripts or conditions are not affine", "not proved")
+        return replace(_in_wrong_order(own, other, level, found), validate=found.holds)
+
+
+def _in_wrong_order(own: Access, other: Access, level: ForOp, found: Counterexample) -> Violation:
+    name = level.induction_variable.name_hint or "loop"
+    first, second = (found.value(role, level.induction_variable) for role in ("here", "later"))
+    (verb, doing), (later_verb, later_doing) = (
+        ("write", "writing") if access.is_write else ("read", "reading") for access in (own, other)
+    )
+    return Violation(
+        f"iteration {name}={first} would {verb} an element of {buffer_name(own.buffer)} that "
+        f'block "{other.block.label if other.block else "?"}" {later_verb}s in iteration {name}={second}',
+        "refuted",
+        {f"{doing} iteration": {name: first}, f"{later_doing} iteration": {name: second}},
+        f"a loop outside of %{name}, or one that holds all of them",
+    )

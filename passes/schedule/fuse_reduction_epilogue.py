@@ -204,5 +204,4 @@ class FuseReductionEpilogue(Primitive):
         scope = scope_of(epilogue)
         end = child_towards(scope, reduction)
         passed = [op for op in actions_between(epilogue, scope, end) if op is not reduction]
-        violation = passing_conflict(epilogue, passed, (), flow_to=False)
-        self.require(6, violation or passing_conflict(epilogue, passed, (), flow_to=True), epilogue, subject)
+        self.require(6, passing_conflict(epilogue, passed, ()), epilogue, subject)

@@ -14,6 +14,7 @@ _FILES: Mapping[str, str] = {
     "vectorize": "parallel",
     "unroll": "parallel",
     "unannotate": "annotate",
+    "reverse_compute_at": "compute_at",
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
 }

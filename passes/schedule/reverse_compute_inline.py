@@ -139,8 +139,7 @@ class ReverseComputeInline(MovingPrimitive):
         conditions = conditions_left(producer, inverse.conditions(element))
         scope = scope_of(block)
         passed = [op for op in actions_between(block, scope, child_towards(scope, producer)) if op is not producer]
-        violation = passing_conflict(block, passed, (), flow_to=False)
-        self.require(6, violation or passing_conflict(block, passed, (), flow_to=True))
+        self.require(6, passing_conflict(block, passed, ()))
         self._require_no_overlap(producer, buffer)
         used = [value for index in inverse.shifts for value in index.values()]
         reason = why_not_dominating([*values_used_by(block), *used], InsertPoint.before(store))
