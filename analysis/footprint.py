@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of
@@ -203,7 +204,7 @@ def _length_of_run(span: Span, period: int) -> int:
     return 1 if span.step == period else span.extent
 
 
-def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> list[Span | None]:
+def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> tuple[Span | None, ...]:
     """One span a dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole scope.
 
     None where all of a dimension may be touched. Every access lies inside `loop`. With `by_all_threads`, an iteration
@@ -213,17 +214,18 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
     if by_all_threads:
         around = [outer for outer in around if not runs_over_threads(outer)]
     fixed = [outer.induction_variable for outer in around]
-    if any(access.indices is None for access in found):
-        return []
+    indices = [access.indices for access in found if access.indices is not None]
+    if len(indices) < len(found):
+        type_ = found[0].buffer.type
+        return (None,) * (type_.get_num_dims() if isinstance(type_, MemRefType) else 0)
     fixed += settled_values(found, around)
-    rank = len(found[0].indices or ())
-    return [
-        hull([span_of(access.indices[d].simplified(range_of), fixed) for access in found if access.indices is not None])
-        for d in range(rank)
-    ]
+    return tuple(
+        hull([span_of(index.simplified(range_of), fixed) for index in dimension])
+        for dimension in zip(*indices, strict=True)
+    )
 
 
-def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> list[Span | None]:
+def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
     """The spans of a box as conditions of the accesses leave them, where these are numbers."""
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
@@ -233,7 +235,7 @@ def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> list[Span
             continue
         low, high = min(b[0] for b in bounds if b), max(b[1] for b in bounds if b)
         result.append(Span(Index({}, low), high - low + 1, tight=False))
-    return result
+    return tuple(result)
 
 
 def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""cache_read: blocks read a copy of a buffer."""
+"""cache_read, read_at, cache_inplace: blocks read a copy of a buffer, or update one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.accesses import Access, accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_by_opaque, ops_until
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
+from weft.analysis.privatization import uncovered_element
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
+    buffers_loaded,
     buffers_stored_by,
+    buffers_written,
     child_blocks,
     child_towards,
     function_of,
@@ -27,17 +31,37 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
-    ReadCopy,
+    Caching,
     buffer_extents,
     common_guards,
     consumers_named,
-    memref_type,
-    pick,
-    why_not_redirected,
-    why_not_scope,
+    left_out,
+    planned_copy,
+    why_not_around,
 )
-from weft.passes.schedule.requirements import unwritten_element
-from weft.support.errors import InternalError
+from weft.passes.schedule.requirements import element_text, missed_element, unwritten_element
+from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.support.errors import InternalError, Violation
+
+
+class ReadCopy(Caching, MovingPrimitive):
+    """Base of the primitives that copy a buffer before blocks read it."""
+
+    def require_written(
+        self,
+        buffer: SSAValue,
+        found: Sequence[Access],
+        readers: Sequence[BlockOp],
+        common: Operation,
+        box: Sequence[Span | None],
+    ) -> None:
+        """Requirement 4: each element of the box is written."""
+        writes = [a for a in found if a.is_write and a.buffer is buffer]
+        with self.deciding(4), planned_copy(buffer, readers, common, box) as copied:
+            missed = uncovered_element(copied, writes)
+        if missed is not None:
+            told = f"the copy would hold {element_text(buffer, missed.place)}, which nothing writes"
+            self.refuse(4, missed_element(missed, told))
 
 
 @dataclass(frozen=True)
@@ -72,8 +96,7 @@ class CacheRead(ReadCopy):
 
     def draft(self) -> CachePlan:
         block = self.block
-        buffer = pick(self, block, "read", self.index)
-        self.require(2, why_not_scope(self.scope))
+        buffer = self.buffer_to_copy("read")
         scope = scope_of(block)
         readers = consumers_named(self, block, buffer, self.consumer_blocks)
         writers = writers_of(buffer, scope)
@@ -85,8 +108,7 @@ class CacheRead(ReadCopy):
             writes = buffer in buffers_stored_by(user)
             if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
                 self.refuse(3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user)
-            if any(is_inside(user, reader) for reader in readers):
-                self.require(3, why_not_redirected(user, buffer), user)
+        self.require_redirected(buffer, readers)
         writer = writers[0] if writers else None
         common, first = (
             (scope, child_towards(scope, child_blocks(scope)[0]))
@@ -96,7 +118,7 @@ class CacheRead(ReadCopy):
         self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True))
         box = self._box(buffer, writer, readers, common)
         if box is not None and is_temporary(buffer):
-            self.require_written(4, buffer, accesses(writer or function_of(block)), readers, common, box)
+            self.require_written(buffer, accesses(writer or function_of(block)), readers, common, box)
         guards = () if writer is None and box is None else common_guards(readers, common)
         return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
@@ -121,28 +143,26 @@ class CacheRead(ReadCopy):
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
     ) -> tuple[Span | None, ...] | None:
         """What to copy: what is read in one iteration of the loop or instance of the block around, else all of it."""
-        rank = len(memref_type(buffer).get_shape())
         reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         if isinstance(common, ForOp):
-            return tuple(box_of(reads, common)) or (None,) * rank
-        box = box_of(reads, None)
+            return box_of(reads, common)
+        spans = box_of(reads, None)
         if not isinstance(common, BlockOp):
-            box = static_box(reads, box)
+            spans = static_box(reads, spans)
         extents = buffer_extents(buffer)
-        spans = zip(box, extents, strict=False)
-        if not box or all(span is None or _holds_all(span, extent) for span, extent in spans):
-            box = None
+        holds_all = all(span is None or _holds_all(span, extent) for span, extent in zip(spans, extents, strict=True))
+        box = None if holds_all else spans
         if writer is None or not is_temporary(buffer) or (box is not None and isinstance(common, BlockOp)):
-            return None if box is None else tuple(box)
+            return box
         whole = unwritten_element(writer, buffer, extents)
         if box is None or whole is None:
             self.require(4, whole, writer)
-            return None if box is None else tuple(box)
+            return box
         found = [span for span in box if span is not None and span.lower.is_constant]
         sizes = [Index({}, span.extent) for span in found]
-        if len(found) < rank or unwritten_element(writer, buffer, sizes, [span.lower for span in found]) is not None:
+        if len(found) < len(box) or unwritten_element(writer, buffer, sizes, [s.lower for s in found]) is not None:
             self.refuse(4, whole, writer)
-        return tuple(box)
+        return box
 
 
 def _holds_all(span: Span, extent: Index) -> bool:
@@ -155,3 +175,110 @@ def _holds_all(span: Span, extent: Index) -> bool:
         and extent.is_constant
         and (span.lower.constant + span.extent >= extent.constant)
     )
+
+
+@dataclass(frozen=True)
+class ReadAt(ReadCopy):
+    """In each iteration of a loop, blocks read a copy, in another memory scope, of what they read there of a buffer.
+
+    Requirements:
+    1. the block reads that many buffers: accumulators of the block itself are not counted
+    2. the scope is a memory scope
+    3. the loop is around the block, and nothing there writes the buffer: in its scope
+    4. what is copied was written
+    5. loops that run in parallel stay independent: parallel and vectorized ones
+
+    It is `cache_read` and `compute_at` at once, where other blocks read the buffer as before. The copy runs right
+    before the first of the readers. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
+
+    ```mlir
+    tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A[%vi] ... } } }
+    // read_at %i, "C" {index = 0, scope = "local"}
+    tir.for %i in 8 {
+      tir.for %ax0 in 16 { tir.block "A_local" iters(%v0: spatial<128>) = [%i * 16 + %ax0] {...} }
+      tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A_local[%vi] ... } } }
+    ```
+    """
+
+    loop: ForOp
+    block: BlockOp
+    index: int
+    scope: str
+
+    def draft(self) -> CachePlan:
+        block, loop = self.block, self.loop
+        buffer = self.buffer_to_copy("read")
+        self.require(3, why_not_around(loop, block), loop)
+        for access in accesses(loop):
+            if access.buffer is buffer and access.is_write:
+                self.refuse(3, f"{access.block_text()}writes {buffer_name(buffer)}", access.op)
+        readers = [reader for reader in child_blocks(loop) if buffer in buffers_loaded(reader)]
+        self.require_redirected(buffer, readers)
+        self.require(3, disturbed_by_opaque((loop,), buffer, writes=True))
+        reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
+        together = self.scope.partition(".")[0] == "shared"
+        box = box_of(reads, loop, by_all_threads=together)
+        if is_temporary(buffer):
+            self.require_written(buffer, accesses(function_of(block)), readers, loop, box)
+        place, guards = child_towards(loop, readers[0]), common_guards(readers, loop)
+        return CachePlan(block, buffer, self.scope, tuple(readers), place, reading=True, box=box, guards=guards)
+
+
+@dataclass(frozen=True)
+class CacheInplace(ReadCopy):
+    """A block that updates a buffer works on a copy of it, in another memory scope: one block copies it there before,
+    another copies it back afterwards.
+
+    Requirements:
+    1. the block reads that many buffers, and writes this one: accumulators of the block itself are not counted
+    2. the scope is a memory scope
+    3. nothing else in the nest accesses the buffer: that of the block
+    4. what is copied was written
+    5. loops that run in parallel stay independent: parallel and vectorized ones
+
+    The copies run right before and after the nest of the block. They hold the box that the block touches, in the
+    function or in an instance of the block around. The new blocks are called `<buffer>_<scope>`, with a number in the
+    second name, their loops ax0, ax1, ...
+
+    ```mlir
+    tir.block "U" ... { memref.store %x, %A[%vi] } // %x is computed from %A[%vi]
+    // cache_inplace "U" {index = 0, scope = "local"}
+    tir.for %ax0 in 128 { tir.block "A_local" iters(%v0: spatial<128>) = [%ax0] { A_local[%v0] = A[%v0] } }
+    tir.block "U" ... { memref.store %x, %A_local[%vi] }
+    tir.for %ax0 in 128 { tir.block "A_local_1" iters(%v0: spatial<128>) = [%ax0] { A[%v0] = A_local[%v0] } }
+    ```
+    """
+
+    block: BlockOp
+    index: int
+    scope: str
+
+    def draft(self) -> CachePlan:
+        block = self.block
+        buffer = self.buffer_to_copy("read")
+        if buffer not in buffers_written(block):
+            self.refuse(1, Violation(f"it only reads {buffer_name(buffer)}", legal="cache_read"))
+        scope = scope_of(block)
+        place = child_towards(scope, block)
+        self.require_redirected(buffer, (block,))
+        for use in buffer.uses:
+            if is_inside(use.operation, place) and not is_inside(use.operation, block):
+                self.refuse(3, f"{op_name(use.operation)} accesses {buffer_name(buffer)} too", use.operation)
+        self.require(3, disturbed_by_opaque((place,), buffer))
+        touched = [a for a in accesses_in_scope(block) if a.buffer is buffer]
+        box = box_of(touched, None)
+        if not isinstance(scope, BlockOp):
+            box = static_box(touched, box)
+        if not is_temporary(buffer) and not self._holds_all_copied(buffer, scope, box):
+            box = (None,) * len(box)
+        if is_temporary(buffer):
+            self.require_written(buffer, accesses(function_of(block)), (block,), scope, box)
+        return CachePlan(block, buffer, self.scope, (block,), place, reading=True, writing=True, box=box)
+
+    def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
+        """Whether the copies of a box provably cover a parameter, over all instances of the block around."""
+        try:
+            with planned_copy(buffer, (self.block,), scope, box) as copied:
+                return not left_out(copied)
+        except NotProved:
+            return False

@@ -1,4 +1,4 @@
-"""cache_write: a block writes a copy of a buffer."""
+"""cache_write, write_at: a block writes a copy of a buffer."""
 
 from __future__ import annotations
 
@@ -17,33 +17,26 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
+    Caching,
     buffer_extents,
     common_guards,
     consumers_named,
     left_out,
-    memref_type,
-    pick,
     planned_copy,
-    why_not_redirected,
-    why_not_scope,
+    why_not_around,
 )
-from weft.passes.schedule.primitive import Primitive, or_undecided
+from weft.passes.schedule.primitive import or_undecided
 from weft.passes.schedule.requirements import unwritten_element
 from weft.support.errors import Violation
 
 
-class Writing(Primitive):
+class Writing(Caching):
     """Base of `cache_write` and `write_at`."""
-
-    block: BlockOp
-    index: int
-    scope: str
 
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
         """The plan: to copy out in the loop, else where the block shares loops with no other use of the buffer."""
         block = self.block
-        buffer = pick(self, block, "write", self.index)
-        self.require(2, why_not_scope(self.scope))
+        buffer = self.buffer_to_copy("write")
         scope = scope_of(block)
         others = [w for w in writers_of(buffer, scope) if w is not block]
         if others:
@@ -55,10 +48,9 @@ class Writing(Primitive):
         if common is not scope and not isinstance(common, ForOp):
             self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common)
         place = child_towards(common, block)
+        self.require_redirected(buffer, redirected)
         for use in buffer.uses:
-            if is_inside(use.operation, block):
-                self.require(3, why_not_redirected(use.operation, buffer), use.operation)
-            elif is_inside(use.operation, place):
+            if is_inside(use.operation, place) and not is_inside(use.operation, block):
                 detail = f"{op_name(use.operation)} uses {buffer_name(buffer)} in a loop that it shares with the block"
                 self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation)
         self.require(4, disturbed_by_opaque((place,), buffer))
@@ -67,11 +59,8 @@ class Writing(Primitive):
         if common is scope and not isinstance(scope, BlockOp):
             self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)))
             return CachePlan(block, buffer, self.scope, redirected, place, writing=True)
-        box = box_of(
-            [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
-            common if isinstance(common, ForOp) else None,
-        )
-        box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
+        writes = [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer]
+        box = box_of(writes, common if isinstance(common, ForOp) else None)
         self.require(5, self._leftover(buffer, common, box))
         guards = common_guards((block,), common)
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
@@ -82,9 +71,6 @@ class Writing(Primitive):
         for consumer in consumers:
             if consumer is self.block or not precedes(self.block, consumer):
                 self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer)
-            for use in buffer.uses:
-                if is_inside(use.operation, consumer):
-                    self.require(3, why_not_redirected(use.operation, buffer), use.operation)
             for read in (a for a in accesses(consumer) if a.buffer is buffer):
                 with self.deciding(5, read.op):
                     covered = read_is_covered(read, [*writes, read], None)
@@ -149,3 +135,39 @@ class CacheWrite(Writing):
 
     def plan(self) -> CachePlan:
         return self.plan_at(None, self.consumer_blocks)
+
+
+@dataclass(frozen=True)
+class WriteAt(Writing):
+    """In each iteration of a loop, a block computes into a copy of the buffer it writes, in another memory scope; a new
+    block copies out what that iteration wrote.
+
+    Requirements:
+    1. the block writes that many buffers
+    2. the scope is a memory scope
+    3. the block is the only writer of the buffer: in its scope
+    4. the block shares loops alone with other uses of the buffer: what is in the loop around the block uses the buffer
+       in no other way
+    5. the block writes every element that is copied and reads none that was there before
+    6. the loop is around the block, in its scope
+
+    It is `cache_write` and `reverse_compute_at` at once. The new block is called `<buffer>_<scope>`, its loops ax0,
+    ax1, ...; it runs right after the nest of the block in the loop.
+
+    ```mlir
+    tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.store %x, %C[%vi] } } }
+    // write_at %i, "C" {index = 0, scope = "local"}
+    tir.for %i in 8 {
+      tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.store %x, %C_local[%vi] } }
+      tir.for %ax0 in 16 { tir.block "C_local" iters(%v0: spatial<128>) = [%i * 16 + %ax0] {...} } }
+    ```
+    """
+
+    loop: ForOp
+    block: BlockOp
+    index: int
+    scope: str
+
+    def plan(self) -> CachePlan:
+        self.require(6, why_not_around(self.loop, self.block), self.loop)
+        return self.plan_at(self.loop, None)

@@ -28,7 +28,6 @@ from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index
-from weft.analysis.privatization import uncovered_element
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
@@ -48,7 +47,6 @@ from weft.dialects.tir_regions import AssumeShapeOp
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.loop_nests import domain_from_span, loops_over, nest, new_block, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import CompileError, InternalError, Violation
 from weft.support.names import free_name
 
@@ -163,9 +161,7 @@ def planned_copy(
     domains = [domain_from_span(span, extent) for span, extent in zip(spans, sizes, strict=True)]
     loops, bindings, _ = loops_over(domains, sizes, common)
     outer = [loop for loop in contexts[0].loops if is_inside(common, loop)]
-    inside = [
-        v for context in contexts for loop in context.loops if loop not in outer for v in [loop.induction_variable]
-    ]
+    inside = _variables_between(common, blocks)
     first, *others = [context.conditions for context in contexts]
     positives = [
         index
@@ -309,46 +305,45 @@ def consumers_named(
     return tuple(readers[name] for name in dict.fromkeys(wanted))
 
 
-class ReadCopy(MovingPrimitive):
-    """Base of the primitives that copy a buffer before blocks read it."""
+class Caching(Primitive):
+    """Base of the primitives that copy a buffer which a block reads or writes into another memory scope."""
 
     block: BlockOp
+    index: int
+    scope: str
 
-    def require_written(
-        self,
-        requirement: int,
-        buffer: SSAValue,
-        found: Sequence[Access],
-        readers: Sequence[BlockOp],
-        common: Operation,
-        box: Sequence[Span | None],
-    ) -> None:
-        """Each element of the box is written."""
-        writes = [a for a in found if a.is_write and a.buffer is buffer]
-        with self.deciding(requirement), planned_copy(buffer, readers, common, box) as copied:
-            missed = uncovered_element(copied, writes)
-        if missed is not None:
-            shown = ", ".join(map(str, missed.place))
-            detail = f"the copy would hold {buffer_name(buffer)}[{shown}], which nothing writes"
-            point = {"element": {f"d{d}": at for d, at in enumerate(missed.place)}}
-            violation = Violation(detail, counterexample=point, validate=missed.holds)
-            self.refuse(requirement, violation)
+    def buffer_to_copy(self, verb: str) -> SSAValue:
+        """The buffer at `index` among those that the block reads or writes; requirement 2 is on the memory scope."""
+        buffer = pick(self, self.block, verb, self.index)
+        self.require(2, why_not_scope(self.scope))
+        return buffer
+
+    def require_redirected(self, buffer: SSAValue, blocks: Sequence[BlockOp]) -> None:
+        """Requirement 3: all uses of the buffer in `blocks` can be uses of the copy."""
+        for use in buffer.uses:
+            if any(is_inside(use.operation, block) for block in blocks):
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation)
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
     """The guards of all blocks that are decided outside of their own loops in `common`."""
-    inside = [
-        loop.induction_variable
-        for block in blocks
-        for loop in loops_around(block)
-        if is_inside(loop, common) and loop is not common
-    ]
+    inside = _variables_between(common, blocks)
     first, *others = [guards_of(block) for block in blocks]
     return tuple(
         guard
         for guard in first
         if all(guard in other for other in others) and not any(side.depends_on(inside) for side in guard)
     )
+
+
+def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSAValue]:
+    """The variables of the loops around some of `blocks` in the body of `common`, a loop or their scope."""
+    return [
+        loop.induction_variable
+        for block in blocks
+        for loop in loops_around(block)
+        if is_inside(loop, common) and loop is not common
+    ]
 
 
 def left_out(copied: Access) -> bool:

@@ -36,7 +36,7 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import erase_empty_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, or_undecided
-from weft.passes.schedule.requirements import instance_left_out, single_store
+from weft.passes.schedule.requirements import element_text, instance_left_out, missed_element, single_store
 from weft.support.errors import Violation
 
 
@@ -201,12 +201,8 @@ def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Viol
             continue
         missed = uncovered_element(load, [store])
         if missed is not None:
-            element = ", ".join(map(str, missed.place))
-            return Violation(
-                f'it reads {buffer_name(buffer)}[{element}], which "{writer.label}" never writes',
-                counterexample={"element": {f"d{d}": at for d, at in enumerate(missed.place)}},
-                validate=missed.holds,
-            )
+            told = f'it reads {element_text(buffer, missed.place)}, which "{writer.label}" never writes'
+            return missed_element(missed, told)
     return None
 
 

@@ -15,6 +15,9 @@ _FILES: Mapping[str, str] = {
     "unroll": "parallel",
     "unannotate": "annotate",
     "reverse_compute_at": "compute_at",
+    "read_at": "cache_read",
+    "cache_inplace": "cache_read",
+    "write_at": "cache_write",
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
 }

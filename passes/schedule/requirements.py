@@ -24,6 +24,7 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
+from weft.analysis.validation import Missed
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Primitive, block_text, or_undecided
 from weft.support.errors import Violation
@@ -38,6 +39,18 @@ def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) 
     point = dict(zip(names, missed.place, strict=True))
     detail = told(f"instance {point_text(point.items())}")
     return Violation(detail, counterexample={"instance": point}, validate=missed.holds)
+
+
+def element_text(buffer: SSAValue, place: Sequence[int]) -> str:
+    """How messages name an element of a buffer."""
+    return f"{buffer_name(buffer)}[{', '.join(map(str, place))}]"
+
+
+def missed_element(missed: Missed, detail: str, place: Sequence[int] | None = None) -> Violation:
+    """The refusal by an element that is never written, the one at `place` where the counts of `missed` start elsewhere
+    than the dimensions do."""
+    element = {f"d{d}": at for d, at in enumerate(place or missed.place)}
+    return Violation(detail, counterexample={"element": element}, validate=missed.holds)
 
 
 def iterator_names(block: BlockOp) -> list[str]:
@@ -90,9 +103,8 @@ def unwritten_element(
         if missed is None:
             return None
         if len(stores) == 1:
-            element = {f"d{d}": start[d].constant + at for d, at in enumerate(missed.place)}
-            detail = f"it never writes {buffer_name(buffer)}[{', '.join(map(str, element.values()))}]"
-            return Violation(detail, counterexample={"element": element}, validate=missed.holds)
+            place = [first.constant + at for first, at in zip(start, missed.place, strict=True)]
+            return missed_element(missed, f"it never writes {element_text(buffer, place)}", place)
     return Violation(f"it may not write every element of {buffer_name(buffer)}", "not proved")
 
 
