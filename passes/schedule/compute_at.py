@@ -35,7 +35,6 @@ from weft.analysis.layout_maps import access_inverse
 from weft.analysis.questions import Counterexample, Question
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
-    ancestors,
     bindings_of,
     buffers_loaded,
     buffers_written,
@@ -48,7 +47,6 @@ from weft.analysis.structure import (
     scope_of,
 )
 from weft.analysis.threads import is_shared
-from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AssumeShapeOp
@@ -62,7 +60,7 @@ from weft.passes.schedule.loop_nests import (
     nest,
     set_guards,
 )
-from weft.passes.schedule.primitive import Plan, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, operation_text, or_undecided, owner_text
 from weft.passes.schedule.requirements import (
     instance_left_out,
     iterator_names,
@@ -471,8 +469,7 @@ class ComputeAt(Move):
                 user = use.operation
                 if is_inside(user, block) or isinstance(user, memref.DimOp | AssumeShapeOp):
                     continue
-                around = next((op for op in ancestors(user) if isinstance(op, BlockOp)), None)
-                name = op_name(user) if around is None else f'block "{around.label}"'
+                name = owner_text(user)
                 if not is_inside(user, self.loop):
                     detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
                     self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user)

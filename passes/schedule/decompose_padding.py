@@ -35,7 +35,7 @@ from weft.passes.schedule.loop_nests import (
     values_in,
     why_no_loop_of_its_own,
 )
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text, owner_text
 from weft.passes.schedule.requirements import single_store
 from weft.support.errors import InternalError, Violation
 
@@ -289,8 +289,8 @@ class DecomposePadding(Primitive):
         positives, zeros = self._conditions(padding)
         for access in accesses(self.loop):
             if access.buffer is padding.store.memref and block not in access.blocks:
-                owner = f'block "{access.block.label}"' if access.block else access.op.name
-                self.refuse(5, f"{owner} touches {buffer_name(access.buffer)} below the loop", access.op)
+                detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
+                self.refuse(5, detail, access.op)
         inside = self._inside(positives, zeros)
         used = _values_of_fill(block, self.loop, padding)
         self.require(7, why_not_dominating(used, InsertPoint.before(self.loop)))

@@ -29,7 +29,7 @@ from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import init_operations, nest, new_block, new_loop, rebind, set_guards
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text, owner_text
 from weft.passes.schedule.requirements import started_elsewhere, two_iterations
 from weft.support.errors import Violation
 
@@ -181,8 +181,7 @@ class DecomposeReduction(Primitive):
         written = set(buffers_written(self.block))
         for access in accesses(self.loop):
             if access.buffer in written and self.block not in access.blocks:
-                owner = f'block "{access.block.label}"' if access.block else "another operation"
-                self.refuse(4, f"{owner} touches {access.buffer.name_hint} below the loop", access.op)
+                self.refuse(4, f"{owner_text(access.op)} touches {access.buffer.name_hint} below the loop", access.op)
 
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]

@@ -25,15 +25,19 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
-from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused, index_before
-from weft.passes.schedule.compute_inline import erase_inlined, insert_instance, loads_of, require_uses_inside
+from weft.passes.schedule.compute_inline import (
+    conditions_left,
+    erase_inlined,
+    insert_instance,
+    loads_of,
+    require_uses_inside,
+)
 from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import instance_left_out, single_store, started_elsewhere
-from weft.passes.schedule.reverse_compute_inline import conditions_left
 from weft.support.errors import Violation
 
 
@@ -67,7 +71,7 @@ class FuseReductionEpiloguePlan(Plan):
                 old = [index.owner for index in op.indices]
                 op.operands = [*op.operands[: use.index], result, *(index_before(index, op) for index in indices)]
                 erase_if_unused([owner for owner in old if isinstance(owner, Operation)])
-        erase_if_unused([op for op in reversed(operations) if only_computes(op)])
+        erase_if_unused(operations)
         erase_inlined(self.epilogue, buffer)
         return (self.reduction,)
 

@@ -23,7 +23,8 @@ from xdsl.ir import Attribute, Operation
 
 from weft.analysis.dependence import undecided
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import buffers_read, buffers_written
+from weft.analysis.structure import ancestors, buffers_read, buffers_written
+from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
 
@@ -155,6 +156,12 @@ def buffer_place(block: BlockOp, name: str) -> BufferPlace:
             if buffer.name_hint == name:
                 return verb, at
     raise CompileError(f"block '{block.label}' does not access a buffer '{name}'{did_you_mean(name, names)}")
+
+
+def owner_text(op: Operation) -> str:
+    """How messages name what an operation belongs to: the innermost block that is or holds it, else the operation."""
+    block = next((around for around in (op, *ancestors(op)) if isinstance(around, BlockOp)), None)
+    return op_name(op) if block is None else block_text(block)
 
 
 def block_text(block: BlockOp) -> str:

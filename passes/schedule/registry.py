@@ -15,6 +15,7 @@ _FILES: Mapping[str, str] = {
     "unroll": "parallel",
     "unannotate": "annotate",
     "reverse_compute_at": "compute_at",
+    "reverse_compute_inline": "compute_inline",
     "read_at": "cache_read",
     "cache_inplace": "cache_read",
     "write_at": "cache_write",

@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Context, accesses, is_fixed, range_of
 from weft.analysis.code_motion import actions_of, passing_conflict, shared_element
-from weft.analysis.dependence import buffer_name, is_exact, is_temporary, undecided
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.questions import Question, instances_where, point_text
 from weft.analysis.sets import NotProved, Row
@@ -36,9 +36,8 @@ from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import extents_of, free_label, memref_type, pick, replace_alloc
-from weft.passes.schedule.compute_inline import erase_regions
 from weft.passes.schedule.loop_nests import own_loops, rebind, set_guards, set_loop_extent
-from weft.passes.schedule.primitive import Plan, block_text, operation_text
+from weft.passes.schedule.primitive import Plan, operation_text, or_undecided, owner_text
 from weft.passes.schedule.requirements import why_not_divisible
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
@@ -75,45 +74,38 @@ class Window:
         return (before + (self.extent - 1)).simplified(range_of), row.simplified(range_of)
 
 
-@dataclass(frozen=True)
-class NoWindow:
-    """Why a dimension has no window that overlaps the next one."""
-
-    reason: str
-
-
 def window_of(
     block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
-) -> Window | NoWindow:
+) -> Window | str:
     """How a dimension of a buffer that `block` stores at `indices` moves with one of the `common` loops, which are
-    around the block and the readers of the buffer."""
+    around the block and the readers of the buffer; or why it has no window that overlaps the next one."""
     value = loop.induction_variable
     name = f"dimension {dimension} of {buffer_name(buffer)}"
     iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
     mine = [v for v in indices[dimension].values() if v in iterators]
     rest = indices[dimension] - Index.of(mine[0]) if len(mine) == 1 else indices[dimension]
     if len(mine) != 1 or not all(is_fixed(other) for other in rest.values()):
-        return NoWindow(f"{name} is not indexed by one iterator")
+        return f"{name} is not indexed by one iterator"
     position = iterators[mine[0]]
     binding = bindings_of(block)[position]
     rows = [own for own in own_loops(block) if binding.coefficient(own.induction_variable) == 1]
     if len(rows) != 1 or not binding.depends_on([value]):
-        return NoWindow(f"{name} does not move with %{value.name_hint or '?'}")
+        return f"{name} does not move with %{value.name_hint or '?'}"
     (inner,) = rows
     variable = inner.induction_variable
     lower = binding - Index.of(variable)
     known = [around.induction_variable for around in common]
     if any(other not in known and not is_fixed(other) for other in lower.values()):
-        return NoWindow(f"{name} is computed by several loops")
+        return f"{name} is computed by several loops"
     step = _largest_step(lower, loop)
     if step is None:
-        return NoWindow(f"{name} does not move steadily forward with %{value.name_hint or '?'}")
+        return f"{name} does not move steadily forward with %{value.name_hint or '?'}"
     if not isinstance(inner.extent, int) or step >= inner.extent:
         extent = inner.extent if isinstance(inner.extent, int) else "many"
-        return NoWindow(f"{name} moves by {step} with %{value.name_hint or '?'} and spans {extent}")
+        return f"{name} moves by {step} with %{value.name_hint or '?'} and spans {extent}"
     window = Window(loop, dimension, inner, step, inner.extent, lower + rest)
     reason = _why_not_alone(block, position, window)
-    return window if reason is None else NoWindow(reason)
+    return window if reason is None else reason
 
 
 def _largest_step(lower: Index, loop: ForOp) -> int | None:
@@ -154,6 +146,7 @@ def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
     return None
 
 
+@or_undecided
 def outside_of(read: Access, window: Window) -> Violation | None:
     """A read of an element that does not lie in the window of its iteration."""
     if read.indices is None:
@@ -186,15 +179,13 @@ def changed_between(block: BlockOp, other: Operation, window: Window, outside: S
         for write in accesses(other):
             if read.is_write or not write.is_write or read.buffer is not write.buffer:
                 continue
-            try:
-                violation = _changed(block, read, write, window, outside)
-            except NotProved as error:
-                violation = undecided(error)
+            violation = _changed(block, read, write, window, outside)
             if violation is not None:
                 return violation
     return None
 
 
+@or_undecided
 def _changed(block: BlockOp, read: Access, write: Access, window: Window, outside: Sequence[ForOp]) -> Violation | None:
     if read.indices is None or write.indices is None:
         return Violation(f"a call touches {buffer_name(read.buffer)}", "not proved")
@@ -218,10 +209,9 @@ def _changed(block: BlockOp, read: Access, write: Access, window: Window, outsid
     name = variable.name_hint or "?"
     first, between, last = (found.value(role, variable) for role in ("kept", "writer", "again"))
     place = ", ".join(str(index.evaluate(partial(found.value, "again"))) for index in read.indices)
-    owner = f'block "{write.block.label}"' if write.block else write.op.name
     return Violation(
         f"iterations {name}={first} and {name}={last} compute an element from {buffer_name(read.buffer)}[{place}], "
-        f"which {owner} writes in iteration {name}={between}",
+        f"which {owner_text(write.op)} writes in iteration {name}={between}",
         "refuted",
         {"computed": {name: first}, "written": {name: between}, "computed again": {name: last}},
         validate=found.holds,
@@ -274,9 +264,10 @@ class RollingBufferPlan(Plan):
         if isinstance(known_extent, int) and known_extent <= extent:
             return
         extents[dimension] = extent
-        erase_regions(old.memref)
         known: dict[tuple[Block | None, Index], SSAValue] = {}
         for op in list(self.window.loop.walk()):
+            if isinstance(op, AccessRegionOp) and op.buffer is old.memref:
+                Rewriter.erase_op(op)
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not old.memref:
                 continue
             operand = op.indices[dimension]
@@ -353,7 +344,7 @@ class RollingBuffer(MovingPrimitive):
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp):
                 self.refuse(2, f"{op_name(user)} uses {buffer_name(buffer)}", user)
             if not is_inside(user, block) and not precedes(block, user):
-                self.refuse(2, f"{_owner_text(user)} reads {buffer_name(buffer)} before", user)
+                self.refuse(2, f"{owner_text(user)} reads {buffer_name(buffer)} before", user)
         return owner
 
     def _common_loops(self, buffer: SSAValue) -> list[ForOp]:
@@ -364,7 +355,7 @@ class RollingBuffer(MovingPrimitive):
             self.refuse(3, f"nothing reads {buffer_name(buffer)}")
         common = [loop for loop in loops_around(block) if all(is_inside(reader, loop) for reader in readers)]
         if not common:
-            detail = f"no loop is around the block and {_owner_text(readers[0])}"
+            detail = f"no loop is around the block and {owner_text(readers[0])}"
             self.refuse(3, Violation(detail, legal="compute_at, then rolling_buffer"))
         for parent in ancestors(block):
             if parent is common[0]:
@@ -400,8 +391,8 @@ class RollingBuffer(MovingPrimitive):
                     continue
                 window = window_of(self.block, buffer, indices, dimension, loop, common)
                 inner = [other.induction_variable for other in common[common.index(loop) + 1 :]]
-                if isinstance(window, NoWindow):
-                    reasons.append(window.reason)
+                if isinstance(window, str):
+                    reasons.append(window)
                 elif not found and window.lower.depends_on(inner):
                     reasons.append(f"dimension {dimension} of {buffer_name(buffer)} moves with several loops")
                 else:
@@ -414,11 +405,7 @@ class RollingBuffer(MovingPrimitive):
     def _require_reads_inside(self, buffer: SSAValue, window: Window) -> None:
         reads = [a for a in accesses(window.loop) if a.buffer is buffer and not is_inside(a.op, self.block)]
         for read in reads:
-            try:
-                violation = outside_of(read, window)
-            except NotProved as error:
-                violation = undecided(error)
-            self.require(5, violation, read.op)
+            self.require(5, outside_of(read, window), read.op)
 
     def _require_stable(self, window: Window) -> None:
         """Nothing in the loop changes what the block reads, or what that is computed from."""
@@ -434,7 +421,7 @@ class RollingBuffer(MovingPrimitive):
                 if block is self.block:
                     violation = changed_between(block, other, window, outside)
                 elif (violation := passing_conflict(block, [other], outside, flow_to=True)) is not None:
-                    detail = f'{_owner_text(other)} writes what block "{block.label}" reads, and that block runs again'
+                    detail = f'{owner_text(other)} writes what block "{block.label}" reads, and that block runs again'
                     violation = Violation(detail, "not proved")
                 if violation is None:
                     continue
@@ -456,10 +443,3 @@ class RollingBuffer(MovingPrimitive):
             and shared_element(block) is None
             and not any(kind is IterKind.REDUCE and binding.depends_on(around) for kind, binding in reduced)
         )
-
-
-def _owner_text(op: Operation) -> str:
-    if isinstance(op, BlockOp):
-        return block_text(op)
-    block = next((parent for parent in ancestors(op) if isinstance(parent, BlockOp)), None)
-    return op.name if block is None else block_text(block)
