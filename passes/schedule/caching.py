@@ -78,11 +78,13 @@ def new_alloc(
     return op
 
 
-def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space: Attribute) -> None:
-    """Give a temporary other extents, or put it into another memory space."""
+def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space: Attribute) -> SSAValue:
+    """Give a temporary other extents, or put it into another memory space; returns its new value."""
     new = new_alloc(memref_type(old.memref).element_type, extents, space, old.memref.name_hint, old)
+    new.properties = {**old.properties, **new.properties}
     new.attributes.update(old.attributes)
     Rewriter.replace_op(old, [new])
+    return new.memref
 
 
 def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:

@@ -25,6 +25,7 @@ from weft.passes.schedule.loop_nests import (
     extent_value,
     if_all_hold,
     loop_of,
+    loop_of_its_own,
     nest,
     new_block,
     operations_up_to,
@@ -33,7 +34,6 @@ from weft.passes.schedule.loop_nests import (
     set_guards,
     set_loop_extent,
     values_in,
-    why_no_loop_of_its_own,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text, owner_text
 from weft.passes.schedule.requirements import single_store
@@ -82,8 +82,7 @@ class Limits:
 
     def _is_free(self, position: int) -> bool:
         if position not in self._free:
-            inside = loop_of(self.block, position) in self._loops
-            self._free[position] = inside and why_no_loop_of_its_own(self.block, position) is None
+            self._free[position] = loop_of_its_own(self.block, position) in self._loops
         return self._free[position]
 
     def _raise(self, position: int, value: Index) -> bool:

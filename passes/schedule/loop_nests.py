@@ -19,7 +19,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, if_around, index_op, materialize
+from weft.passes.index_ops import compare_before, conjunction_before, if_around, index_before, index_op, materialize
 from weft.passes.schedule.primitive import Primitive, operation_text
 from weft.support.errors import InternalError
 
@@ -228,9 +228,9 @@ def own_loops(block: BlockOp) -> list[ForOp]:
     return found[::-1]
 
 
-def why_no_loop_of_its_own(block: BlockOp, position: int) -> str | None:
-    """Why an iterator is not bound to a loop that holds only the block, has the iterator's extent, and is used for
-    nothing else: None when it is."""
+def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
+    """The loop that an iterator is bound to where it holds only the block, has the iterator's extent, and is used for
+    nothing else; or why there is none."""
     name = f"%{block.iter_vars[position].name_hint or position}"
     loop = loop_of(block, position)
     if loop is None:
@@ -247,7 +247,7 @@ def why_no_loop_of_its_own(block: BlockOp, position: int) -> str | None:
         return f"loop {shown} is used for more than iterator {name}"
     if loop.kind.data is LoopKind.THREAD_BINDING:
         return f"loop {shown} is bound to a thread axis"
-    return None
+    return loop
 
 
 def loop_of(block: BlockOp, position: int) -> ForOp | None:
@@ -271,6 +271,11 @@ def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
     block.static_extents = DenseArrayBase.from_list(i64, static)
     block.operands = (*values, *bindings, *guards)
     block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(values), len(bindings), len(guards)])
+
+
+def extent_before(index: Index, anchor: Operation) -> int | SSAValue:
+    """An extent as a number, or as a value that is computed just before `anchor`."""
+    return index.constant if index.is_constant else index_before(index, anchor)
 
 
 def extent_value(index: Index, at: Operation) -> int | SSAValue:

@@ -31,6 +31,7 @@ from weft.passes.schedule.loop_nests import (
     conjunction,
     extent_value,
     loop_of,
+    loop_of_its_own,
     nest,
     new_block,
     new_loop,
@@ -39,7 +40,6 @@ from weft.passes.schedule.loop_nests import (
     set_guards,
     set_loop_extent,
     values_in,
-    why_no_loop_of_its_own,
 )
 from weft.passes.schedule.primitive import Plan, operation_text
 from weft.passes.schedule.requirements import unwritten_element, why_not_divisible
@@ -443,11 +443,10 @@ class PadEinsum(MovingPrimitive):
             if new != old:
                 grown[at] = new
         for at in grown:
-            reason = why_no_loop_of_its_own(block, at)
-            if reason is not None:
-                self.refuse(3, Violation(reason, legal="pad before loops are split, fused or shared"))
-            loop = loop_of(block, at)
-            if loop is not None and loop.kind.data is not LoopKind.SERIAL:
+            loop = loop_of_its_own(block, at)
+            if isinstance(loop, str):
+                self.refuse(3, Violation(loop, legal="pad before loops are split, fused or shared"))
+            if loop.kind.data is not LoopKind.SERIAL:
                 self.refuse(3, f"loop {operation_text(loop)} is {loop.kind.data.value}", loop)
             if not all(is_fixed(value) for value in Index.of(block.extents[at]).values()):
                 name = block.iter_vars[at].name_hint

@@ -15,13 +15,22 @@ from weft.analysis.accesses import range_of
 from weft.analysis.block_patterns import combines_freely
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
-from weft.analysis.structure import ancestors, bindings_of, guards_of, loops_around, parts_of, why_not_complete
+from weft.analysis.structure import ancestors, bindings_of, guards_of, parts_of, why_not_complete
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.index_maps import named_places, points_of_iterators, required_layout, shown
-from weft.passes.schedule.loop_nests import become, nest, new_block, new_loop, set_corner, values_in
+from weft.passes.schedule.loop_nests import (
+    become,
+    extent_before,
+    loop_of_its_own,
+    nest,
+    new_block,
+    new_loop,
+    set_corner,
+    values_in,
+)
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import why_not_divisible
 from weft.support.errors import InternalError, Violation
@@ -42,7 +51,7 @@ class OwnNest:
         outer = self._outermost
         if layout.new_extents is None:
             raise InternalError("a nest to replace has no new extents")
-        extents = [e.constant if e.is_constant else index_before(e, outer) for e in layout.new_extents]
+        extents = [extent_before(extent, outer) for extent in layout.new_extents]
         loops = [new_loop(extent, f"ax{at}", outer) for at, extent in enumerate(extents)]
         bindings, names = [Index.of(loop.induction_variable) for loop in loops], layout.names(hints)
         block = self.block
@@ -50,26 +59,16 @@ class OwnNest:
 
     def give_way(self, new: BlockOp, loops: Sequence[ForOp]) -> None:
         """The block becomes `new`, in `loops`, at the place of the nest."""
-        outer, parent, block = self._outermost, self._parent, self.block
-        following = outer.next_op
-        outer.detach()
-        if outer is not block:
-            block.detach()
+        block, point = self.block, InsertPoint.after(self._outermost)
+        block.detach()
         become(block, new)
-        Rewriter.insert_op(nest(loops, [block]), InsertPoint(parent, following))
-        if outer is not block:
-            outer.erase()
+        Rewriter.insert_op(nest(loops, [block]), point)
+        if self.loops:
+            Rewriter.erase_op(self.loops[0])
 
     @property
     def _outermost(self) -> Operation:
         return self.loops[0] if self.loops else self.block
-
-    @property
-    def _parent(self) -> Block:
-        parent = self._outermost.parent
-        if parent is None:
-            raise InternalError("a nest to replace is in no function")
-        return parent
 
 
 def own_nest(block: BlockOp) -> OwnNest | str:
@@ -79,19 +78,13 @@ def own_nest(block: BlockOp) -> OwnNest | str:
         return f"loop_partition made {name} one of several parts of a block"
     if block.guard is not None:
         return f"{name} has a guard"
-    bindings = bindings_of(block)
-    around: dict[SSAValue, ForOp] = {loop.induction_variable: loop for loop in loops_around(block)}
     bound: list[ForOp] = []
-    for variable, index, extent in zip(block.iter_vars, bindings, block.extents, strict=True):
+    for position, (index, extent) in enumerate(zip(bindings_of(block), block.extents, strict=True)):
         if extent == 1 and index == Index({}):
             continue
-        value = index.single_value
-        loop = None if value is None else around.get(value)
-        shown = f"%{variable.name_hint or variable.index}"
-        if loop is None or loop in bound:
-            return f"iterator {shown} is bound to {index!r}, not to a loop of its own"
-        if loop.extent != extent:
-            return f"iterator {shown} and its loop have different extents"
+        loop = loop_of_its_own(block, position)
+        if isinstance(loop, str):
+            return loop
         bound.append(loop)
     chain: list[ForOp] = []
     inner: Operation = block

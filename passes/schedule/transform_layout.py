@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
     AnyFloat,
-    DenseArrayBase,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -20,7 +19,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneAttr,
     SymbolRefAttr,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -45,10 +43,21 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, STORAGE_ALIGN, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import detached_ops, erase_if_unused, if_around, index_before, index_constant, materialize
-from weft.passes.schedule.caching import free_label, memref_type, pick
+from weft.passes.index_ops import (
+    branch_before,
+    conjunction_before,
+    detached_ops,
+    end_of,
+    erase_if_unused,
+    index_before,
+    index_constant,
+    insert_before,
+    result_before,
+)
+from weft.passes.schedule.caching import buffer_extents, free_label, memref_type, pick, replace_alloc
+from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, named_places, required_layout, shown, why_not_function
-from weft.passes.schedule.loop_nests import block_in_loops, conjunction, set_corner, values_in
+from weft.passes.schedule.loop_nests import block_in_loops, extent_before, set_corner
 from weft.passes.schedule.primitive import BufferPlace, Plan
 from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -80,21 +89,17 @@ class LayoutPadding:
     """A constant, or an index over the outputs of the layout."""
     element: Attribute
 
-    def operations(self, layout: LayoutMap, indices: Sequence[SSAValue]) -> tuple[SSAValue, list[Operation]]:
-        """The value at the new `indices`, and the ops that compute it."""
+    def value_before(self, layout: LayoutMap, indices: Sequence[SSAValue], anchor: Operation) -> SSAValue:
+        """The value at the new `indices`, computed just before `anchor`."""
         if not isinstance(self.value, Index):
-            constant = arith.ConstantOp(self.value)
-            return constant.result, [constant]
+            return result_before(arith.ConstantOp(self.value), anchor)
         mapping = {old: Index.of(new) for old, new in zip(layout.outputs, indices, strict=True)}
-        index, operations = materialize(self.value.substitute(mapping))
-        element = self.element
+        index, element = index_before(self.value.substitute(mapping), anchor), self.element
         if isinstance(element, IndexType):
-            return index, operations
-        cast = arith.IndexCastOp(index, i64 if isinstance(element, AnyFloat) else element)
+            return index
         if not isinstance(element, AnyFloat):
-            return cast.result, [*operations, cast]
-        number = arith.SIToFPOp(cast.result, element)
-        return number.result, [*operations, cast, number]
+            return result_before(arith.IndexCastOp(index, element), anchor)
+        return result_before(arith.SIToFPOp(result_before(arith.IndexCastOp(index, i64), anchor), element), anchor)
 
 
 @dataclass(frozen=True)
@@ -118,21 +123,21 @@ class Filling:
             if variable is not None:
                 old[variable] = index
         known = named_values(body, old)
-        condition, operations = condition_of_piece(self.inside, mapping, known)
         kept = [op for op in detached_ops(block.body.block) if op is not store]
         for op in [op for op in kept if isinstance(op, AccessRegionOp)]:
             kept.remove(op)
             op.erase()
-        inside = Block(kept)
-        inside.add_op(scf.YieldOp(store.value))
-        pad, pad_operations = padding.operations(layout, list(body.args))
-        outside = Block(pad_operations)
+        inside, outside = Block([*kept, scf.YieldOp(store.value)]), Block()
+        with end_of(outside) as anchor:
+            pad = padding.value_before(layout, list(body.args), anchor)
         outside.add_op(scf.YieldOp(pad))
+        with end_of(body) as anchor:
+            condition = condition_of_piece(self.inside, mapping, known, anchor)
         choice = scf.IfOp(condition, [padding.element], Region(inside), Region(outside))
         write = memref.StoreOp.create(
             operands=[choice.results[0], store.memref, *body.args], properties=dict(store.properties)
         )
-        body.add_ops([*operations, choice, write])
+        body.add_ops([choice, write])
         store.erase()
         for op in body.ops:
             op.location = block.location
@@ -143,29 +148,20 @@ class Filling:
 
 
 def condition_of_piece(
-    piece: Piece, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue]
-) -> tuple[SSAValue, list[Operation]]:
-    """Whether new indices are in a piece, which has conditions; and the ops that compute it where not `known`."""
-    operations: list[Operation] = []
+    piece: Piece, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue], anchor: Operation
+) -> SSAValue:
+    """Whether new indices are in a piece, which has conditions: computed just before `anchor` where not `known`."""
     conditions: list[SSAValue] = []
     for indices, is_zero in ((piece.positives, False), (piece.zeros, True)):
         for index in substituted(indices, mapping):
-            positive = Index({atom: f for atom, f in index.terms.items() if f > 0})
-            negative = positive - index + index.constant
-            left, right, turned = positive, negative - index.constant, False
-            if not positive.terms:  # 20 - v >= 0 reads better as v <= 20
-                left, right, turned = negative, Index({}, index.constant), True
-            sides: list[SSAValue] = []
-            for side in (left, right):
-                value, computing = (known[side], []) if side in known else materialize(side)
-                operations.extend(computing)
-                sides.append(value)
-            predicate = "eq" if is_zero else "sle" if turned else "sge"
-            compare = arith.CmpiOp(sides[0], sides[1], predicate)
-            operations.append(compare)
-            conditions.append(compare.result)
-    result, joining = conjunction(conditions)
-    return result, [*operations, *joining]
+            left, predicate = Index({atom: f for atom, f in index.terms.items() if f > 0}), "sge"
+            right = left - index
+            if not left.terms:  # 20 - v >= 0 reads better as v <= 20
+                left, right, predicate = right + index.constant, Index({}, index.constant), "sle"
+            sides = [known.get(side) or index_before(side, anchor) for side in (left, right)]
+            compare = arith.CmpiOp(sides[0], sides[1], "eq" if is_zero else predicate)
+            conditions.append(result_before(compare, anchor))
+    return conjunction_before(conditions, anchor)
 
 
 def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
@@ -200,44 +196,6 @@ def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
     return Filling(own, store, inverse, inside)
 
 
-@dataclass(frozen=True)
-class PadBlocks:
-    """Nests that write the padding, a block for each part of it, before `place`."""
-
-    pieces: tuple[Piece, ...]
-    place: Operation
-
-    def rewrite(self, buffer: SSAValue, layout: LayoutMap, padding: LayoutPadding) -> None:
-        """Insert the nests; the buffer has its new layout already."""
-        for piece in self.pieces:
-            Rewriter.insert_op(self._nest(piece, buffer, layout, padding), InsertPoint.before(self.place))
-
-    def _nest(self, piece: Piece, buffer: SSAValue, layout: LayoutMap, padding: LayoutPadding) -> Operation:
-        place = self.place
-        extents = [
-            index_before(extent, place) if span is None else span[1] - span[0] + 1
-            for span, extent in zip(piece.spans, layout.new_extents or (), strict=True)
-        ]
-        name = free_label(function_of(place), f"{buffer.name_hint or 'buffer'}_pad")
-        hints = [f"v{at}" for at in range(len(extents))]
-        block, outermost = block_in_loops(name, [SPATIAL] * len(extents), extents, hints, place)
-        body = block.body.block
-        lower = [0 if span is None else span[0] for span in piece.spans]
-        indices = [Index.of(variable) + low for variable, low in zip(body.args, lower, strict=True)]
-        places = values_in(body, indices)
-        value, operations = padding.operations(layout, places)
-        writing: list[Operation] = [*operations, memref.StoreOp.get(value, buffer, places)]
-        if piece.positives or piece.zeros:
-            mapping = dict(zip(layout.outputs, indices, strict=True))
-            condition, operations = condition_of_piece(piece, mapping, {})
-            body.add_ops(operations)
-            writing = [if_around(condition, writing)]
-        body.add_ops(writing)
-        for op in body.walk():
-            op.location = place.location
-        return outermost
-
-
 def place_before(buffer: SSAValue) -> Operation:
     """Where the padding of a buffer is written: before its first use, outside of the serial loops around all uses."""
     users = [use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)]
@@ -266,13 +224,15 @@ def _in_init(block: BlockOp, users: Sequence[Operation]) -> bool:
 
 @dataclass(frozen=True)
 class TransformLayoutPlan(Plan):
-    """A buffer, its layout, and who writes the padding."""
+    """A buffer, its layout, and who writes the padding: the producer of the buffer, or a block for each of the `pieces`
+    of the padding, before `place`."""
 
     buffer: SSAValue
     layout: LayoutMap
-    padding: LayoutPadding | None
-    filling: Filling | None
-    pads: PadBlocks | None
+    padding: LayoutPadding | None = None
+    filling: Filling | None = None
+    pieces: tuple[Piece, ...] = ()
+    place: Operation | None = None
 
     def rewrite(self) -> tuple[Operation, ...]:
         if self.padding is not None and self.filling is not None:
@@ -280,25 +240,46 @@ class TransformLayoutPlan(Plan):
         written = None if self.filling is None else self.filling.nest.block
         follow(self.buffer, self.layout, written)
         new = self._retyped()
-        if self.padding is not None and self.pads is not None:
-            self.pads.rewrite(new, self.layout, self.padding)
+        if self.padding is not None and self.place is not None:
+            for piece in self.pieces:
+                nest_op = self._padding_nest(piece, new, self.padding, self.place)
+                Rewriter.insert_op(nest_op, InsertPoint.before(self.place))
         return ()
 
     def _retyped(self) -> SSAValue:
         """The buffer with its new type: an allocation of new extents, or a parameter."""
         old, buffer = memref_type(self.buffer), self.buffer
-        extents = self.layout.new_extents or ()
-        shape = [extent.constant if extent.is_constant else DYNAMIC_INDEX for extent in extents]
-        type_ = MemRefType(old.element_type, shape, memory_space=old.memory_space)
-        owner = buffer.owner
+        extents, owner = self.layout.new_extents or (), buffer.owner
         if isinstance(owner, memref.AllocOp):
-            sizes = [index_before(extent, owner) for extent in extents if not extent.is_constant]
-            owner.operands = sizes
-            owner.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(sizes), 0])
+            return replace_alloc(owner, [extent_before(extent, owner) for extent in extents], old.memory_space)
+        shape = [extent.constant if extent.is_constant else DYNAMIC_INDEX for extent in extents]
         function = function_of(next(iter(buffer.uses)).operation)
+        type_ = MemRefType(old.element_type, shape, memory_space=old.memory_space)
         new = Rewriter.replace_value_with_new_type(buffer, type_)
         function.update_function_type()
         return new
+
+    def _padding_nest(self, piece: Piece, buffer: SSAValue, padding: LayoutPadding, place: Operation) -> Operation:
+        """A nest that writes a part of the padding of the buffer, which has its new layout already."""
+        extents = [
+            extent_before(extent, place) if span is None else span[1] - span[0] + 1
+            for span, extent in zip(piece.spans, self.layout.new_extents or (), strict=True)
+        ]
+        name = free_label(function_of(place), f"{buffer.name_hint or 'buffer'}_pad")
+        hints = [f"v{at}" for at in range(len(extents))]
+        block, outermost = block_in_loops(name, [SPATIAL] * len(extents), extents, hints, place)
+        lower = [0 if span is None else span[0] for span in piece.spans]
+        indices = [Index.of(variable) + low for variable, low in zip(block.iter_vars, lower, strict=True)]
+        mapping = dict(zip(self.layout.outputs, indices, strict=True))
+        with end_of(block.body.block) as end:
+            end.location = place.location
+            places = [index_before(index, end) for index in indices]
+            partial = piece.positives or piece.zeros
+            condition = condition_of_piece(piece, mapping, {}, end) if partial else None
+            with branch_before(condition, end) as anchor:
+                value = padding.value_before(self.layout, places, anchor)
+                insert_before(anchor, [memref.StoreOp.get(value, buffer, places)])
+        return outermost
 
 
 def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None:
@@ -319,13 +300,10 @@ def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None
             _follow_dimension(op, layout)
         elif isinstance(op, AssumeShapeOp):
             order = [_bare(layout, at) for at, extent in enumerate(layout.old_extents) if not extent.is_constant]
-            op.operands = [op.buffer, *(value for _, value in sorted(zip(order, op.extents, strict=True), key=_place))]
+            moved = dict(zip(order, op.extents, strict=True))
+            op.operands = [op.buffer, *(moved[at] for at in sorted(moved))]
         else:
             raise InternalError(f"{op.name} cannot follow a layout")
-
-
-def _place(pair: tuple[int, SSAValue]) -> int:
-    return pair[0]
 
 
 def _follow_access(
@@ -448,13 +426,13 @@ class TransformLayout(MovingPrimitive):
             self._require_followers(buffer, layout)
             missed = layout.missed_index()
         if missed is None:
-            return TransformLayoutPlan(buffer, layout, None, None, None)
+            return TransformLayoutPlan(buffer, layout)
         return self._padded(buffer, layout, missed)
 
     def _layout(self, buffer: SSAValue) -> LayoutMap:
         """The layout, which keeps elements apart."""
         name = buffer_name(buffer)
-        extents = extents_for(buffer)
+        extents = buffer_extents(buffer)
         points = Points(
             tuple(f"d{at}" for at in range(len(extents))),
             lambda point: f"{name}{shown(point)}",
@@ -480,10 +458,17 @@ class TransformLayout(MovingPrimitive):
             self.refuse(5, Violation(detail, legal=legal))
         filling = filling_of(buffer, layout)
         if filling is not None:
-            return TransformLayoutPlan(buffer, layout, padding, filling, None)
+            return TransformLayoutPlan(buffer, layout, padding, filling)
+        place = place_before(buffer)
+        for at, extent in enumerate(layout.old_extents):
+            if extent.single_value is buffer:
+                detail = f"the function does not know extent {at} of {buffer_name(buffer)}"
+                self.refuse(5, Violation(detail, legal="state it with tir.assume_shape"))
+        used = [value for extent in layout.new_extents or () for value in extent.values()]
+        self.require(5, why_not_dominating(used, InsertPoint.before(place)), place)
         with self.deciding(5):
-            pads = PadBlocks(layout.missed(), place_before(buffer))
-        return TransformLayoutPlan(buffer, layout, padding, None, pads)
+            pieces = layout.missed()
+        return TransformLayoutPlan(buffer, layout, padding, None, pieces, place)
 
     def _padding(self, layout: LayoutMap, element: Attribute) -> LayoutPadding:
         value = self.pad_value
@@ -536,20 +521,3 @@ class TransformLayout(MovingPrimitive):
                 if isinstance(value, SymbolRefAttr) and value.root_reference.data == name:
                     return op
         return None
-
-
-def extents_for(buffer: SSAValue) -> list[Index]:
-    """The extents of a buffer: constants, the sizes of an allocation, and stand-ins for what callers decide."""
-    shape = memref_type(buffer).get_shape()
-    owner = buffer.owner
-    sizes = iter(owner.dynamic_sizes if isinstance(owner, memref.AllocOp) else ())
-    free = Block()
-    result: list[Index] = []
-    for extent in shape:
-        if extent != DYNAMIC_INDEX:
-            result.append(Index({}, extent))
-        elif isinstance(owner, memref.AllocOp):
-            result.append(Index.of(next(sizes)))
-        else:
-            result.append(Index.of(free.insert_arg(IndexType(), len(free.args))))
-    return result

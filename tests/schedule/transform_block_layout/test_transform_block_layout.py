@@ -153,7 +153,11 @@ def test_2_a_nest_of_its_own() -> None:
     sch.parallel(i)
     refused(lambda: sch.transform_block_layout("C", lambda i, j, k: (j, i, k)), 2, "loop %i is parallel")
     sch.split(k, [None, 4])
-    refused(lambda: sch.transform_block_layout("C", lambda i, j, k: (j, i, k)), 2, "iterator %vk is bound to")
+    refused(
+        lambda: sch.transform_block_layout("C", lambda i, j, k: (j, i, k)),
+        2,
+        "iterator %vk is not bound to a single loop",
+    )
     guarded = weft.Schedule(matmul())
     guarded.split(guarded.get_loops("C")[1], [None, 4])
     refused(lambda: guarded.transform_block_layout("C", lambda i, j, k: (j, i, k)), 2, 'block "C" has a guard')
@@ -165,7 +169,9 @@ def test_2_a_nest_of_its_own() -> None:
         temporaries=TEMPORARY,
     )
     refused(
-        lambda: schedule(both).transform_block_layout("B", lambda i: (11 - i,)), 2, 'loop %i holds more than block "B"'
+        lambda: schedule(both).transform_block_layout("B", lambda i: (11 - i,)),
+        2,
+        "loop %i of iterator %v holds more than the block",
     )
     unit = weft.Schedule(weft.parse(COPY))
     (i,) = unit.get_loops("C")

@@ -114,6 +114,23 @@ def test_5_padding_of_inputs_is_the_callers() -> None:
     )
 
 
+def test_5_extents_that_only_callers_know() -> None:
+    nests = [nest(label, source, "T").replace("in 6 {", "in %n {").replace("<6>", "<%n>").replace("6x", "?x")
+             for label, source in (("T", "A"), ("U", "T"))]  # fmt: skip
+    text = function(*nests, parameters="%n: index, %A: memref<?x10xf32>, %T: memref<?x10xf32>")
+    refused(
+        lambda: schedule(text).transform_layout("T", "T", lambda i, j: (i, j // 4, j % 4), 0),
+        5,
+        "the function does not know extent 0 of T",
+        "legal: state it with tir.assume_shape",
+    )
+    known = text.replace("tir.for", "tir.assume_shape %T[%n] : memref<?x10xf32>\ntir.for", 1)
+    sch = schedule(known)
+    sch.transform_layout("T", "T", lambda i, j: (i, j // 4, j % 4), 0)
+    sch.mod.verify()
+    assert 'tir.block "T_pad" iters(%v0: spatial<%n>, %v1: spatial<1>, %v2: spatial<2>)' in str(sch.mod)
+
+
 def test_6_pointers() -> None:
     text = PROGRAM.replace(
         "%a = memref.load %B[%vi, %vj] : memref<6x10xf32>",
