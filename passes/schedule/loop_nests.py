@@ -91,6 +91,17 @@ def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
     return found
 
 
+def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, SSAValue]:
+    """Compute the values of old iterators at the end of `body`, with their names."""
+    known: dict[Index, SSAValue] = {}
+    for variable, index in indices.items():
+        if index not in known:
+            (known[index],) = values_in(body, [index])
+            if index.single_value is None:
+                known[index].name_hint = variable.name_hint
+    return known
+
+
 def conjunction(conditions: Sequence[SSAValue]) -> tuple[SSAValue, list[Operation]]:
     """All of `conditions` (at least one) at once, and the ops that compute that."""
     result, operations = conditions[0], list[Operation]()

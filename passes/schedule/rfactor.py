@@ -25,11 +25,12 @@ from weft.analysis.structure import (
 )
 from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
+from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import (
     conjunction_before,
     defining_block,
+    erase_if_unused,
     if_around,
     index_before,
     insert_before,
@@ -42,6 +43,7 @@ from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
     init_operations,
+    named_values,
     nest,
     new_block,
     only_child_block,
@@ -72,42 +74,6 @@ class Partial:
         return [*indices[: self.axis], picked, *indices[self.axis :]]
 
 
-def fill_partial_block(
-    new: BlockOp,
-    old: BlockOp,
-    partials: Sequence[Partial],
-    spatial: Mapping[SSAValue, SSAValue],
-    reduced: Mapping[SSAValue, Index],
-    conditions: Sequence[tuple[Index, Index]],
-    picked: SSAValue,
-) -> None:
-    """The body of `old` over the iterators of `new`, with partial results for its accumulators.
-
-    `spatial` and `reduced` say what the old iterators are, `picked` picks the partial result. The updates run where all
-    `conditions` (left < right) hold, the init everywhere.
-    """
-    body = new.body.block
-    body.add_op(_partial_init(old, partials, spatial))
-    mapping = dict(spatial)
-    values: dict[Index, SSAValue] = {}
-    for variable, index in reduced.items():
-        (value,) = values_in(body, [index])
-        if index.single_value is None:
-            value.name_hint = variable.name_hint
-        mapping[variable] = values[index] = value
-    updates = [op.clone(mapping) for op in old.body.block.ops if not isinstance(op, InitOp | AccessRegionOp)]
-    body.add_ops(updates)
-    if conditions:
-        sides = [[values.get(i) or index_before(i, updates[0]) for i in condition] for condition in conditions]
-        tests = [arith.CmpiOp(left, right, "slt") for left, right in sides]
-        insert_before(updates[0], tests)
-        holds = conjunction_before([test.result for test in tests], updates[0])
-        for op in updates:
-            op.detach()
-        body.add_op(if_around(holds, updates))
-    _redirect(new, partials, picked)
-
-
 def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
     """Starts from the neutral value; of an idempotent combiner from the old start, which may be combined repeatedly."""
     neutral = {
@@ -123,7 +89,7 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
                 constant = arith.ConstantOp(number_attribute(number, op.value.type))
                 op.parent.insert_op_before(constant, op)
                 op.operands[0] = constant.result
-    _erase_unused(init)
+    erase_if_unused(init.body.block.ops)  # what computed the old start values
     return init
 
 
@@ -134,13 +100,6 @@ def _init_over(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
     return init
 
 
-def _erase_unused(init: InitOp) -> None:
-    """Erase the operations that computed the old start values."""
-    for op in reversed(list(init.body.block.ops)):
-        if op.results and all(result.first_use is None for result in op.results):
-            Rewriter.erase_op(op)
-
-
 def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> None:
     """Let every access of an accumulator in `block` be one of its partial results."""
     by_accumulator = {p.accumulator: p for p in partials}
@@ -148,34 +107,6 @@ def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> 
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (partial := by_accumulator.get(op.memref)) is not None:
             values = [op.value] if isinstance(op, memref.StoreOp) else []
             op.operands = [*values, partial.buffer, *partial.place(list(op.indices), picked)]
-
-
-def fill_final_block(
-    new: BlockOp, old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue], picked: SSAValue
-) -> None:
-    """The init of `old`, and an update that combines each accumulator with a partial result."""
-    body = new.body.block
-    body.add_op(_init_over(old, spatial))
-    renamed = {variable: Index.of(value) for variable, value in spatial.items()}
-    places = ((p.accumulator, [Index.of(i).substitute(renamed) for i in p.update.store.indices]) for p in partials)
-    indices = {accumulator: values_in(body, place) for accumulator, place in places}
-    known: dict[SSAValue, SSAValue] = {}
-    terms: dict[SSAValue, SSAValue] = {}
-    for p in partials:
-        place = indices[p.accumulator]
-        term = memref.LoadOp.get(p.buffer, p.place(place, picked))
-        old_value = memref.LoadOp.get(p.accumulator, place)
-        body.add_ops([term, old_value])
-        terms[p.accumulator] = term.res
-        known[p.accumulator] = old_value.res
-        if p.update.term is not None:
-            known[p.update.term] = term.res
-    values = [_combined(p, known, terms, old, body) for p in partials]
-    body.add_ops(
-        [memref.StoreOp.get(v, p.accumulator, indices[p.accumulator]) for p, v in zip(partials, values, strict=True)]
-    )
-    for op in body.ops:
-        op.location = old.location
 
 
 def _combined(
@@ -219,15 +150,6 @@ Guard = tuple[Index, Index]
 
 
 @dataclass(frozen=True)
-class Guards:
-    """The guards of a reduction block, by the loops that they are on."""
-
-    spatial: tuple[Guard, ...]
-    steps: tuple[Guard, ...]
-    """On loops of the reduction: conditions on the updates alone, for the init runs where they fail too."""
-
-
-@dataclass(frozen=True)
 class RfactorPlan(Plan):
     """A reduction block, its chain of loops (outermost first), the loop to factor, and what follows from them."""
 
@@ -239,7 +161,10 @@ class RfactorPlan(Plan):
     """For each accumulator, where the new dimension stands."""
     reduced: tuple[ForOp, ...]
     """The loops of the reduction, without `loop`."""
-    guards: Guards
+    guards: tuple[Guard, ...]
+    """The guards on spatial loops."""
+    steps: tuple[Guard, ...]
+    """Those on loops of the reduction: conditions on the updates alone, for the init runs where they fail too."""
     used: tuple[SSAValue, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -251,7 +176,7 @@ class RfactorPlan(Plan):
         ]
         partial = self._partial_block(partials)
         Rewriter.insert_op(partial, InsertPoint.before(block))
-        set_guards(partial, self.guards.spatial)
+        set_guards(partial, self.guards)
         block.detach()
         outermost = self._final_nest(partials)
         Rewriter.insert_op(outermost, InsertPoint.after(top))
@@ -266,34 +191,53 @@ class RfactorPlan(Plan):
         insert_alloc(buffer, alloc, operations)
         return alloc.memref
 
-    def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
-        """The block in the old loops: spatial iterators, the factored loop as one more, the other loops to reduce."""
+    def _block_over(
+        self, label: str, loops: Sequence[ForOp], kinds: Sequence[IterKindAttr], names: Mapping[SSAValue, SSAValue]
+    ) -> tuple[BlockOp, dict[SSAValue, SSAValue]]:
+        """An empty block over the spatial iterators and some loops, an iterator of one of `kinds` for each, where
+        `names` are the loop variables that it is bound to; and the new spatial iterators for the old ones."""
         block = self.block
-        spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-        old_bindings = bindings_of(block)
-        loops = (self.loop, *self.reduced)
-        hints = [block.iter_vars[at].name_hint for at in spatial]
-        hints += [f"v{loop.induction_variable.name_hint or 'r'}" for loop in loops]
-        partial = new_block(
-            free_label(function_of(block), f"{block.label}_rf"),
-            [SPATIAL] * (len(spatial) + 1) + [REDUCE] * len(self.reduced),
-            [*(block.extents[at] for at in spatial), *(loop.extent for loop in loops)],
-            [*(old_bindings[at] for at in spatial), *(Index.of(_variable(loop)) for loop in loops)],
-            hints,
+        iterators = zip(block.iter_vars, bindings_of(block), block.extents, block.kinds, strict=True)
+        spatial = [(v, index, extent) for v, index, extent, kind in iterators if kind is IterKind.SPATIAL]
+        new = new_block(
+            label,
+            [*(SPATIAL for _ in spatial), *kinds],
+            [*(extent for _, _, extent in spatial), *(loop.extent for loop in loops)],
+            [i.renamed(names) for i in (*(i for _, i, _ in spatial), *(Index.of(_variable(loop)) for loop in loops))],
+            [*(v.name_hint for v, _, _ in spatial), *(f"v{_variable(loop).name_hint or 'r'}" for loop in loops)],
             block,
             block.attributes,
         )
-        body = partial.body.block
-        kept: dict[SSAValue, SSAValue] = dict(zip((block.iter_vars[at] for at in spatial), body.args, strict=False))
-        steps = {_variable(loop): Index.of(v) for loop, v in zip(loops, body.args[len(spatial) :], strict=True)}
+        return new, {old: variable for (old, _, _), variable in zip(spatial, new.iter_vars, strict=False)}
+
+    def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
+        """The block in the old loops: spatial iterators, the factored loop as one more, the other loops to reduce."""
+        block, loops = self.block, (self.loop, *self.reduced)
+        label = free_label(function_of(block), f"{block.label}_rf")
+        new, spatial = self._block_over(label, loops, [SPATIAL, *(REDUCE for _ in self.reduced)], {})
+        body, own = new.body.block, new.iter_vars[len(spatial) :]
+        body.add_op(_partial_init(block, partials, spatial))
+        steps = {_variable(loop): Index.of(v) for loop, v in zip(loops, own, strict=True)}
         reduced: dict[SSAValue, Index] = {
             variable: binding.substitute(steps, range_of).simplified(range_of)
-            for variable, binding in zip(block.iter_vars, old_bindings, strict=True)
-            if variable not in kept
+            for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True)
+            if variable not in spatial
         }
-        conditions = [(left.substitute(steps), right.substitute(steps)) for left, right in self.guards.steps]
-        fill_partial_block(partial, block, partials, kept, reduced, conditions, body.args[len(spatial)])
-        return partial
+        values = named_values(body, reduced)
+        mapping = {**spatial, **{variable: values[index] for variable, index in reduced.items()}}
+        updates = [op.clone(mapping) for op in block.body.block.ops if not isinstance(op, InitOp | AccessRegionOp)]
+        body.add_ops(updates)
+        if self.steps:
+            guards = [[side.substitute(steps) for side in guard] for guard in self.steps]
+            sides = [[values.get(i) or index_before(i, updates[0]) for i in guard] for guard in guards]
+            tests = [arith.CmpiOp(left, right, "slt") for left, right in sides]
+            insert_before(updates[0], tests)
+            holds = conjunction_before([test.result for test in tests], updates[0])
+            for op in updates:
+                op.detach()
+            body.add_op(if_around(holds, updates))
+        _redirect(new, partials, own[0])
+        return new
 
     def _final_nest(self, partials: Sequence[Partial]) -> Operation:
         """The old block over spatial loops of its own and the factored one: it combines the partial results."""
@@ -305,25 +249,34 @@ class RfactorPlan(Plan):
                 if not isinstance(extent, int) and extent in copies:
                     extent = copies[extent].induction_variable
                 copies[_variable(loop)] = empty_copy(loop, extent, loop.induction_variable.name_hint)
-        renamed = {old: Index.of(new.induction_variable) for old, new in copies.items()}
-        spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-        bindings = bindings_of(block)
-        final = new_block(
-            block.label,
-            [SPATIAL] * len(spatial) + [REDUCE],
-            [*(block.extents[at] for at in spatial), self.loop.extent],
-            [*(bindings[at].substitute(renamed, range_of) for at in spatial), renamed[_variable(self.loop)]],
-            [*(block.iter_vars[at].name_hint for at in spatial), f"v{self.loop.induction_variable.name_hint or 'r'}"],
-            block,
-            block.attributes,
-        )
-        body = final.body.block
-        kept: dict[SSAValue, SSAValue] = dict(zip((block.iter_vars[at] for at in spatial), body.args, strict=False))
-        fill_final_block(final, block, partials, kept, body.args[-1])
+        names: dict[SSAValue, SSAValue] = {old: _variable(new) for old, new in copies.items()}
+        final, spatial = self._block_over(block.label, [self.loop], [REDUCE], names)
+        self._combine(final, partials, spatial)
         become(block, final)
         outermost = nest(list(copies.values()), [block])
-        set_guards(block, [(a.substitute(renamed), b.substitute(renamed)) for a, b in self.guards.spatial])
+        set_guards(block, [(left.renamed(names), right.renamed(names)) for left, right in self.guards])
         return outermost
+
+    def _combine(self, final: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> None:
+        """Fill the block with the init, and an update that combines each accumulator with a partial result."""
+        old, body, picked = self.block, final.body.block, final.iter_vars[-1]
+        body.add_op(_init_over(old, spatial))
+        places = [values_in(body, [Index.of(i).renamed(spatial) for i in p.update.store.indices]) for p in partials]
+        known: dict[SSAValue, SSAValue] = {}
+        terms: dict[SSAValue, SSAValue] = {}
+        for p, place in zip(partials, places, strict=True):
+            term = memref.LoadOp.get(p.buffer, p.place(place, picked))
+            old_value = memref.LoadOp.get(p.accumulator, place)
+            body.add_ops([term, old_value])
+            terms[p.accumulator] = term.res
+            known[p.accumulator] = old_value.res
+            if p.update.term is not None:
+                known[p.update.term] = term.res
+        values = [_combined(p, known, terms, old, body) for p in partials]
+        stored = zip(values, partials, places, strict=True)
+        body.add_ops([memref.StoreOp.get(value, p.accumulator, place) for value, p, place in stored])
+        for op in body.ops:
+            op.location = old.location
 
 
 def _variable(loop: ForOp) -> SSAValue:
@@ -382,12 +335,12 @@ class Rfactor(MovingPrimitive):
             self.refuse(5, Violation(detail, "not proved", legal=legal), block, subject)
         axes = tuple(self._axis(update, subject) for update in updates)
         self._require_own_elements(block, updates)
-        guards = self._guards(block, reduced)
+        guards, steps = self._guards(block, reduced)
         used = self._values(block, chain, guards)
         self.require(8, why_not_dominating(used, InsertPoint.before(chain[0])), block, subject)
         self._require_extent(block, updates)
         others = tuple(loop for loop in chain if loop in reduced and loop is not self.loop)
-        return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, used)
+        return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, steps, used)
 
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""
@@ -410,12 +363,8 @@ class Rfactor(MovingPrimitive):
             if _variable(loop) in bound[IterKind.SPATIAL]:
                 self.refuse(3, f"a spatial iterator is bound to {operation_text(loop)} too", loop, block_text(block))
             if loop not in chain:
-                self.refuse(
-                    3,
-                    f"loop {operation_text(loop)} of the reduction holds more than the block",
-                    loop,
-                    block_text(block),
-                )
+                detail = f"loop {operation_text(loop)} of the reduction holds more than the block"
+                self.refuse(3, detail, loop, block_text(block))
         return tuple(reduced)
 
     def _axis(self, update: Update, subject: str) -> int:
@@ -442,7 +391,8 @@ class Rfactor(MovingPrimitive):
                 detail = f"its init stores nothing to {buffer_name(update.store.memref)}"
                 self.refuse(6, detail, update.store, subject)
 
-    def _guards(self, block: BlockOp, reduced: Sequence[ForOp]) -> Guards:
+    def _guards(self, block: BlockOp, reduced: Sequence[ForOp]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
+        """The guards on spatial loops, and those on loops of the reduction."""
         values = {_variable(loop) for loop in reduced}
         around = {_variable(loop) for loop in loops_around(block)} - values
         spatial: list[Guard] = []
@@ -454,13 +404,13 @@ class Rfactor(MovingPrimitive):
                 self.refuse(7, f"the guard {left!r} < {right!r} is on both", block, block_text(block))
             else:
                 steps.append((left, right))
-        return Guards(tuple(spatial), tuple(steps))
+        return tuple(spatial), tuple(steps)
 
-    def _values(self, block: BlockOp, chain: Sequence[ForOp], guards: Guards) -> tuple[SSAValue, ...]:
+    def _values(self, block: BlockOp, chain: Sequence[ForOp], guards: Sequence[Guard]) -> tuple[SSAValue, ...]:
         """What the final block and its loops use from outside; what is bound to the loops of the reduction is not."""
         iterators = zip(bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(index, extent) for index, extent, kind in iterators if kind is IterKind.SPATIAL]
-        indices = [*(index for index, _ in spatial), *(side for guard in guards.spatial for side in guard)]
+        indices = [*(index for index, _ in spatial), *(side for guard in guards for side in guard)]
         return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *values_used_by(block)])
 
     def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:

@@ -25,11 +25,11 @@ from weft.passes.schedule.loop_nests import (
     become,
     extent_before,
     loop_of_its_own,
+    named_values,
     nest,
     new_block,
     new_loop,
     set_corner,
-    values_in,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import why_not_divisible
@@ -101,17 +101,6 @@ def own_nest(block: BlockOp) -> OwnNest | str:
         chain.append(parent)
         inner = parent
     return OwnNest(block, tuple(reversed(chain)))
-
-
-def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, SSAValue]:
-    """Compute the values of old iterators at the end of `body`, with their names."""
-    known: dict[Index, SSAValue] = {}
-    for variable, index in indices.items():
-        if index not in known:
-            (known[index],) = values_in(body, [index])
-            if index.single_value is None:
-                known[index].name_hint = variable.name_hint
-    return known
 
 
 def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue]) -> None:

@@ -57,9 +57,9 @@ from weft.passes.index_ops import (
 from weft.passes.schedule.caching import buffer_extents, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, named_places, required_layout, shown, why_not_function
-from weft.passes.schedule.loop_nests import block_in_loops, extent_before, set_corner
+from weft.passes.schedule.loop_nests import block_in_loops, extent_before, named_values, set_corner
 from weft.passes.schedule.primitive import BufferPlace, Plan
-from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators
+from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
