@@ -24,12 +24,11 @@ from weft.passes.schedule.loop_nests import (
     empty_copy,
     extent_value,
     if_all_hold,
+    insert_in_copies,
     loop_of,
     loop_of_its_own,
-    nest,
     new_block,
     operations_up_to,
-    rebind,
     set_extents,
     set_guards,
     set_loop_extent,
@@ -45,65 +44,38 @@ class Limits:
 
     def __init__(self, block: BlockOp, loop: ForOp) -> None:
         self.block = block
-        self.lower: dict[int, Index] = {}
-        self.upper: dict[int, Index] = {}
-        self._free: dict[int, bool] = {}
+        self.ranges: dict[int, tuple[Index, Index]] = {}
+        """Position of an iterator -> its first value, and the end of its values."""
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
-    def add_lower_end(self, index: Index) -> bool:
-        """Add the condition `index >= 0`; false if it does not bound one iterator with a loop of its own."""
-        found = self._iterator(index)
-        if found is None:
-            return False
-        position, sign, rest = found
-        return self._raise(position, -rest) if sign > 0 else self._reduce(position, rest + 1)
-
-    def add_value(self, index: Index) -> bool:
-        """Add the condition `index == 0`."""
-        found = self._iterator(index)
-        if found is None:
-            return False
-        position, sign, rest = found
-        value = -rest if sign > 0 else rest
-        return self._raise(position, value) and self._reduce(position, value + 1)
-
-    def ranges(self) -> dict[int, tuple[Index, Index]]:
-        """Position of an iterator -> its first value and number of values."""
-        return {at: (self.lower[at], self.upper[at] - self.lower[at]) for at in self.lower}
-
-    def _iterator(self, index: Index) -> tuple[int, int, Index] | None:
-        """`sign * iterator + rest`, with the rest fixed in the function."""
+    def add(self, index: Index, *, is_zero: bool) -> bool:
+        """Add the condition `index >= 0`, or `index == 0`; false if it does not bound one iterator with a loop of its
+        own, or bounds that cannot be compared."""
         for position, variable in enumerate(self.block.iter_vars):
             sign = index.coefficient(variable)
             rest = index - Index.of(variable) * sign
-            if sign in (1, -1) and all(is_fixed(value) for value in rest.values()) and self._is_free(position):
-                return position, sign, rest
-        return None
+            if sign in (1, -1) and all(is_fixed(value) for value in rest.values()):
+                value = rest * -sign
+                first = value if is_zero or sign > 0 else None
+                end = value + 1 if is_zero or sign < 0 else None
+                return loop_of_its_own(self.block, position) in self._loops and self._narrow(position, first, end)
+        return False
 
-    def _is_free(self, position: int) -> bool:
-        if position not in self._free:
-            self._free[position] = loop_of_its_own(self.block, position) in self._loops
-        return self._free[position]
-
-    def _raise(self, position: int, value: Index) -> bool:
-        """The range starts at `value` or later; false where the two cannot be compared."""
-        old = self.lower.get(position, Index({}))
-        upper = self.upper.get(position, Index.of(self.block.extents[position]))
-        new = value if _at_least(value, old) else old if _at_least(old, value) else None
-        return new is not None and self._set(position, new, upper)
-
-    def _reduce(self, position: int, value: Index) -> bool:
-        old = self.upper.get(position, Index.of(self.block.extents[position]))
-        lower = self.lower.get(position, Index({}))
-        new = value if _at_least(old, value) else old if _at_least(value, old) else None
-        return new is not None and self._set(position, lower, new)
-
-    def _set(self, position: int, lower: Index, upper: Index) -> bool:
-        count = upper - lower
-        if not count.is_constant and not _at_least(upper, lower):
+    def _narrow(self, position: int, first: Index | None, end: Index | None) -> bool:
+        lower, upper = self.ranges.get(position, (Index({}), Index.of(self.block.extents[position])))
+        later = lower if first is None else _larger(first, lower)
+        negated = -upper if end is None else _larger(-end, -upper)
+        if later is None or negated is None:
             return False
-        self.lower[position], self.upper[position] = lower, upper
+        if not (later + negated).is_constant and not _at_least(-negated, later):
+            return False
+        self.ranges[position] = later, -negated
         return True
+
+
+def _larger(one: Index, other: Index) -> Index | None:
+    """The larger of two indices, None where they cannot be compared."""
+    return one if _at_least(one, other) else other if _at_least(other, one) else None
 
 
 def _at_least(left: Index, right: Index) -> bool:
@@ -147,9 +119,7 @@ class DecomposePaddingPlan(Plan):
         repeated = loops[loops.index(self.loop) :]
         copies = [empty_copy(loop, loop.extent, f"{loop.induction_variable.name_hint or 'i'}_pad") for loop in repeated]
         fill = self._fill()
-        Rewriter.insert_op([nest(copies, [fill]) or fill], InsertPoint.before(self.loop))
-        mapping = zip((loop.induction_variable for loop in repeated), copies, strict=True)
-        rebind(fill, {old: Index.of(new.induction_variable) for old, new in mapping})
+        insert_in_copies(fill, dict(zip(repeated, copies, strict=True)), self.loop)
         self._keep_inside()
         self._shrink()
         return (fill,)
@@ -327,9 +297,9 @@ class DecomposePadding(Primitive):
     def _inside(self, positives: Sequence[Index], zeros: Sequence[Index]) -> Inside:
         block = self.block
         limits = Limits(block, self.loop)
-        left = [index for index in positives if not limits.add_lower_end(index)]
-        equal = [index for index in zeros if not limits.add_value(index)]
-        ranges = limits.ranges()
+        left = [index for index in positives if not limits.add(index, is_zero=False)]
+        equal = [index for index in zeros if not limits.add(index, is_zero=True)]
+        ranges = {at: (first, end - first) for at, (first, end) in limits.ranges.items()}
         for position, (_, count) in ranges.items():
             if count.is_constant and count.constant < 1:
                 name = block.iter_vars[position].name_hint or f"v{position}"

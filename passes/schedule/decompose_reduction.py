@@ -28,7 +28,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
-from weft.passes.schedule.loop_nests import init_operations, nest, new_block, new_loop, rebind, set_guards
+from weft.passes.schedule.loop_nests import init_operations, insert_in_copies, new_block, new_loop, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text, owner_text
 from weft.passes.schedule.requirements import started_elsewhere, two_iterations
 from weft.support.errors import Violation
@@ -50,19 +50,13 @@ class DecomposeReductionPlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         hoist(self.used, InsertPoint.before(self.loop))
-        loops = [
-            new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
-        ]
-        for old, new in zip(self.repeated, loops, strict=True):
+        copies: dict[ForOp, ForOp] = {}
+        for loop in self.repeated:
+            copies[loop] = new = new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop)
             if self.as_before:
-                new.kind, new.thread_axis = old.kind, old.thread_axis
+                new.kind, new.thread_axis = loop.kind, loop.thread_axis
         init_block = self._init_block()
-        Rewriter.insert_op(nest(loops, [init_block]), InsertPoint.before(self.loop))
-        mapping: dict[SSAValue, Index] = {
-            old.induction_variable: Index.of(new.induction_variable)
-            for old, new in zip(self.repeated, loops, strict=True)
-        }
-        rebind(init_block, mapping)
+        insert_in_copies(init_block, copies, self.loop)
         self.block.block_name = StringAttr(f"{self.block.label}_update")
         Rewriter.erase_op(self.init)
         return (init_block,)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, signature
 from typing import NoReturn, cast
 
@@ -26,8 +27,8 @@ from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.questions import point_text
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.primitive import Primitive, or_undecided
-from weft.passes.schedule.requirements import iterator_names
+from weft.passes.schedule.primitive import Primitive
+from weft.passes.schedule.requirements import iterator_names, place_text
 from weft.support.errors import CompileError, InternalError, Violation
 
 _LEGAL = "an index map is built with +, -, and *, //, % by constants"
@@ -48,8 +49,7 @@ class Traced:
     def __add__(self, other: object) -> Traced:
         return Traced(self.expr + _expr(other))
 
-    def __radd__(self, other: object) -> Traced:
-        return Traced(_expr(other) + self.expr)
+    __radd__ = __add__
 
     def __sub__(self, other: object) -> Traced:
         return Traced(self.expr + _expr(other) * -1)
@@ -59,14 +59,11 @@ class Traced:
 
     def __mul__(self, other: object) -> Traced:
         right = _expr(other)
-        if isinstance(right, AffineConstantExpr):
-            return Traced(self.expr * right.value)
-        if isinstance(self.expr, AffineConstantExpr):
-            return Traced(right * self.expr.value)
-        raise CompileError(f"an index times an index is not affine: {_LEGAL}")
+        if not isinstance(self.expr, AffineConstantExpr) and not isinstance(right, AffineConstantExpr):
+            raise CompileError(f"an index times an index is not affine: {_LEGAL}")
+        return Traced(self.expr * right)
 
-    def __rmul__(self, other: object) -> Traced:
-        return self * other
+    __rmul__ = __mul__
 
     def __neg__(self) -> Traced:
         return Traced(self.expr * -1)
@@ -283,49 +280,11 @@ class Points:
         return dict(zip(self.names, point, strict=True))
 
 
-def shown(point: Sequence[int]) -> str:
-    """`[0, 3]`."""
-    return f"[{', '.join(map(str, point))}]"
-
-
-def named_places(point: Sequence[int]) -> dict[str, dict[str, int]]:
-    """A new index as a counterexample."""
-    return {"index": {f"d{at}": value for at, value in enumerate(point)}}
-
-
-@or_undecided
-def layout_of(map_: AffineMap, extents: Sequence[Index], points: Points) -> LayoutMap | Violation:
-    """The layout that an index map is on a box, or why it is none."""
-    why = why_not_function(map_, len(extents))
-    if why is not None:
-        return Violation(why, legal=points.whole)
-    layout = LayoutMap(map_, extents)
-    negative = layout.negative()
-    known = layout.new_extents
-    if negative is not None:
-        index, dimension = negative
-        return Violation(
-            f"it takes {points.text(index)} below 0, in dimension {dimension}",
-            counterexample={points.what: points.named(index)},
-            validate=lambda: layout.at(index)[dimension] < 0,
-        )
-    if known is None or any(extent.is_constant and extent.constant < 1 for extent in known):
-        return Violation("an extent is no expression in the old ones", "not proved")
-    return layout
-
-
-@or_undecided
-def meeting_points(layout: LayoutMap, points: Points) -> Violation | None:
-    """Two points that the layout makes one, or None when it keeps all apart."""
-    both = layout.collision()
-    if both is None:
-        return None
-    first, second = both
-    return Violation(
-        f"{points.text(first)} and {points.text(second)} {points.meet} {shown(layout.at(first))}",
-        counterexample={f"first {points.what}": points.named(first), f"second {points.what}": points.named(second)},
-        validate=lambda: first != second and layout.at(first) == layout.at(second),
-    )
+def missed_place(layout: LayoutMap, missed: Sequence[int], detail: str, legal: str) -> Violation:
+    """The refusal by a new index that no old one is taken to."""
+    index = {f"d{at}": value for at, value in enumerate(missed)}
+    validate = partial(layout.really_missed, missed)
+    return Violation(detail, counterexample={"index": index}, legal=legal, validate=validate)
 
 
 def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
@@ -341,8 +300,31 @@ def required_layout(
     primitive: Primitive, requirements: tuple[int, int], map_: AffineMap, extents: Sequence[Index], points: Points
 ) -> LayoutMap:
     """The layout that an index map is on a box, and that keeps points apart: two requirements of a primitive."""
-    layout = layout_of(map_, extents, points)
-    if isinstance(layout, Violation):
-        primitive.refuse(requirements[0], layout)
-    primitive.require(requirements[1], meeting_points(layout, points))
+    boxed, apart = requirements
+    why = why_not_function(map_, len(extents))
+    primitive.require(boxed, why, legal=points.whole)
+    with primitive.deciding(boxed):
+        layout = LayoutMap(map_, extents)
+        negative = layout.negative()
+    if negative is not None:
+        index, dimension = negative
+        detail = f"it takes {points.text(index)} below 0, in dimension {dimension}"
+        place = {points.what: points.named(index)}
+        violation = Violation(detail, counterexample=place, validate=lambda: layout.at(index)[dimension] < 0)
+        primitive.refuse(boxed, violation)
+    known = layout.new_extents
+    if known is None or any(extent.is_constant and extent.constant < 1 for extent in known):
+        primitive.refuse(boxed, Violation("an extent is no expression in the old ones", "not proved"))
+    with primitive.deciding(apart):
+        both = layout.collision()
+    if both is not None:
+        first, second = both
+        detail = f"{points.text(first)} and {points.text(second)} {points.meet} {place_text(layout.at(first))}"
+        places = {f"first {points.what}": points.named(first), f"second {points.what}": points.named(second)}
+        violation = Violation(
+            detail,
+            counterexample=places,
+            validate=lambda: first != second and layout.at(first) == layout.at(second),
+        )
+        primitive.refuse(apart, violation)
     return layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -102,16 +102,6 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
     return known
 
 
-def conjunction(conditions: Sequence[SSAValue]) -> tuple[SSAValue, list[Operation]]:
-    """All of `conditions` (at least one) at once, and the ops that compute that."""
-    result, operations = conditions[0], list[Operation]()
-    for condition in conditions[1:]:
-        both = arith.AndIOp(result, condition)
-        operations.append(both)
-        result = both.result
-    return result, operations
-
-
 def operations_up_to(last: Operation, first: Operation | None) -> list[Operation]:
     """The operations of a body behind `first` (its start, without one) up to `last`, in order."""
     found: list[Operation] = []
@@ -158,6 +148,12 @@ def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
     block.set_bindings(*exprs_of(bindings))
     sides = [side.substitute(mapping, range_of).simplified(range_of) for guard in guards_of(block) for side in guard]
     set_guards(block, list(zip(sides[::2], sides[1::2], strict=True)))
+
+
+def insert_in_copies(block: BlockOp, copies: Mapping[ForOp, ForOp], place: Operation) -> None:
+    """Insert a block that is bound to loops, before `place`, in copies of these loops and bound to the copies."""
+    Rewriter.insert_op(nest(list(copies.values()), [block]), InsertPoint.before(place))
+    rebind(block, {old.induction_variable: Index.of(new.induction_variable) for old, new in copies.items()})
 
 
 def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
@@ -291,13 +287,7 @@ def extent_before(index: Index, anchor: Operation) -> int | SSAValue:
 
 def extent_value(index: Index, at: Operation) -> int | SSAValue:
     """An extent as a number, or as a value that is computed at the top level of the function, before `at`."""
-    if index.is_constant:
-        return index.constant
-    value, operations = materialize(index)
-    for op in operations:
-        op.location = at.location
-    Rewriter.insert_op(operations, InsertPoint.before(child_towards(function_of(at), at)))
-    return value
+    return extent_before(index, child_towards(function_of(at), at))
 
 
 def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:

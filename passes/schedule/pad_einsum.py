@@ -24,11 +24,10 @@ from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS, SIGNED_P
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import divided_up, erase_if_unused, number_attribute
+from weft.passes.index_ops import conjunction_before, divided_up, end_of, erase_if_unused, number_attribute
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.loop_nests import (
-    conjunction,
     extent_value,
     loop_of,
     loop_of_its_own,
@@ -228,11 +227,12 @@ def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequen
     value: SSAValue = load.res
     if conditions:
         inside.add_op(scf.YieldOp(value))
-        holds, joining = conjunction(conditions)
+        with end_of(body) as anchor:
+            holds = conjunction_before(conditions, anchor)
         constant = arith.ConstantOp(number_attribute(copy.padding, value.type))
         outside = Block([constant, scf.YieldOp(constant.result)])
         choice = scf.IfOp(holds, [value.type], Region(inside), Region(outside))
-        body.add_ops([*joining, choice])
+        body.add_op(choice)
         value = choice.results[0]
     body.add_op(memref.StoreOp.get(value, alloc.memref, places))
     for op in body.walk():

@@ -41,9 +41,14 @@ def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) 
     return Violation(detail, counterexample={"instance": point}, validate=missed.holds)
 
 
+def place_text(place: Sequence[int]) -> str:
+    """How messages name a place by its indices: `[0, 3]`."""
+    return f"[{', '.join(map(str, place))}]"
+
+
 def element_text(buffer: SSAValue, place: Sequence[int]) -> str:
-    """How messages name an element of a buffer."""
-    return f"{buffer_name(buffer)}[{', '.join(map(str, place))}]"
+    """How messages name an element of a buffer: `B[0, 3]`."""
+    return f"{buffer_name(buffer)}{place_text(place)}"
 
 
 def missed_element(missed: Missed, detail: str, place: Sequence[int] | None = None) -> Violation:

@@ -20,7 +20,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
-from weft.passes.schedule.index_maps import named_places, points_of_iterators, required_layout, shown
+from weft.passes.schedule.index_maps import missed_place, points_of_iterators, required_layout
 from weft.passes.schedule.loop_nests import (
     become,
     extent_before,
@@ -32,7 +32,7 @@ from weft.passes.schedule.loop_nests import (
     set_corner,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import why_not_divisible
+from weft.passes.schedule.requirements import place_text, why_not_divisible
 from weft.support.errors import InternalError, Violation
 
 
@@ -265,10 +265,6 @@ class TransformBlockLayout(Primitive):
         with self.deciding(5):
             missed = layout.missed_index()
         if missed is not None:
-            violation = Violation(
-                f"new instance {shown(missed)} would be none of the old",
-                counterexample=named_places(missed),
-                legal="a bijection; split loops first, which guards what is too much",
-                validate=lambda: layout.really_missed(missed),
-            )
-            self.refuse(5, violation)
+            detail = f"new instance {place_text(missed)} would be none of the old"
+            legal = "a bijection; split loops first, which guards what is too much"
+            self.refuse(5, missed_place(layout, missed, detail, legal))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 
 from xdsl.dialects import affine, arith, memref, scf
@@ -56,9 +57,10 @@ from weft.passes.index_ops import (
 )
 from weft.passes.schedule.caching import buffer_extents, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.dominance import why_not_dominating
-from weft.passes.schedule.index_maps import Points, named_places, required_layout, shown, why_not_function
+from weft.passes.schedule.index_maps import Points, missed_place, required_layout, why_not_function
 from weft.passes.schedule.loop_nests import block_in_loops, extent_before, named_values, set_corner
 from weft.passes.schedule.primitive import BufferPlace, Plan
+from weft.passes.schedule.requirements import element_text, place_text
 from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
@@ -435,7 +437,7 @@ class TransformLayout(MovingPrimitive):
         extents = buffer_extents(buffer)
         points = Points(
             tuple(f"d{at}" for at in range(len(extents))),
-            lambda point: f"{name}{shown(point)}",
+            partial(element_text, buffer),
             "would both lie at",
             "element",
             f"{name} is {buffer.type}",
@@ -444,11 +446,10 @@ class TransformLayout(MovingPrimitive):
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
         if self.pad_value is None:
-            detail = f"no element comes to lie at {shown(missed)}"
+            detail = f"no element comes to lie at {place_text(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
-            places, validate = named_places(missed), lambda: layout.really_missed(missed)
-            self.refuse(4, Violation(detail, counterexample=places, legal=legal, validate=validate))
+            self.refuse(4, missed_place(layout, missed, detail, legal))
         element = memref_type(buffer).element_type
         padding = self._padding(layout, element)
         writers = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
