@@ -546,14 +546,8 @@ class ReverseComputeAt(Move):
         producers = [producer for producer in producers if not self._ran_before(producer)]
         for producer in producers:
             if not is_inside(producer, self.loop):
-                self.refuse(
-                    3,
-                    Violation(
-                        f'block "{producer.label}" writes what it reads and is not under the loop',
-                        legal="a loop around all its producers",
-                    ),
-                    producer,
-                )
+                detail = f'block "{producer.label}" writes what it reads and is not under the loop'
+                self.refuse(3, Violation(detail, legal="a loop around all its producers"), producer)
         if not producers:
             self.refuse(3, "all that write what it reads run before the loop")
         domains = self._domains(producers)
@@ -586,16 +580,10 @@ class ReverseComputeAt(Move):
                 continue
             for variable, span in self.instances_at(4, read, writes).items():
                 if span is None or not span.tight:
-                    self.refuse(
-                        4,
-                        Violation(
-                            f"what an iteration of {operation_text(self.loop)} writes of "
-                            f"{buffer_name(read.buffer)} is not one dense range of iterator %{variable.name_hint}",
-                            "not proved",
-                            legal="a loop below which the producer's loops step through that range by 1",
-                        ),
-                        read.op,
-                    )
+                    where = f"an iteration of {operation_text(self.loop)} writes of {buffer_name(read.buffer)}"
+                    detail = f"what {where} is not one dense range of iterator %{variable.name_hint}"
+                    legal = "a loop below which the producer's loops step through that range by 1"
+                    self.refuse(4, Violation(detail, "not proved", legal=legal), read.op)
                 known = spans.get(variable)
                 merged = span if known is None else hull([known, span])
                 if merged is None:

@@ -37,7 +37,7 @@ from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import erase_if_unused, insert_before, materialize
 from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
-from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold, operations_up_to
+from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold
 from weft.passes.schedule.primitive import Plan, Primitive, or_undecided
 from weft.passes.schedule.requirements import element_text, instance_left_out, missed_element, single_store
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -51,26 +51,34 @@ def loads_of(block: BlockOp, buffer: SSAValue) -> list[memref.LoadOp]:
 def insert_instance(
     block: BlockOp,
     instance: Sequence[Index],
-    point: InsertPoint,
+    place: Operation,
     known: Mapping[SSAValue, SSAValue],
     skipped: Collection[Operation],
 ) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
-    """Insert the body of a block for one of its instances, without `skipped` ops and stated regions.
+    """Insert the body of a block for one of its instances before `place`, without `skipped` ops and stated regions.
 
-    `known` values replace those of the block. Returns the new ops, and the new value of each old one.
+    `known` values replace those of the block. Returns the new ops, and the new value of each old one. What the blocks
+    around `place` state about buffers that the body accesses is erased.
     """
+    touched = {*buffers_loaded(block), *buffers_written(block)}
+    for around in (op for op in ancestors(place) if isinstance(op, BlockOp)):
+        for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
+            Rewriter.erase_op(op)
+    point = InsertPoint.before(place)
+    hoist(values_used_by(block), point)
+    operations: list[Operation] = []
     computed: dict[Index, SSAValue] = {}
     values: dict[SSAValue, SSAValue] = {}
     for variable, index in zip(block.iter_vars, instance, strict=True):
         if index not in computed:
-            computed[index], operations = materialize(index)
-            Rewriter.insert_op(operations, point)
+            computed[index], computing = materialize(index)
+            operations.extend(computing)
         values[variable] = computed[index]
     values.update(known)
     kept = [op for op in block.body.block.ops if op not in skipped and not isinstance(op, AccessRegionOp)]
-    copies = [copy_of(op, values) for op in kept]
-    Rewriter.insert_op(copies, point)
-    return copies, values
+    operations.extend(copy_of(op, values) for op in kept)
+    Rewriter.insert_op(operations, point)
+    return operations, values
 
 
 def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
@@ -96,11 +104,8 @@ class ComputeInlinePlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         for load in self.loads:
-            erase_outgrown_regions(load, self.block)
-            point = InsertPoint.before(load)
-            hoist(values_used_by(self.block), point)
             instance = self.inverse.instance([Index.of(index) for index in load.indices])
-            _, values = insert_instance(self.block, instance, point, {}, [self.store])
+            _, values = insert_instance(self.block, instance, load, {}, [self.store])
             value = values.get(self.store.value, self.store.value)
             value.name_hint = value.name_hint or load.res.name_hint
             load.res.replace_all_uses_with(value)
@@ -175,15 +180,6 @@ def require_uses_inside(
         if not any(is_inside(use.operation, block) for block in blocks):
             detail = f"{op_name(use.operation)} outside of the blocks of its scope uses {buffer_name(buffer)}"
             primitive.refuse(requirement, detail, use.operation, subject)
-
-
-def erase_outgrown_regions(place: Operation, moved: BlockOp) -> None:
-    """Erase what the blocks around `place` state about buffers that `moved` accesses too, as its body comes there."""
-    touched = {*buffers_loaded(moved), *buffers_written(moved)}
-    for around in ancestors(place):
-        if isinstance(around, BlockOp):
-            for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
-                Rewriter.erase_op(op)
 
 
 @or_undecided
@@ -301,16 +297,13 @@ class ReverseComputeInlinePlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
-        erase_outgrown_regions(store, self.consumer)
-        point = InsertPoint.before(store)
-        hoist(values_used_by(self.consumer), point)
-        before, loads = store.prev_op, loads_of(self.consumer, buffer)
+        loads = loads_of(self.consumer, buffer)
         known: dict[SSAValue, SSAValue] = {load.res: store.value for load in loads}
-        operations, values = insert_instance(self.consumer, self.instance, point, known, loads)
+        operations, values = insert_instance(self.consumer, self.instance, store, known, loads)
         copies = [values[index].owner for load in loads for index in load.indices if index in values]
         erase_if_unused([op for op in copies if isinstance(op, Operation) and op in operations])
         if self.conditions.positives or self.conditions.zeros:
-            *inserted, _ = operations_up_to(store, before)
+            inserted = [op for op in operations if op.parent is not None]
             kept = if_all_hold(self.conditions.positives, self.conditions.zeros, inserted, store)
             insert_before(store, [kept])
         Rewriter.erase_op(store)

@@ -9,16 +9,15 @@ from xdsl.dialects import affine, arith, memref, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import accesses, condition_of, is_fixed, least_value, range_of
+from weft.analysis.accesses import condition_of, is_fixed, least_value, range_of
 from weft.analysis.code_motion import shared_element
-from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before, is_defined_inside
-from weft.passes.schedule.caching import free_label
+from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     empty_copy,
@@ -28,14 +27,13 @@ from weft.passes.schedule.loop_nests import (
     loop_of,
     loop_of_its_own,
     new_block,
-    operations_up_to,
     set_extents,
     set_guards,
     set_loop_extent,
     values_in,
 )
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text, owner_text
-from weft.passes.schedule.requirements import single_store
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.requirements import require_sole_use, single_store
 from weft.support.errors import InternalError, Violation
 
 
@@ -160,7 +158,8 @@ class DecomposePaddingPlan(Plan):
             last.erase()
         else:
             inner, value = [], choice.lhs if padding.holds else choice.rhs
-        following = operations_up_to(store, choice) if isinstance(choice, scf.IfOp) else [store]
+        body = list(self.block.body.block.ops)
+        following = body[body.index(choice) + 1 : body.index(store) + 1] if isinstance(choice, scf.IfOp) else [store]
         store.operands[0] = value
         positives, zeros = self.inside.positives, self.inside.zeros
         if not (positives or zeros):
@@ -250,16 +249,10 @@ class DecomposePadding(Primitive):
         block = self.block
         self.require(1, why_not_complete(block))
         self.require(1, shared_element(block))
-        loops = loops_around(block)
-        if self.loop not in loops:
-            names = ", ".join(operation_text(loop) for loop in loops) or "none"
-            self.refuse(2, Violation("it is not", legal=f"its loops: {names}"), self.loop)
+        self.require(2, why_not_around(self.loop, block), self.loop)
         padding = self._padding()
         positives, zeros = self._conditions(padding)
-        for access in accesses(self.loop):
-            if access.buffer is padding.store.memref and block not in access.blocks:
-                detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
-                self.refuse(5, detail, access.op)
+        require_sole_use(self, 5, block, self.loop, (padding.store.memref,))
         inside = self._inside(positives, zeros)
         used = _values_of_fill(block, self.loop, padding)
         self.require(7, why_not_dominating(used, InsertPoint.before(self.loop)))

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import accesses, domain_of
+from weft.analysis.accesses import domain_of
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index
@@ -26,11 +26,11 @@ from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
-from weft.passes.schedule.caching import free_label
+from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import init_operations, insert_in_copies, new_block, new_loop, set_guards
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text, owner_text
-from weft.passes.schedule.requirements import started_elsewhere, two_iterations
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
+from weft.passes.schedule.requirements import require_sole_use, started_elsewhere, two_iterations
 from weft.support.errors import Violation
 
 
@@ -115,20 +115,15 @@ class DecomposeReduction(Primitive):
         init = block.init
         if init is None:
             self.refuse(1, "the block has no init")
+        self.require(2, why_not_around(self.loop, block), self.loop)
         loops = loops_around(block)
-        if self.loop not in loops:
-            self.refuse(2, f"the loops around it are {', '.join(map(operation_text, loops)) or 'none'}", self.loop)
         at = loops.index(self.loop)
         reduced = sources_of(block, IterKind.REDUCE)
         for outer in loops[:at]:
             if outer.induction_variable in reduced:
-                self.refuse(
-                    3,
-                    f"{operation_text(outer)} is outside of {operation_text(self.loop)} "
-                    "and a reduce iterator is bound to it: the init would run again between updates",
-                    outer,
-                )
-        self._require_sole_use()
+                detail = f"{operation_text(outer)} is outside of {operation_text(self.loop)} and a reduce iterator is"
+                self.refuse(3, f"{detail} bound to it: the init would run again between updates", outer)
+        require_sole_use(self, 4, block, self.loop, buffers_written(block))
         self.require(4, why_not_started_before(block, self.loop))
         spatial = sources_of(block, IterKind.SPATIAL)
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
@@ -170,12 +165,6 @@ class DecomposeReduction(Primitive):
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]
         indices += [side for guard in guards for side in guard]
         return values_outside(block, repeated, indices, [*block.extent_operands, *values_used_by(init)])
-
-    def _require_sole_use(self) -> None:
-        written = set(buffers_written(self.block))
-        for access in accesses(self.loop):
-            if access.buffer in written and self.block not in access.blocks:
-                self.refuse(4, f"{owner_text(access.op)} touches {access.buffer.name_hint} below the loop", access.op)
 
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]

@@ -35,7 +35,7 @@ from weft.passes.schedule.compute_inline import (
     loads_of,
     require_uses_inside,
 )
-from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import values_used_by, why_not_dominating
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import instance_left_out, single_store, started_elsewhere
 from weft.support.errors import Violation
@@ -55,15 +55,13 @@ class FuseReductionEpiloguePlan(Plan):
     instance: tuple[Index, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
-        hoist(values_used_by(self.epilogue), InsertPoint.before(self.reduction))
         buffer, result = self.load.memref, self.store.memref
         iterators: dict[SSAValue, Index] = dict(zip(self.epilogue.iter_vars, self.instance, strict=True))
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
         # The start: what the reduction starts from, combined with what the epilogue combines its result with.
-        point = InsertPoint.before(self.started)
         known: dict[SSAValue, SSAValue] = {self.load.res: self.started.value}
         skipped = (self.load, self.store)
-        operations, values = insert_instance(self.epilogue, self.instance, point, known, skipped)
+        operations, values = insert_instance(self.epilogue, self.instance, self.started, known, skipped)
         self.started.operands[0] = values[self.combine.results[0]]
         for use in list(buffer.uses):
             op = use.operation
@@ -152,11 +150,8 @@ class FuseReductionEpilogue(Primitive):
         update = updates[0] if updates is not None and len(updates) == 1 else None
         operation = None if update is None else update.operation
         if update is None or operation is None:
-            detail, legal = (
-                "how it combines terms into one accumulator is not understood",
-                "sum, product, min, max, ...",
-            )
-            self.refuse(1, Violation(detail, "not proved", legal=legal), block, subject)
+            detail = "how it combines terms into one accumulator is not understood"
+            self.refuse(1, Violation(detail, "not proved", legal="sum, product, min, max, ..."), block, subject)
         places = [[Index.of(index) for index in store.indices] for store in (*stores, update.store)]
         if len(stores) != 1 or stores[0].parent_op() is not block.init or places[0] != places[1]:
             self.refuse(1, "its init does not store once, to the element that it combines into", block, subject)

@@ -102,16 +102,6 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
     return known
 
 
-def operations_up_to(last: Operation, first: Operation | None) -> list[Operation]:
-    """The operations of a body behind `first` (its start, without one) up to `last`, in order."""
-    found: list[Operation] = []
-    op: Operation | None = last
-    while op is not None and op is not first:
-        found.append(op)
-        op = op.prev_op
-    return found[::-1]
-
-
 def if_all_hold(
     positives: Iterable[Index], zeros: Iterable[Index], operations: Sequence[Operation], anchor: Operation
 ) -> scf.IfOp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
@@ -26,7 +26,7 @@ from weft.analysis.structure import (
 )
 from weft.analysis.validation import Missed
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.primitive import Primitive, block_text, or_undecided
+from weft.passes.schedule.primitive import Primitive, block_text, or_undecided, owner_text
 from weft.support.errors import Violation
 
 
@@ -126,6 +126,16 @@ def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
     if any(written & set(buffers_written(other)) for other in before) and written & set(buffers_loaded(block)):
         return f"{primitive} before decompose_reduction"
     return None
+
+
+def require_sole_use(
+    primitive: Primitive, requirement: int, block: BlockOp, loop: ForOp, buffers: Collection[SSAValue]
+) -> None:
+    """Below a loop around a block nothing else touches some buffers."""
+    for access in accesses(loop):
+        if access.buffer in buffers and block not in access.blocks:
+            detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
+            primitive.refuse(requirement, detail, access.op)
 
 
 def stores_of(block: BlockOp) -> list[memref.StoreOp]:

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Context, accesses, is_fixed, range_of
-from weft.analysis.code_motion import actions_of, passing_conflict, shared_element
+from weft.analysis.code_motion import actions_of, passing_conflict
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.questions import Question, instances_where, point_text
@@ -27,8 +27,6 @@ from weft.analysis.structure import (
     loops_around,
     precedes,
     scope_of,
-    why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
@@ -434,12 +432,10 @@ class RollingBuffer(MovingPrimitive):
     def _recomputes(self, block: BlockOp) -> bool:
         """Whether each run of an instance of a block gives the same values when its inputs are the same: it alone
         writes temporaries, an element each, and no reduction of it goes on in loops around the block that rolls."""
-        if why_not_complete(block) is not None and why_not_reduction(block) is not None:
+        if why_not_divisible(block) is not None:
             return False
         around = {loop.induction_variable for loop in loops_around(self.block)}
         reduced = zip(block.kinds, bindings_of(block), strict=True)
-        return (
-            all(is_temporary(buffer) for buffer in buffers_written(block))
-            and shared_element(block) is None
-            and not any(kind is IterKind.REDUCE and binding.depends_on(around) for kind, binding in reduced)
+        return all(is_temporary(buffer) for buffer in buffers_written(block)) and not any(
+            kind is IterKind.REDUCE and binding.depends_on(around) for kind, binding in reduced
         )

@@ -661,7 +661,7 @@ REDUCTIONS = [
     Refusal("decompose_reduction", 1, DOUBLED_AT_START, lambda s: s.decompose_reduction("C", loop(s, "C")),
             r'block "C" reads C in its init'),
     Refusal("decompose_reduction", 2, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "C")),
-            "the loops around it are %i, %j, %k"),
+            r"the loop is not around it(.|\n)*legal: %i, %j, %k"),
     Refusal("decompose_reduction", 3, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 1)),
             "%k is outside of %j and a reduce iterator is bound to it: the init would run again between updates",
             prepare=lambda s: s.reorder(loop(s, "Y", 2), loop(s, "Y", 0))),

@@ -66,7 +66,7 @@ HALF = "%at2 = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n      %abov
 
 def test_2_around_the_block() -> None:
     sch = schedule()
-    refused(lambda: sch.decompose_padding("P", sch.get_loops("Q")[0]), 2, "it is not", "legal: its loops: %i")
+    refused(lambda: sch.decompose_padding("P", sch.get_loops("Q")[0]), 2, "the loop is not around it", "legal: %i")
 
 
 def test_3_a_choice() -> None:
