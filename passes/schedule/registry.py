@@ -16,6 +16,7 @@ _FILES: Mapping[str, str] = {
     "unannotate": "annotate",
     "reverse_compute_at": "compute_at",
     "reverse_compute_inline": "compute_inline",
+    "fuse_reduction_epilogue": "compute_inline",
     "read_at": "cache_read",
     "cache_inplace": "cache_read",
     "write_at": "cache_write",
