@@ -19,11 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Dialect
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolNameConstraint
+from xdsl.ir import Dialect
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import sched_parameters as kinds
@@ -399,23 +397,10 @@ class GetBlockOp(QueryOp):
     name = "sched.get_block"
 
     label = prop_def(StringAttr)
-    func = opt_prop_def(StringAttr)
+    func = opt_prop_def(SymbolNameConstraint())
     block = result_def(BLOCK)
 
-    @classmethod
-    def parse_leading(cls, parser: Parser) -> dict[str, Attribute]:
-        properties: dict[str, Attribute] = {"label": StringAttr(parser.parse_str_literal("block name"))}
-        if parser.parse_optional_keyword("in") is not None:
-            properties["func"] = parser.parse_symbol_name()
-        return properties
-
-    def print_leading(self, printer: Printer) -> frozenset[str]:
-        printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
-        if self.func is not None:
-            printer.print_string(" in ")
-            printer.print_symbol_name(self.func.data)
-        return frozenset({"label", "func"})
+    assembly_format = "$label (`in` $func^)? attr-dict `:` `block`"
 
 
 STEPS: dict[str, type[StepOp]] = {

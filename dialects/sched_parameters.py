@@ -6,7 +6,7 @@ method of `Schedule` (`schedule/steps.py`), and how a trace is replayed and prin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar, Final
@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     f64,
     i64,
 )
+from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
 from xdsl.ir import Attribute, Block, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AnyOf,
@@ -105,8 +106,8 @@ class FuncOp(IRDLOperation):
                         f"{op.name} uses handle %{operand.name_hint or '?'}, "
                         f"which {consumed[operand]} before it has consumed"
                     )
-            for operand in op.consumed_handles:
-                consumed[operand] = op.name
+            if op.CONSUMES:
+                consumed.update((operand, op.name) for operand in op.operands if operand.type == LOOP)
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
@@ -124,7 +125,7 @@ class FuncOp(IRDLOperation):
 
 
 class StepOp(IRDLOperation):
-    """One step of a schedule, with the syntax that all steps share."""
+    """One step of a schedule."""
 
     HANDLE_TYPES: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
     """The types that each operand may have; the last one repeats for a variadic group."""
@@ -135,56 +136,6 @@ class StepOp(IRDLOperation):
 
     traits = traits_def(HasParent(FuncOp))
 
-    @property
-    def consumed_handles(self) -> Sequence[SSAValue]:
-        return [o for o in self.operands if o.type == LOOP] if self.CONSUMES else []
-
-    @classmethod
-    def parse(cls, parser: Parser) -> StepOp:
-        operands: list[SSAValue] = []
-        first = parser.parse_optional_unresolved_operand()
-        unresolved = [] if first is None else [first]
-        while unresolved and parser.parse_optional_punctuation(",") is not None:
-            unresolved.append(parser.parse_unresolved_operand())
-        for position, operand in enumerate(unresolved):
-            expected = cls.HANDLE_TYPES[min(position, len(cls.HANDLE_TYPES) - 1)] if cls.HANDLE_TYPES else (LOOP,)
-            operands.append(_resolve(parser, operand, expected))
-        properties = cls.parse_leading(parser)
-        if cls.INTEGERS is not None:
-            properties.update(_parse_integers(parser, cls.INTEGERS, operands))
-        properties.update(parser.parse_optional_attr_dict())
-        results = _parse_result_types(parser)
-        return cls.create(operands=operands, result_types=results, properties=properties)
-
-    @classmethod
-    def parse_leading(cls, parser: Parser) -> dict[str, Attribute]:
-        """Properties that stand before the braces."""
-        return {}
-
-    def print_leading(self, printer: Printer) -> frozenset[str]:
-        """Print what `parse_leading` reads; returns the names of those properties."""
-        return frozenset()
-
-    def print(self, printer: Printer) -> None:
-        integers = [o for o in self.operands if o.type == INT] if self.INTEGERS is not None else []
-        handles = [o for o in self.operands if o not in integers]
-        if handles:
-            printer.print_string(" ")
-            printer.print_list(handles, printer.print_ssa_value)
-        leading = self.print_leading(printer)
-        if self.INTEGERS is not None and integers:
-            _print_integers(printer, self.properties[self.INTEGERS], integers)
-            leading |= {self.INTEGERS}
-        rest = {name: value for name, value in self.properties.items() if name not in leading}
-        if rest:
-            printer.print_string(" {")
-            printer.print_list(rest.items(), lambda item: _print_property(printer, *item))
-            printer.print_string("}")
-        if self.results:
-            printer.print_string(" : ")
-            names = {type_: name for name, type_ in SHORT_NAMES.items()}
-            printer.print_list(self.results, lambda result: printer.print_string(names[result.type]))
-
 
 def verify_handles(step: StepOp, given: int) -> None:
     """A step names all of the handles that it gives, or none."""
@@ -192,39 +143,51 @@ def verify_handles(step: StepOp, given: int) -> None:
         raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
+def _parse_step(cls: type[StepOp], parser: Parser) -> StepOp:
+    """`%i, %j [%t0, 4] {name = value} : loop, loop`."""
+    first = parser.parse_optional_unresolved_operand()
+    unresolved = [] if first is None else [first]
+    while unresolved and parser.parse_optional_punctuation(",") is not None:
+        unresolved.append(parser.parse_unresolved_operand())
+    types = cls.HANDLE_TYPES or ((LOOP,),)
+    operands = [
+        _resolve(parser, operand, types[min(position, len(types) - 1)]) for position, operand in enumerate(unresolved)
+    ]
+    properties: dict[str, Attribute] = {}
+    if cls.INTEGERS is not None and parser.parse_optional_punctuation("[") is not None:
+        handles, integers = parse_dynamic_index_list_without_types(parser, SAMPLED, delimiter=Parser.Delimiter.NONE)
+        parser.parse_punctuation("]")
+        operands.extend(parser.resolve_operand(handle, INT) for handle in handles)
+        properties[cls.INTEGERS] = ArrayAttr([IntegerAttr(integer, i64) for integer in integers])
+    properties.update(parser.parse_optional_attr_dict())
+    results = _parse_result_types(parser)
+    return cls.create(operands=operands, result_types=results, properties=properties)
+
+
+def _print_step(step: StepOp, printer: Printer) -> None:
+    integers = [o for o in step.operands if o.type == INT] if step.INTEGERS is not None else []
+    handles = [o for o in step.operands if o not in integers]
+    properties = dict(step.properties)
+    if handles:
+        printer.print_string(" ")
+        printer.print_list(handles, printer.print_ssa_value)
+    if step.INTEGERS is not None and integers:
+        printer.print_string(" ")
+        print_dynamic_index_list(printer, SAMPLED, integers, integers_of(properties.pop(step.INTEGERS)))
+    if properties:
+        printer.print_string(" ")
+        _print_plain(printer, DictionaryAttr(properties))
+    if step.results:
+        printer.print_string(" : ")
+        names = {type_: name for name, type_ in SHORT_NAMES.items()}
+        printer.print_list(step.results, lambda result: printer.print_string(names[result.type]))
+
+
 def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribute, ...]) -> SSAValue[Attribute]:
     """The value of an operand; where several types are possible, it has been defined with one of them."""
     known = parser.ssa_values.get(operand.operand_name)
     found = next((v.type for v in known or () if v.type in expected), expected[0])
     return parser.resolve_operand(operand, found)
-
-
-def _parse_integers(parser: Parser, name: str, operands: list[SSAValue]) -> dict[str, Attribute]:
-    """`[%t0, 4]`; adds the handles to the operands."""
-
-    def parse_integer() -> IntegerAttr:
-        operand = parser.parse_optional_unresolved_operand()
-        if operand is None:
-            return IntegerAttr(parser.parse_integer(), i64)
-        operands.append(parser.resolve_operand(operand, INT))
-        return IntegerAttr(SAMPLED, i64)
-
-    found = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parse_integer)
-    return {} if found is None else {name: ArrayAttr(found)}
-
-
-def _print_integers(printer: Printer, attribute: Attribute, operands: Sequence[SSAValue]) -> None:
-    handles = iter(operands)
-
-    def print_integer(value: int) -> None:
-        if value == SAMPLED:
-            printer.print_ssa_value(next(handles))
-        else:
-            printer.print_string(str(value))
-
-    printer.print_string(" [")
-    printer.print_list(integers_of(attribute), print_integer)
-    printer.print_string("]")
 
 
 def integers_of(attribute: Attribute | None) -> list[int]:
@@ -244,11 +207,6 @@ def _parse_result_types(parser: Parser) -> list[Attribute]:
         parser.raise_error(f"expected a handle type, one of {', '.join(SHORT_NAMES)}")
 
     return parser.parse_comma_separated_list(parser.Delimiter.NONE, parse_short)
-
-
-def _print_property(printer: Printer, name: str, value: Attribute) -> None:
-    printer.print_string(f"{name} = ")
-    _print_plain(printer, value)
 
 
 def _print_plain(printer: Printer, value: Attribute) -> None:
@@ -421,6 +379,8 @@ def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
         fields["given"] = result_def(step.gives)
     if step.verify is not None:
         fields["verify_"] = step.verify
-    namespace = {"name": f"sched.{step.name}", "__doc__": step.doc, "__module__": __name__, **constants, **fields}
+    syntax = {"parse": classmethod(_parse_step), "print": _print_step}
+    described = {"name": f"sched.{step.name}", "__doc__": step.doc, "__module__": __name__}
+    namespace: dict[str, object] = {**described, **constants, **fields, **syntax}
     namespace["__annotations__"] = dict.fromkeys(constants, ClassVar)
     return irdl_op_definition(type(f"{step.class_name}Op", (base,), namespace))
