@@ -19,14 +19,9 @@ from typing import TypeAlias, Union
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
-    FloatAttr,
-    IntegerAttr,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
-    f64,
-    i1,
-    i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
@@ -36,6 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.structure import find_function, functions
 from weft.dialects import sched
+from weft.dialects.attribute_values import attribute_of, value_of
 from weft.dialects.graph import CallTirOp, verify_callee
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
@@ -132,9 +128,9 @@ def merge(*modules: ModuleOp) -> ModuleOp:
 
 @checked
 def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
-    """The attributes of the function called `name`: integers, floats, strings and lists of them as Python values, all
-    others as they are. Raises `CompileError` when there is no such function."""
-    return {key: _python_value(attribute) for key, attribute in lookup(module, name).attributes.items()}
+    """The attributes of the function called `name`: integers, floats, strings, and lists and dicts of them as Python
+    values, all others as they are. Raises `CompileError` when there is no such function."""
+    return {key: value_of(attribute) for key, attribute in lookup(module, name).attributes.items()}
 
 
 @checked
@@ -148,7 +144,10 @@ def set_function_attribute(module: ModuleOp, name: str, key: str, value: Attribu
     if not key or key in FuncOp.get_irdl_definition().properties:
         raise CompileError.at(function, f"'{key}' is no attribute of @{name} that can be set")
     if value is not None:
-        function.attributes[key] = _attribute(function, key, value)
+        try:
+            function.attributes[key] = attribute_of(value)
+        except CompileError as error:
+            raise CompileError.at(function, f"attribute '{key}': {error.message}") from None
     elif key in function.attributes:
         del function.attributes[key]
     else:
@@ -329,42 +328,3 @@ def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> N
         Rewriter.erase_op(first)
     else:
         second.erase()
-
-
-def _attribute(function: FuncOp, key: str, value: AttributeValue) -> Attribute:
-    """A Python value as an attribute."""
-    match value:
-        case Attribute():
-            return value
-        case bool():
-            return IntegerAttr(value, i1)
-        case int():
-            if not -(2**63) <= value < 2**63:
-                raise CompileError.at(function, f"attribute '{key}': {value} does not fit i64")
-            return IntegerAttr(value, i64)
-        case float():
-            return FloatAttr(value, f64)
-        case str():
-            return StringAttr(value)
-        case list() | tuple():
-            return ArrayAttr([_attribute(function, key, inner) for inner in value])
-        case _:
-            raise CompileError.at(
-                function,
-                f"attribute '{key}' is an xDSL attribute, a bool, int, float or str, or a list of them, "
-                f"not {type(value).__name__}",
-            )
-
-
-def _python_value(attribute: Attribute) -> object:
-    match attribute:
-        case IntegerAttr() if attribute.type == i1:
-            return bool(attribute.value.data)
-        case IntegerAttr() | FloatAttr():
-            return attribute.value.data
-        case StringAttr():
-            return attribute.data
-        case ArrayAttr():
-            return [_python_value(inner) for inner in attribute.data]
-        case _:
-            return attribute

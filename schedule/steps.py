@@ -16,9 +16,10 @@ from xdsl.ir.affine import AffineMap
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
+from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import DECLARATIONS, QUERY_STEPS
 from weft.dialects.sched_parameters import REQUIRED, Kind, Step
-from weft.passes.schedule.annotate import Annotation, attribute_of
+from weft.passes.schedule.annotate import Annotation
 from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
 from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder, step_methods

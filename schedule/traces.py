@@ -21,9 +21,9 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import VarResultDef
 
 from weft.dialects import sched
+from weft.dialects.attribute_values import python_text
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
-from weft.passes.schedule.annotate import annotation_of
 from weft.passes.schedule.index_maps import function_text, parse_function
 from weft.passes.schedule.replay import step_name
 from weft.passes.schedule.sampling import Decision
@@ -116,9 +116,9 @@ def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
     if isinstance(step, sched.GetBlockOp):
-        yield _literal(step.label.data)
+        yield string_text(step.label.data)
         if step.func is not None:
-            yield f"func_name={_literal(step.func.data)}"
+            yield f"func_name={string_text(step.func.data)}"
         return
     for parameter in DECLARATIONS[step_name(step)].parameters:
         kind, name = parameter.kind, parameter.name
@@ -146,23 +146,12 @@ def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str
 
 
 def _value(step: sched.StepOp, attribute: Attribute) -> str:
-    if isinstance(attribute, AffineMapAttr):
-        return function_text(attribute.data)
-    note = annotation_of(attribute)
-    if note is None:
+    def other(attribute: Attribute) -> str:
+        if isinstance(attribute, AffineMapAttr):
+            return function_text(attribute.data)
         raise CompileError.at(step, f"{step.name}: {attribute} has no Python form")
-    return _literal(note)
 
-
-def _literal(value: object) -> str:
-    if isinstance(value, str):
-        return string_text(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_literal(element) for element in cast('list[object]', value))}]"
-    if isinstance(value, dict):
-        items = cast("dict[str, object]", value).items()
-        return f"{{{', '.join(f'{_literal(key)}: {_literal(element)}' for key, element in items)}}}"
-    return repr(value)
+    return python_text(attribute, other)
 
 
 def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:

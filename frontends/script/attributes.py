@@ -12,20 +12,11 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, builtin, func, math, memref, ptr, scf, vector
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    FloatAttr,
-    IntegerAttr,
-    StringAttr,
-    UnitAttr,
-    f64,
-    i1,
-    i64,
-)
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from weft.dialects.attribute_values import attribute_of, attributes_of, python_text
 from weft.dialects.low import LOW
 from weft.dialects.sched import SCHED
 from weft.dialects.tir import TIR
@@ -63,42 +54,22 @@ def context() -> Context:
 
 def to_attribute(value: object) -> Attribute:
     """A Python value as an attribute: integers are i64, floats f64. Raises CompileError for what is none."""
+    return attribute_of(value, _of_script)
+
+
+def to_attributes(values: Mapping[object, object]) -> dict[str, Attribute]:
+    """A dict as named attributes. Raises CompileError for names that are no strings."""
+    return attributes_of(values, _of_script)
+
+
+def _of_script(value: object) -> Attribute | None:
     match value:
         case AttributeText():
             return parse_attribute(value)
-        case bool():
-            return IntegerAttr(int(value), i1)
-        case int():
-            if not -(1 << 63) <= value < 1 << 63:
-                raise CompileError(f"{value} does not fit 64 bits")
-            return IntegerAttr(value, i64)
-        case float():
-            return FloatAttr(value, f64)
-        case str():
-            return StringAttr(value)
         case Const():
             return to_attribute(bool(value.value) if value.dtype == "bool" else value.value)
-        case None:
-            return UnitAttr()
-        case list() | tuple():
-            return ArrayAttr([to_attribute(item) for item in cast("list[object]", value)])
-        case dict():
-            return DictionaryAttr(to_attributes(cast("dict[object, object]", value)))
         case _:
-            raise CompileError(
-                f"an attribute is a number, text, a list or a dict, got a value of type {type(value).__name__}"
-            )
-
-
-def to_attributes(values: dict[object, object]) -> dict[str, Attribute]:
-    """A dict as named attributes. Raises CompileError for names that are no strings."""
-    named: dict[str, Attribute] = {}
-    for name, value in values.items():
-        if not isinstance(name, str) or not name:
-            got = repr(name) if isinstance(name, str) else f"a value of type {type(name).__name__}"
-            raise CompileError(f"names of attributes are strings, got {got}")
-        named[name] = to_attribute(value)
-    return named
+            return None
 
 
 def last_line(failure: Exception) -> str:
@@ -137,29 +108,12 @@ def operations_text(op: Operation) -> list[str]:
 
 def attribute_text(attribute: Attribute) -> str:
     """The Python expression that reads back as `attribute`."""
-    match attribute:
-        case IntegerAttr() if attribute.type == i1:
-            return str(attribute.value.data != 0)
-        case IntegerAttr() if attribute.type == i64:
-            return str(attribute.value.data)
-        case FloatAttr() if attribute.type == f64 and abs(attribute.value.data) < float("inf"):
-            return repr(attribute.value.data)
-        case StringAttr():
-            return string_text(attribute.data)
-        case UnitAttr():
-            return "None"
-        case ArrayAttr():
-            return f"[{', '.join(attribute_text(item) for item in attribute)}]"
-        case DictionaryAttr():
-            return attributes_text(attribute.data)
-        case _:
-            return f"T.attr({string_text(str(attribute))})"
+    return python_text(attribute, lambda other: f"T.attr({string_text(str(other))})")
 
 
 def attributes_text(attributes: Mapping[str, Attribute]) -> str:
     """The Python dict that reads back as named attributes."""
-    items = (f"{string_text(name)}: {attribute_text(value)}" for name, value in attributes.items())
-    return f"{{{', '.join(items)}}}"
+    return attribute_text(DictionaryAttr(attributes))
 
 
 def generic_op(

@@ -4,63 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, Union, cast
+from typing import TypeAlias, Union
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import did_you_mean
 
 Annotation: TypeAlias = Union[int, float, str, bool, Sequence["Annotation"], Mapping[str, "Annotation"]]  # noqa: UP007 - recursive
 """What an annotation holds, in Python."""
 _OWN = ("tir.", "low.")
 """Prefixes of weft's own attributes on loops and blocks."""
-
-
-def attribute_of(value: object) -> Attribute:
-    """An annotation's value as an attribute: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`, `{unroll = 16}`.
-
-    Raises `CompileError` for other values.
-    """
-    if isinstance(value, bool):
-        return IntegerAttr(int(value), i1)
-    if isinstance(value, int):
-        return IntegerAttr(value, i64)
-    if isinstance(value, float):
-        return FloatAttr(value, f64)
-    if isinstance(value, str):
-        return StringAttr(value)
-    if isinstance(value, list | tuple):
-        elements = cast("Sequence[object]", value)
-        return ArrayAttr([attribute_of(element) for element in elements])
-    if isinstance(value, Mapping):
-        items = cast("Mapping[object, object]", value)
-        wrong = next((key for key in items if not isinstance(key, str)), None)
-        if wrong is not None:
-            raise CompileError(f"the keys of a dict in an annotation are strings, got {wrong!r}")
-        return DictionaryAttr({str(key): attribute_of(element) for key, element in items.items()})
-    raise CompileError(f"an annotation holds ints, floats, strings, bools, lists and dicts of them, got {value!r}")
-
-
-def annotation_of(attribute: Attribute) -> Annotation | None:
-    """The Python value of an annotation; None for attributes that no Python value stands for."""
-    if isinstance(attribute, IntegerAttr):
-        number = attribute.value.data
-        return bool(number) if attribute.type == i1 else number
-    if isinstance(attribute, FloatAttr):
-        return attribute.value.data
-    if isinstance(attribute, StringAttr):
-        return attribute.data
-    if isinstance(attribute, ArrayAttr):
-        elements: tuple[Attribute, ...] = attribute.data
-        notes = [annotation_of(element) for element in elements]
-        return None if None in notes else [note for note in notes if note is not None]
-    if isinstance(attribute, DictionaryAttr):
-        entries = {key: annotation_of(element) for key, element in attribute.data.items()}
-        return None if None in entries.values() else {key: note for key, note in entries.items() if note is not None}
-    return None
 
 
 def why_not_key(key: str) -> str | None:

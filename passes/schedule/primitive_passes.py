@@ -19,9 +19,9 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.structure import find_block, loops_around
 from weft.dialects import sched_parameters as kinds
+from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.annotate import attribute_of
 from weft.passes.schedule.index_maps import parse_function
 from weft.passes.schedule.primitive import buffer_place
 from weft.passes.schedule.registry import primitive_class

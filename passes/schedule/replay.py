@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
+from weft.dialects.attribute_values import value_of
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import (
     ANNOTATION,
@@ -23,7 +25,6 @@ from weft.dialects.sched_parameters import (
     Kind,
 )
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.annotate import annotation_of
 from weft.passes.schedule.primitive import BufferPlace
 from weft.passes.schedule.registry import primitive_class
 from weft.passes.schedule.sampling import SAMPLERS, Decision, Drawn, Place
@@ -223,8 +224,8 @@ def _buffer_place(step: sched.StepOp, name: str) -> BufferPlace:
 
 def _plain(value: Attribute | None) -> object:
     """What a primitive or a sampler takes for a property."""
-    note = None if value is None else annotation_of(value)
-    return value if note is None else tuple(note) if isinstance(note, list) else note
+    found = None if value is None else value_of(value)
+    return tuple(cast("list[object]", found)) if isinstance(found, list) else found
 
 
 def _is_alive(op: Operation, module: ModuleOp) -> bool:

@@ -307,7 +307,7 @@ def test_attributes_that_cannot_be_set() -> None:
             weft.set_function_attribute(module, "triple", key, 1)
     with pytest.raises(ValueError, match="argument 'value' takes integers of at most 64 bits, got 9223372036854775808"):
         weft.set_function_attribute(module, "triple", "n", 2**63)
-    with refused(module, "attribute 'n' is an xDSL attribute, a bool, .* not complex"):
+    with refused(module, "attribute 'n': an attribute is a number, text, a list or a dict, got .* type complex"):
         weft.set_function_attribute(module, "triple", "n", [1j])  # pyright: ignore[reportArgumentType]
     with refused(module, "@triple has no attribute 'cout', did you mean 'count'"):
         weft.set_function_attribute(module, "triple", "cout", None)
