@@ -1,23 +1,36 @@
-"""What backends ask of a low module, whatever they print: its functions and their signatures as callers see them, and
-the form of its operations. Each question raises `CompileError` at the op that has another form."""
+"""Queries and checks of low modules that all backends share: functions and their signatures, and the form of
+operations. Each raises `CompileError` at an op of another form."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, VectorType
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    VectorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GetGlobalOp, GlobalOp
+from xdsl.dialects.ptr import PtrType
 from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from weft.backends.names import in_comment
+from weft.dialects.combiners import op_of_kind
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, params_of, symbols_of
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -106,6 +119,18 @@ def unknown_op(op: Operation, problem: str) -> Exception:
     return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
 
 
+_SCALARS: Final[Mapping[Attribute, str]] = {
+    IndexType(): "index",
+    **{IntegerType(bits): f"i{bits}" for bits in (1, 8, 16, 32, 64)},
+    **{f16: "f16", bf16: "bf16", f32: "f32", f64: "f64"},
+}
+
+
+def scalar_name(type_: Attribute) -> str | None:
+    """The name of a scalar type of low, `ptr` for buffers and pointers; None for any other type."""
+    return "ptr" if isinstance(type_, MemRefType | PtrType) else _SCALARS.get(type_)
+
+
 def lane_count(type_: Attribute, op: Operation) -> int:
     """The lanes of a value of `type_`, 0 for a scalar."""
     if not isinstance(type_, VectorType):
@@ -149,6 +174,15 @@ def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue]
     if not positions:
         return None
     return str(positions[0]) if isinstance(positions[0], int) else text(positions[0])
+
+
+def reduction_op(op: Operation) -> type[Operation]:
+    """The `arith` op by which a `vector.reduction` combines lanes. Raises `CompileError` where there is none."""
+    kind = cast("vector.ReductionOp", op).kind.data
+    combining = op_of_kind(kind, op.results[0].type)
+    if combining is None:
+        raise CompileError.at(op, f"vector.reduction <{kind.value}> does not work on {op.results[0].type}")
+    return combining
 
 
 def predicate(op: Operation) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from weft.backends.c.language import C
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
-from weft.backends.c_family.functions import RULES, bind_parameters, global_text, new_module_emitter, prototype
+from weft.backends.c_family.functions import RULES, bind_parameters, global_text, prototype
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.source import KernelSource
 from weft.backends.low_modules import contents, described
@@ -54,9 +54,7 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
     functions, outside, data = contents(module)
     if imported_ir(module):
         raise CompileError.at(module, "the module comes with LLVM IR, which the C target cannot include")
-    emitter = ModuleEmitter(C, target, RULES)
-    new_module_emitter(emitter, functions, outside, data)
-    emitter.local_functions = {function.sym_name.data: function for function in functions}
+    emitter = ModuleEmitter(C, target, RULES, outside, (*functions, *data))
     heads: dict[str, str] = {}
     bodies: list[str] = []
     for function in functions:

@@ -5,7 +5,7 @@
       scf.yield %next                                                   sum = sum + A[i];
     }                                                                 }
 
-A condition whose branches are single expressions becomes `c ? a : b`, which evaluates only one of them too.
+A condition whose branches are single expressions becomes `c ? a : b`, which evaluates only one of them as well.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def _loop_head(
 def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> CExpr:
     """A variable that is assigned later, with its first value unless `init` is None."""
     start = None if init is None else emitter.expr(init)
-    element = emitter.element(argument.type, op)
-    if element == "index":
-        element = "idx64"  # what it will be is not known
+    element = emitter.wide_element(argument.type, op)
     name = emitter.names.fresh(argument.name_hint or "carried")
     lanes = emitter.lanes(argument.type, op)
     if lanes:
@@ -104,7 +102,7 @@ def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init:
 
 
 def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[CExpr]) -> None:
-    """Assign what `body` yields to `variables`, all at once."""
+    """Assign the values that `body` yields to `variables`, as if at once."""
     last = body.last_op
     if not variables:
         return
@@ -118,41 +116,41 @@ def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variabl
     for variable, value in zip(variables, values, strict=True):
         if variable.text == value.text:
             continue
-        text = f"{variable.text} = {value.text};"
-        update = updated(variable.text, value.text)
-        if update is not None:
-            text = f"{variable.text} {update};"
-        if variable.lanes:
-            emitter.lane_line(variable.lanes, text)
-        else:
-            emitter.line(text)
+        assign(emitter, variable.text, value.text, variable.lanes)
 
 
 def _name(variable: CExpr) -> str:
     return variable.text.partition("[")[0]
 
 
-def updated(target: str, text: str) -> str | None:
-    """`+= b` when `text` is `target + b`: only sums, whose other operand is all that follows."""
-    if not text.startswith(f"{target} + "):
-        return None
-    rest = text[len(target) + 3 :]
+def assign(emitter: FunctionEmitter, target: str, value: str, lanes: int, *, update: bool = True) -> None:
+    """`target = value;`, for each of `lanes` if there are any; with `update`, `target += b;` for `target + b`."""
+    text = f"{target} = {value};"
+    if update and value.startswith(f"{target} + ") and _is_operand(rest := value[len(target) + 3 :]):
+        text = f"{target} += {rest};"
+    if lanes:
+        emitter.lane_line(lanes, text)
+    else:
+        emitter.line(text)
+
+
+def _is_operand(text: str) -> bool:
+    """Whether `text`, which follows a `+`, is its right operand as a whole."""
     depth = 0
-    for character in rest:
+    for character in text:
         depth += (character in "([") - (character in ")]")
         if not depth and character in "-+<>=?&|!":
-            return None
-    return f"+= {rest}"
+            return False
+    return True
 
 
-def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_if(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
     condition = emitter.expr(op.operands[0])
     then_block = op.regions[0].block
     has_else = check_branches(op)
     if len(op.results) == 1 and (chosen := _as_expression(emitter, op, condition)) is not None:
-        _note_range(emitter, op)
-        emitter.define(op.results[0], chosen, op)
-        return
+        _set_range(emitter, op)
+        return chosen
     variables = [_declared(emitter, op, result, None) for result in op.results]
     with emitter.block(f"if ({condition.text})", "} else {" if has_else else "}"):
         emitter.block_ops(then_block)
@@ -165,10 +163,11 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.depth -= 1
         emitter.names.leave()
         emitter.line("}")
+    return None
 
 
-def _note_range(emitter: FunctionEmitter, op: Operation) -> None:
-    """What is known of the index that a condition chooses."""
+def _set_range(emitter: FunctionEmitter, op: Operation) -> None:
+    """The range of the index that a condition selects."""
     ends = [region.block.last_op for region in op.regions]
     if isinstance(op.results[0].type, IndexType) and all(isinstance(end, scf.YieldOp) for end in ends):
         first, second = (emitter.range_of(end.operands[0]) for end in ends if end is not None)
@@ -209,12 +208,12 @@ def _is_expression(op: Operation) -> bool:
 
 
 def emit_end(emitter: FunctionEmitter, op: Operation) -> None:
-    """The op around it reads what is yielded; the end of a function needs no text."""
+    """The parent op assigns the yielded values; the end of a function needs no text."""
     check_last(op, emitter.name)
 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
-    """Iterations in any order: OpenMP spreads them where it is switched on."""
+    """Iterations in any order, shared among threads where OpenMP is enabled."""
     upper = emitter.expr(op.operands[0])
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")

@@ -1,35 +1,25 @@
-"""Base of the emitters of single ops: the text of one function, and the declarations of a module.
+"""The state of emission: the text of one function, and the declarations of a module.
 
 A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the
-expressions of its operands and binds one to each result. A value that is used once, later in the same block, goes into
-the expression that uses it, when nothing between writes what it reads; small index arithmetic goes wherever it is used;
-all else becomes a variable with the name that it has in the IR.
+expressions of the operands and returns the expression of the result, or None when it wrote statements and bound the
+results itself. An expression that is used once, later in the same block, is substituted into its user, unless an op
+between them may write what it reads; small index arithmetic is substituted into every user; all other values become
+variables named as in the IR.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-    MemRefType,
-    Signedness,
-    VectorType,
-)
-from xdsl.dialects.ptr import PtrType
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType
 
 from weft.backends.c_family import index_ranges
 from weft.backends.c_family.expression import LANE, CExpr
-from weft.backends.low_modules import lane_count, unknown_op
+from weft.backends.low_modules import lane_count, scalar_name, unknown_op
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
 from weft.dialects.effects import effects_of
@@ -45,7 +35,7 @@ if TYPE_CHECKING:
     from weft.backends.c_family.language import Language
     from weft.support.target import Target
 
-Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], None]"
+Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], CExpr | None]"
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3
@@ -56,32 +46,33 @@ _MAX_TEXT: Final = 140
 """A longer expression becomes a variable."""
 _MAX_DISTANCE: Final = 64
 """How many ops may stand between a read and its use in an expression."""
-_FLOATS: Final[dict[type[Attribute], str]] = {
-    Float16Type: "f16",
-    BFloat16Type: "bf16",
-    Float32Type: "f32",
-    Float64Type: "f64",
-}
 
 
 class ModuleEmitter:
-    """What the functions of a module share: language, target, helper functions, and names of the module's level."""
+    """What the functions of a module share: language, target, helper functions, and module-level names."""
 
-    def __init__(self, language: Language, target: Target, rules: Rules) -> None:
+    def __init__(
+        self,
+        language: Language,
+        target: Target,
+        rules: Rules,
+        outside: Iterable[FuncOp],
+        definitions: Iterable[FuncOp | memref.GlobalOp],
+    ) -> None:
+        """`outside`: the functions that the module only declares; `definitions`: the functions and data to emit."""
         self.language = language
         self.target = target
         self.rules = rules
-        self.symbols: dict[str, str] = {}
+        self.outside = {function.sym_name.data: function for function in outside}
+        self.symbols = {name: name for name in self.outside}
         """Function or constant of the module -> name in the text."""
-        self.outside: dict[str, FuncOp] = {}
-        """Functions that the module declares and does not have."""
-        self.local_functions: dict[str, FuncOp] = {}
         self.used_outside: dict[str, FuncOp] = {}
         self.helpers: dict[str, None] = {}
         """Helper functions that the text needs, in the order of their first use."""
+        for op in definitions:
+            self._add_symbol(op.sym_name.data)
 
-    def add_symbol(self, name: str) -> str:
-        """The name in the text of what the module calls `name`."""
+    def _add_symbol(self, name: str) -> None:
         taken, reserved = set(self.symbols.values()), self.language.reserved_symbols
         base = text = identifier(name, reserved)
         number = 0
@@ -89,35 +80,34 @@ class ModuleEmitter:
             number += 1
             text = f"{base}_{number}"
         self.symbols[name] = text
-        return text
 
     def helper(self, name: str) -> str:
-        """Make sure that the helper function `name` stands in the text."""
+        """The helper function `name`, which is then part of the text."""
         self.helpers.setdefault(name)
         return name
 
 
 class FunctionEmitter:
-    """The text of one function as it grows, and the expression that stands for each value."""
+    """The text of one function, and the expression of each value."""
 
     def __init__(self, module: ModuleEmitter, name: str, kernel_threads: int = 0) -> None:
         self.module = module
         self.language = module.language
         self.name = name
-        """What errors call the function."""
+        """The function's name in errors."""
         self.kernel_threads = kernel_threads
-        """Threads of a block when the function is a kernel."""
+        """Threads of a block of a kernel; 0 for other functions."""
         self.names = Scopes((*module.language.reserved, *module.symbols.values()))
         self.lines: list[str] = []
         self.depth = 1
         self.values: dict[SSAValue, CExpr] = {}
         self.ranges: dict[SSAValue, IndexRange] = {}
-        self.axes: dict[str, str] = {}
-        """Axis of threads -> the variable that holds the place on it."""
+        self.exchanges: dict[str, str] = {}
+        """Element type -> the shared array through which threads exchange its values."""
         self.shared_bytes = 0
-        """Shared memory that has been declared."""
+        """Bytes of the shared buffers declared so far."""
         self.dynamic_shared = False
-        """Whether shared memory is given at launch, as one array for all buffers."""
+        """Whether shared buffers are parts of one array whose size the launch gives."""
         self.stack_bytes = 0
         self._written: dict[Operation, frozenset[Root] | None] = {}
 
@@ -133,7 +123,7 @@ class FunctionEmitter:
         return [self.expr(operand) for operand in op.operands]
 
     def range_of(self, value: SSAValue) -> IndexRange:
-        """What is known of an integer."""
+        """The range of an integer."""
         known = self.ranges.get(value)
         if known is not None:
             return known
@@ -143,28 +133,18 @@ class FunctionEmitter:
     def element(self, type_: Attribute, op: Operation) -> str:
         """The element type of values of `type_`, `index` included. Raises `CompileError` at `op` for any other."""
         element = _scalar(type_)
-        match element:
-            case IndexType():
-                return "index"
-            case IntegerType() if element.signedness.data is Signedness.SIGNLESS and element.width.data in (
-                1,
-                8,
-                16,
-                32,
-                64,
-            ):
-                return f"i{element.width.data}"
-            case MemRefType() | PtrType():
-                return "ptr"
-            case _:
-                pass
-        name = _FLOATS.get(type(element))
+        name = scalar_name(element)
         if name is None:
             raise CompileError.at(op, f"{self.language.name} has no type {element}, which {op.name} needs")
         return name
 
+    def wide_element(self, type_: Attribute, op: Operation) -> str:
+        """`element`, with 64 bits for an index: its range is not known."""
+        element = self.element(type_, op)
+        return "idx64" if element == "index" else element
+
     def lanes(self, type_: Attribute, op: Operation) -> int:
-        """How many lanes a value of `type_` has, 0 for a scalar."""
+        """The number of lanes of a value of `type_`, 0 for a scalar."""
         return lane_count(type_, op)
 
     def index_type(self, fact: IndexRange) -> str:
@@ -173,7 +153,7 @@ class FunctionEmitter:
     # Expressions
 
     def define(self, value: SSAValue, expr: CExpr, op: Operation) -> None:
-        """Let `expr` stand for the result `value` of `op`, or a variable that holds it."""
+        """Bind `expr`, or a variable that holds it, to the result `value` of `op`."""
         lanes = self.lanes(value.type, op)
         if expr.lanes != lanes:
             expr = replace(expr, lanes=lanes)
@@ -195,12 +175,12 @@ class FunctionEmitter:
         return variable
 
     def lane_variable(self, name: str, element: str, lanes: int, op: Operation) -> CExpr:
-        """Declare room for the lanes of a vector."""
+        """Declare an array for the lanes of a vector."""
         self.line(f"{self.lane_alignment(element, lanes)}{self.language.type(element, op)} {name}[{lanes}];")
         return CExpr(f"{name}[{LANE}]", element, lanes=lanes)
 
     def lane_alignment(self, element: str, lanes: int) -> str:
-        """What stands in front of the declaration of lanes that may be moved at once."""
+        """The alignment specifier of an array of lanes that may be accessed at once."""
         if not self.language.aligned or not self.language.wide_type(element, lanes):
             return ""
         return self.language.aligned.format(element_bytes(element) * lanes)
@@ -208,12 +188,12 @@ class FunctionEmitter:
     def atom(self, value: SSAValue, op: Operation) -> CExpr:
         """The expression of `value` for use in several places: a variable when it is more than a name or a number.
 
-        The variable serves here only: elsewhere it may be out of scope."""
+        The variable is not bound to `value`: in other scopes it may not be visible."""
         expr = self.expr(value)
         return expr if expr.is_atom else self.variable(value.name_hint or "v", expr, op)
 
     def _may_stand(self, value: SSAValue, expr: CExpr, op: Operation) -> bool:
-        """Whether `expr` may stand where `value` is used, instead of a variable."""
+        """Whether `expr` may be substituted into the users of `value`."""
         if expr.is_atom or value.first_use is None:
             return True
         is_index = isinstance(_scalar(value.type), IndexType)
@@ -231,7 +211,7 @@ class FunctionEmitter:
         return not expr.reads or not self._is_clobbered(expr, op, use)
 
     def _is_clobbered(self, expr: CExpr, op: Operation, use: Operation) -> bool:
-        """Whether something between `op` and `use` may write what `expr` reads, or `use` itself before it reads."""
+        """Whether an op between `op` and `use` may write what `expr` reads, or `use` itself before it reads it."""
         roots = {root for root, _ in expr.reads}
         between = op.next_op
         for _ in range(_MAX_DISTANCE):
@@ -245,13 +225,13 @@ class FunctionEmitter:
             return True
         written = self.written(use)
         if expr.lanes and written is not None and written & roots:
-            # A loop over lanes writes some lanes before it reads others: only the very same places are safe.
+            # A loop over lanes writes some lanes before it reads others: only equal indices are safe.
             index = use.operands[2] if isinstance(use, vector.StoreOp) else None
             return any(root in written and (index is None or at is not index) for root, at in expr.reads)
         return False
 
     def written(self, op: Operation) -> frozenset[Root] | None:
-        """The buffers that `op` may write, with all in it; None when they may be any."""
+        """The buffers that `op` and the ops inside may write; None when they may be any."""
         if op not in self._written:
             self._written[op] = _written(op)
         return self._written[op]
@@ -262,18 +242,22 @@ class FunctionEmitter:
         self.lines.append("  " * self.depth + text if text else "")
 
     def lane_line(self, lanes: int, text: str) -> None:
-        """A statement for every lane."""
+        """A statement for each lane; `LANE` in `text` is its number."""
+        self.for_lanes(0, lanes, lambda lane: text.replace(LANE, lane))
+
+    def for_lanes(self, first: int, lanes: int, body: Callable[[str], str]) -> None:
+        """A loop from lane `first` on over the statement that `body` gives for the lane's variable."""
         if self.language.unroll_lanes:
             self.line(self.language.unroll(lanes))
         self.names.enter()
         lane = self.names.fresh("l")
         self.names.leave()
         counter = self.language.types["idx32"]
-        self.line(f"for ({counter} {lane} = 0; {lane} < {lanes}; ++{lane}) {text.replace(LANE, lane)}")
+        self.line(f"for ({counter} {lane} = {first}; {lane} < {lanes}; ++{lane}) {body(lane)}")
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[None]:
-        """`head {` ... `}` around the lines that are written meanwhile."""
+        """`head {` and `}` around the lines written inside the `with` block."""
         self.line(f"{head} {{" if head else "{")
         self.names.enter()
         self.depth += 1
@@ -283,7 +267,7 @@ class FunctionEmitter:
         self.line(tail)
 
     def captured(self, block: Block) -> list[str]:
-        """The lines of the ops of `block`, one level deeper, kept out of the text."""
+        """The lines of the ops of `block`, one level deeper, which are not added to the text."""
         outer, self.lines = self.lines, []
         self.names.enter()
         self.depth += 1
@@ -300,7 +284,9 @@ class FunctionEmitter:
             rule = rules.get(type(op))
             if rule is None:
                 raise unknown_op(op, f"form in {self.language.name}")
-            rule(self, op)
+            expr = rule(self, op)
+            if expr is not None:
+                self.define(op.results[0], expr, op)
 
 
 def _scalar(type_: Attribute) -> Attribute:
@@ -326,7 +312,7 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
 
 
 def root_of(buffer: SSAValue) -> Root:
-    """The buffer that `buffer` is another name of."""
+    """The buffer that `buffer` is a cast of."""
     owner = buffer.owner
     while isinstance(owner, memref.CastOp):
         buffer = owner.source

@@ -1,4 +1,4 @@
-"""Functions, calls of functions of the module and outside of it, and the module's constants."""
+"""Functions, calls of functions of the module and of external ones, and the module's constants."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
-from xdsl.dialects.func import FuncOp
-from xdsl.dialects.memref import GlobalOp
 
-from weft.backends.c_family import arith_ops, control_ops, gpu_ops, math_ops, memory_ops, vector_ops
+from weft.backends.c_family import arith_ops, control_ops, gpu_ops, memory_ops, vector_ops
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
@@ -27,13 +25,14 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from xdsl.dialects.func import FuncOp
     from xdsl.ir import Operation, SSAValue
 
     from weft.backends.c_family.emitter import Rules
 
 
 def accesses_of(function: FuncOp) -> tuple[AccessMode, ...]:
-    """How a function accesses each of its arguments."""
+    """The access mode of each argument of a function."""
     if low_kernel.kernel_of(function) is not None:
         return low_kernel.argument_accesses(function)
     if PARAMS not in function.attributes:
@@ -45,7 +44,7 @@ def accesses_of(function: FuncOp) -> tuple[AccessMode, ...]:
 def bind_parameters(
     emitter: FunctionEmitter, function: FuncOp, known: Mapping[int, IndexRange] | None = None
 ) -> list[str]:
-    """Bind the parameters of `function`; returns their declarations. `known`: facts about some, by position."""
+    """Bind the parameters of `function`; returns their declarations. `known`: ranges of some, by position."""
     parameters: list[str] = []
     emitter.ranges.update(assumed(function))
     for position, fact in (known or {}).items():
@@ -74,16 +73,12 @@ def _buffer_parameter(
 
 
 def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str) -> str:
-    kind = emitter.element(argument.type, function)
-    element = "idx64" if kind == "index" else kind
-    if kind == "index":
-        _bind_index(emitter, argument, name)
-        type_ = emitter.language.type("idx64", function)
-        form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
-        return form.format(type=type_, name=name)
+    element = emitter.wide_element(argument.type, function)
     type_ = emitter.language.type(element, function)
     emitter.values[argument] = CExpr(name, element)
-    if kind == "i1" and emitter.kernel_threads and emitter.language.kind != "cuda":
+    if element == "idx64":
+        _bind_index(emitter, argument, name)
+    elif element == "i1" and emitter.kernel_threads and emitter.language.kind != "cuda":
         type_ = emitter.language.memory_type("i1", function)  # kernels take no truth values
         emitter.values[argument] = CExpr(f"{name} != 0", "i1", EQUALITY, size=1)
     form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
@@ -91,10 +86,9 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
 
 
 def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
-    """An index parameter; in kernels, where callers check that it is small, an int."""
+    """An index parameter; in kernels, whose callers check its range, an int."""
     fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
-        emitter.values[argument] = CExpr(name, "idx64")
         return
     short = emitter.names.fresh(name)
     type_ = emitter.language.types["idx32"]
@@ -102,19 +96,8 @@ def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None
     emitter.values[argument] = CExpr(short, "idx32")
 
 
-def new_module_emitter(
-    module: ModuleEmitter, functions: list[FuncOp], outside: list[FuncOp], data: list[GlobalOp]
-) -> None:
-    """Give the functions and constants of a module their names."""
-    for function in outside:
-        module.outside[function.sym_name.data] = function
-        module.symbols[function.sym_name.data] = function.sym_name.data
-    for op in (*functions, *data):
-        module.add_symbol(op.sym_name.data)
-
-
-def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
-    """`func.call` of a function of the module, or of one outside that it declares."""
+def emit_call(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
+    """`func.call` of a function of the module, or of an external one that it declares."""
     call = cast("func.CallOp", op)
     name = call.callee.string_value()
     module = emitter.module
@@ -122,8 +105,9 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     if outside is not None and not is_identifier(name):
         raise CompileError.at(op, f"{emitter.language.name} has no way to call a function named '{name}'")
     if outside is not None and len(call.results) == 1 and is_pure(call):
-        _call_pure(emitter, call, name)
-        return
+        if emitter.language.kind == "c":
+            module.used_outside[name] = outside
+        return c.call(name, tuple(emitter.exprs(op)), emitter.wide_element(call.results[0].type, op))
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} of @{name} has no form in {emitter.language.name}")
     arguments = ", ".join(expr.text for expr in emitter.exprs(op))
@@ -138,28 +122,14 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"the module has no function @{name}")
     if not call.results or call.results[0].first_use is None:
         emitter.line(f"{text};")
-        return
+        return None
     result = call.results[0]
-    element = emitter.element(result.type, op)
-    element = "idx64" if element == "index" else element
-    emitter.values[result] = emitter.variable(
-        result.name_hint or "result", CExpr(text, element, size=1, calls=True), op
-    )
-
-
-def _call_pure(emitter: FunctionEmitter, op: func.CallOp, name: str) -> None:
-    """A function of the language that computes its result from its arguments alone."""
-    if emitter.language.kind == "c":
-        emitter.module.used_outside[name] = emitter.module.outside[name]
-    result = op.results[0]
-    element = emitter.element(result.type, op)
-    element = "idx64" if element == "index" else element
-    emitter.define(result, c.call(name, tuple(emitter.exprs(op)), element), op)
+    expr = CExpr(text, emitter.wide_element(result.type, op), size=1, calls=True)
+    return emitter.variable(result.name_hint or "result", expr, op)
 
 
 def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
-    """The declaration of a function outside of the module: it takes numbers and pointers, and gives one result or
-    none."""
+    """The declaration of an external function."""
     check_outside(function)
     results, name = list(function.function_type.outputs), function.sym_name.data
     types: list[str] = []
@@ -179,7 +149,7 @@ def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable; one without initial value starts as zeros."""
+    """The definition of a module's constant or variable; without an initial value it is zero."""
     element, length = buffer_type(emitter, op.type, op)
     name = op.sym_name.data
     if length is None:
@@ -211,7 +181,6 @@ RULES: Final[Rules] = {
     **arith_ops.RULES,
     **control_ops.RULES,
     **gpu_ops.RULES,
-    **math_ops.RULES,
     **memory_ops.RULES,
     **vector_ops.RULES,
     func.CallOp: emit_call,

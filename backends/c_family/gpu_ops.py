@@ -1,17 +1,15 @@
 """Kernels: thread ids, barriers, shuffles, atomics, asynchronous copies and tensor cores.
 
-What a language has no operator for is a helper function in front of the kernels (PTX stands there only). Each op of a
-warp on tensor cores is a call of one, with pointers into the thread's registers.
+Operations without an operator in the language are helper functions in front of the kernels (only these contain PTX).
+Each op of a warp on tensor cores is a call of one, with pointers to the thread's fragments.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
-from weft.backends.c_family import expression as c
 from weft.backends.c_family.emitter import element_bytes
 from weft.backends.c_family.expression import CExpr
 from weft.backends.c_family.index_ranges import IndexRange
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
-    """The place of a thread: `blockIdx.x` and its like, as an int."""
+    """`threadIdx.x`, `blockIdx.x` and so on, as an int."""
     thread_id = cast("low_kernel.ThreadIdOp", op)
     axis = thread_id.axis.data
     extent = thread_id.static_extent
@@ -60,8 +58,7 @@ def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     """The value of another lane of the warp."""
     shuffle = cast("low_kernel.ShuffleOp", op)
-    element = emitter.element(shuffle.value.type, op)
-    element = "idx64" if element == "index" else element
+    element = emitter.wide_element(shuffle.value.type, op)
     if element not in ("i32", "i64", "idx64", "f32", "f64"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
     value, offset = emitter.exprs(op)
@@ -83,18 +80,22 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
                 )
             first = _exchange(emitter, op, element)
         text = f"{helper}({first}, {value.text}, {offset.text}, {shuffle.lanes})"
-    expr = CExpr(text, element, c.PRIMARY, frozenset(), 1, True)
-    emitter.values[shuffle.result] = emitter.variable(shuffle.result.name_hint or "other", expr, op)
+    _bind_call(emitter, op, text, element, "other")
+
+
+def _bind_call(emitter: FunctionEmitter, op: Operation, text: str, element: str, hint: str) -> None:
+    """A variable that holds the result of a call with side effects."""
+    result = op.results[0]
+    emitter.values[result] = emitter.variable(result.name_hint or hint, CExpr(text, element, size=1, calls=True), op)
 
 
 def _exchange(emitter: FunctionEmitter, op: Operation, element: str) -> str:
     """The shared array through which the threads of a block exchange values of a type."""
-    key = f"exchange_{element}"
-    if key not in emitter.axes:
-        emitter.axes[key] = emitter.names.fresh(key)
+    if element not in emitter.exchanges:
+        name = emitter.exchanges[element] = emitter.names.fresh(f"exchange_{element}")
         type_ = emitter.language.type(element, op)
-        emitter.line(f"{emitter.language.spaces['shared']}{type_} {emitter.axes[key]}[{emitter.kernel_threads}];")
-    return emitter.axes[key]
+        emitter.line(f"{emitter.language.spaces['shared']}{type_} {name}[{emitter.kernel_threads}];")
+    return emitter.exchanges[element]
 
 
 def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
@@ -105,10 +106,8 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     if element not in known or emitter.language.kind == "c":
         raise CompileError.at(op, f"{op.name} {atomic.kind.data} of {element} has no form in {emitter.language.name}")
     kind = atomic.kind.data.value
-    direct = (kind, element) in emitter.language.atomics
-    if direct:
-        helper = emitter.language.atomics[kind, element]
-    else:
+    helper = emitter.language.atomics.get((kind, element))
+    if helper is None:
         suffix = "" if emitter.language.kind == "cuda" else f"_{space}"
         helper = emitter.module.helper(f"weft_atomic_{kind}_{element}{suffix}")
     (index,) = atomic.indices
@@ -116,9 +115,8 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     text = f"{helper}({at}, {emitter.expr(atomic.value).text})"
     if atomic.old.first_use is None:
         emitter.line(f"{text};")
-        return
-    expr = CExpr(text, element, c.PRIMARY, frozenset(), 1, True)
-    emitter.values[atomic.old] = emitter.variable(atomic.old.name_hint or "old", expr, op)
+    else:
+        _bind_call(emitter, op, text, element, "old")
 
 
 def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
@@ -213,7 +211,7 @@ def _call(emitter: FunctionEmitter, op: Operation, name: str, *operands: SSAValu
 def _require_alignment(
     emitter: FunctionEmitter, op: Operation, pointer: SSAValue, rows: SSAValue | None, size: int
 ) -> None:
-    """Rows start at multiples of so many bytes. Raises `CompileError` where that is not known."""
+    """Raises `CompileError` unless rows are known to start at multiples of `size` bytes."""
     access = cast("AccessPtrOp", pointer.owner)
     count = size // bytes_of(cast("MemRefType[Attribute]", access.buffer.type).element_type)
     for what, value in (

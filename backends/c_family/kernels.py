@@ -1,13 +1,14 @@
-"""The kernels of a module as one text. Host functions, which launch them, are run by the runtime and not printed.
+"""The kernels of a module as one text. The host functions that launch them are compiled by the LLVM backend.
 
     // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
 
-stands above a kernel: the blocks of the program that it runs, and the shape of its launches. `?` stands for a number of
-blocks that only calls tell, or that differs between the launches of a kernel.
+The comment above a kernel names the blocks of the program that it runs, and the shape of its launches; `?` is a number
+of blocks that is known at run time only, or that differs between launches.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -15,7 +16,7 @@ from xdsl.dialects.memref import AllocaOp
 
 from weft.backends.c_family.assumptions import assumed_of_kernels
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
-from weft.backends.c_family.functions import RULES, bind_parameters, global_text, new_module_emitter
+from weft.backends.c_family.functions import RULES, bind_parameters, global_text
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
 from weft.backends.c_family.source import KernelSource, KernelText
@@ -26,6 +27,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import LaunchOp, space_of
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
+from weft.support.gpu_machine import GPU_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,24 +37,15 @@ if TYPE_CHECKING:
 
     from weft.backends.c_family.index_ranges import IndexRange
     from weft.backends.c_family.language import Language
+    from weft.support.gpu_machine import GpuMachine
     from weft.support.target import Target
 
 
 def language_of(kind: str) -> Language:
     """The language of a kind of target whose programs are kernels."""
-    if kind == "cuda":
-        from weft.backends.cuda.language import CUDA
-
-        return CUDA
-    if kind == "opencl":
-        from weft.backends.opencl.language import OPENCL
-
-        return OPENCL
-    if kind == "metal":
-        from weft.backends.metal.language import METAL
-
-        return METAL
-    raise InternalError(f"programs for {kind} have no kernels")
+    if kind not in GPU_KINDS:
+        raise InternalError(f"programs for {kind} have no kernels")
+    return getattr(import_module(f"weft.backends.{kind}.language"), kind.upper())
 
 
 def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
@@ -64,8 +57,7 @@ def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
     language = language_of(target.kind)
     functions, outside, data = contents(module)
     kernels = [function for function in functions if low_kernel.kernel_of(function) is not None]
-    emitter = ModuleEmitter(language, target, RULES)
-    new_module_emitter(emitter, kernels, outside, data)
+    emitter = ModuleEmitter(language, target, RULES, outside, (*kernels, *data))
     known, grids = assumed_of_kernels(module), grids_of(module)
     texts: list[str] = []
     entries: list[KernelText] = []
@@ -92,12 +84,11 @@ def _kernel_text(
     if kernel is None:
         raise InternalError(f"@{function.sym_name.data} is no kernel")
     name, symbol = function.sym_name.data, module.symbols[function.sym_name.data]
-    _check_threads(function, kernel, module.target)
+    gpu = _checked_gpu(function, kernel, module.target)
     emitter = FunctionEmitter(module, name, kernel.threads_per_block)
-    gpu = module.target.gpu
-    limit = gpu.shared_bytes if gpu is not None else 0
+    limit = gpu.shared_bytes
     needed = _shared_bytes(emitter, function)
-    if needed > limit and module.language.dynamic_shared and gpu is not None:
+    if needed > limit and module.language.dynamic_shared:
         emitter.dynamic_shared, limit = True, gpu.max_shared_bytes
     if needed > limit:
         raise CompileError.at(
@@ -117,7 +108,7 @@ def _kernel_text(
 
 
 def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
-    """What the shared buffers of a kernel take, each starting where its alignment lets it."""
+    """The size of the shared buffers of a kernel, with their alignment."""
     total = 0
     for op in function.body.block.ops:
         if isinstance(op, AllocaOp) and space_of(op.memref.type) == "shared":
@@ -127,7 +118,8 @@ def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
     return total
 
 
-def _check_threads(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> None:
+def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> GpuMachine:
+    """The GPU of `target`. Raises `CompileError` unless it can run the blocks of threads of `kernel`."""
     gpu = target.gpu
     if gpu is None:
         raise CompileError.at(function, f"@{function.sym_name.data} is a kernel, and target {target.kind} has none")
@@ -143,10 +135,11 @@ def _check_threads(function: FuncOp, kernel: low_kernel.KernelAttr, target: Targ
                 function,
                 f"@{function.sym_name.data} has {count} threads along {axis}, {target.kind} has at most {most}",
             )
+    return gpu
 
 
 def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, ...]:
-    """What a launch passes, see `Kernel.parameters`."""
+    """The kinds of the arguments that a launch passes, see `KernelText.parameters`."""
     return tuple(
         "ptr"
         if isinstance(argument.type, MemRefType)
@@ -158,7 +151,7 @@ def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, .
 
 
 def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
-    """Kernel -> blocks along x, y and z of its launches, None where that is not one number."""
+    """Kernel -> blocks along x, y and z of its launches, None where they are not one constant."""
     found: dict[str, tuple[int | None, ...]] = {}
     for op in operations_in(module):
         if isinstance(op, LaunchOp):
@@ -169,7 +162,7 @@ def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
 
 
 def kernel_comment(name: str, kernel: low_kernel.KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:
-    """What stands above a kernel."""
+    """The comment above a kernel."""
     labels = kernel.source.data.split(", ")
     what = ", ".join(f'"{in_comment(label)}"' for label in labels)
     threads = " x ".join(map(str, kernel.threads_per_axis))

@@ -1,8 +1,8 @@
-"""Buffers: loads, stores, and room for temporaries.
+"""Buffers: loads, stores, and the allocation of temporaries.
 
-A buffer is a pointer to its elements, an access is `A[i]`. Truth values live as bytes: any byte but 0 reads as true,
-and 0 or 1 is written. Lanes that lie side by side are accessed at once where the language has a type for them and the
-index is known to be a multiple of their number: parameters, temporaries and shared arrays start on 16 bytes.
+A buffer is a pointer to its elements, an access is `A[i]`. Truth values are bytes in memory: any byte but 0 reads as
+true, and 0 or 1 is written. Consecutive lanes are accessed at once where the language has a vector type for them and
+the index is known to be a multiple of their number: parameters, temporaries and shared arrays are 16-byte aligned.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.dialects import memref, vector
 from xdsl.dialects.func import FuncOp
 
 from weft.backends.c_family import expression as c
-from weft.backends.c_family.control_ops import updated
+from weft.backends.c_family.control_ops import assign
 from weft.backends.c_family.emitter import element_bytes, root_of
 from weft.backends.c_family.expression import LANE, CExpr, number
 from weft.backends.low_modules import base_and_index, check_stack, flat_buffer
@@ -40,7 +40,7 @@ def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tu
 
 
 def memory_type(emitter: FunctionEmitter, element: str, op: Operation) -> str:
-    """How the elements of a buffer are spelled; an index has 64 bits in memory."""
+    """The type of the elements of a buffer; an index has 64 bits in memory."""
     return emitter.language.memory_type("idx64" if element == "index" else element, op)
 
 
@@ -53,35 +53,31 @@ def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int
     return f"{emitter.expr(base).at(c.PRIMARY)}[{place}]"
 
 
-def _loaded(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> CExpr:
-    """What stands in memory, as a value."""
-    at = emitter.expr(index)
-    kind = emitter.element(op.results[0].type, op)
-    element = "idx64" if kind == "index" else kind
+def _loaded(emitter: FunctionEmitter, op: Operation, text: str, base: SSAValue, index: SSAValue | None) -> CExpr:
+    """The value that the access `text` of `base` reads; `index` is None where it reads at several places."""
+    at = emitter.expr(op.operands[1])
+    result = op.results[0]
+    element, lanes = emitter.wide_element(result.type, op), emitter.lanes(result.type, op)
     reads = at.reads | {(root_of(base), index)}
-    text = access(emitter, base, index, lanes)
-    if element == "i1":
-        return CExpr(f"{text} != 0", element, c.EQUALITY, reads, at.size + 1, at.calls, lanes)
-    return CExpr(text, element, c.PRIMARY, reads, at.size + 1, at.calls, lanes)
+    level, text = (c.EQUALITY, f"{text} != 0") if element == "i1" else (c.PRIMARY, text)
+    return CExpr(text, element, level, reads, at.size + 1, at.calls, lanes)
 
 
-def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_load(emitter: FunctionEmitter, op: Operation) -> CExpr:
     """`memref.load` and `vector.load`."""
     base, index = base_and_index(op, 0)
     result = op.results[0]
     lanes = emitter.lanes(result.type, op)
-    loaded = _loaded(emitter, op, base, index, lanes)
-    if lanes and is_wide(emitter, op, base, index, lanes):
-        user = result.get_user_of_unique_use()
-        if isinstance(user, vector.StoreOp) and user.parent is op.parent and _copies(emitter, user, lanes):
-            emitter.define(result, loaded, op)
-            return
-        variable = emitter.lane_variable(emitter.names.fresh(result.name_hint or "v"), loaded.element, lanes, op)
-        target = _wide_place(emitter, loaded.element, lanes, variable)
-        emitter.line(f"{target} = {_wide(emitter, op, base, index, lanes, 'const ')};")
-        emitter.values[result] = variable
-        return
-    emitter.define(result, loaded, op)
+    loaded = _loaded(emitter, op, access(emitter, base, index, lanes), base, index)
+    if not lanes or not is_wide(emitter, op, base, index, lanes):
+        return loaded
+    user = result.get_user_of_unique_use()
+    if isinstance(user, vector.StoreOp) and user.parent is op.parent and _copies(emitter, user, lanes):
+        return loaded
+    variable = emitter.lane_variable(emitter.names.fresh(result.name_hint or "v"), loaded.element, lanes, op)
+    target = _wide_variable(emitter, loaded.element, lanes, variable)
+    emitter.line(f"{target} = {_wide(emitter, op, base, index, lanes, 'const ')};")
+    return variable
 
 
 def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> bool:
@@ -112,8 +108,8 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
     return f"*({pointed} *){place if place.isidentifier() else f'({place})'}"
 
 
-def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: CExpr) -> str:
-    """The room of a vector as one value."""
+def _wide_variable(emitter: FunctionEmitter, element: str, lanes: int, variable: CExpr) -> str:
+    """The array of a vector's lanes as one value."""
     name = variable.text.partition("[")[0]
     space = emitter.language.pointer_spaces.get("local", "")
     return f"*({space}{emitter.language.wide_type(element, lanes)} *){name}"
@@ -129,12 +125,7 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
         _store_wide(emitter, op, base, index, expr)
         return
     target = access(emitter, base, index, lanes)
-    update = updated(target, expr.text) if expr.element in ("f32", "f64") else None
-    text = f"{target} {update};" if update is not None else f"{target} = {expr.text};"
-    if lanes:
-        emitter.lane_line(lanes, text)
-    else:
-        emitter.line(text)
+    assign(emitter, target, expr.text, lanes, update=expr.element in ("f32", "f64"))
 
 
 def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, expr: CExpr) -> None:
@@ -146,7 +137,7 @@ def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: 
         return
     if not expr.is_atom or "[" not in expr.text:
         expr = emitter.variable("v", replace(expr, size=max(expr.size, 1)), op)
-    emitter.line(f"{target} = {_wide_place(emitter, element, lanes, expr)};")
+    emitter.line(f"{target} = {_wide_variable(emitter, element, lanes, expr)};")
 
 
 def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
@@ -173,12 +164,12 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def shared_alignment(buffer: SSAValue) -> int:
-    """Bytes that a shared buffer starts on a multiple of: more where tiles are loaded from it."""
+    """The alignment of a shared buffer in bytes: more where tiles are loaded from it."""
     return WMMA_ALIGNMENT if any(isinstance(use.operation, AccessPtrOp) for use in buffer.uses) else WIDE_BYTES
 
 
 def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: str, length: int, size: int) -> None:
-    """An array that the threads of a block share: declared, or a part of what the launch gives."""
+    """An array that the threads of a block share: declared, or a part of the memory that the launch gives."""
     if not isinstance(op.parent_op(), FuncOp):
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
@@ -193,9 +184,8 @@ def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: s
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """Room from the heap."""
-    if emitter.kernel_threads or emitter.language.kind != "c":
-        raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
+    """Allocation on the heap."""
+    _check_heap(emitter, op)
     result = op.results[0]
     element, length = buffer_type(emitter, result.type, op)
     type_ = memory_type(emitter, element, op)
@@ -207,22 +197,26 @@ def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
-    if emitter.language.kind != "c":
-        raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
+    _check_heap(emitter, op)
     emitter.line(f"free({emitter.expr(op.operands[0]).text});")
 
 
+def _check_heap(emitter: FunctionEmitter, op: Operation) -> None:
+    if emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
+
+
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
-    """A buffer by another type is the same pointer."""
+    """A cast of a buffer is the same pointer."""
     emitter.values[op.results[0]] = emitter.expr(op.operands[0])
 
 
-def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> CExpr:
     base, index = base_and_index(op, 0, others=2)
     mask, otherwise = op.operands[2:]
     lanes = emitter.lanes(op.results[0].type, op)
-    loaded = _loaded(emitter, op, base, index, lanes)
-    emitter.define(op.results[0], c.conditional(emitter.expr(mask), loaded, emitter.expr(otherwise)), op)
+    loaded = _loaded(emitter, op, access(emitter, base, index, lanes), base, index)
+    return c.conditional(emitter.expr(mask), loaded, emitter.expr(otherwise))
 
 
 def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
@@ -233,20 +227,12 @@ def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.lane_line(lanes, f"if ({emitter.expr(mask).text}) {target} = {emitter.expr(value).text};")
 
 
-def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_gather(emitter: FunctionEmitter, op: Operation) -> CExpr:
     base, indices = op.operands[0], op.operands[1]
-    result = op.results[0]
-    lanes = emitter.lanes(result.type, op)
-    kind = emitter.element(result.type, op)
-    at = emitter.expr(indices)
-    text = f"{emitter.expr(base).text}[{at.text}]"
-    element = "idx64" if kind == "index" else kind
-    reads = at.reads | {(root_of(base), None)}
-    level, text = (c.EQUALITY, f"{text} != 0") if kind == "i1" else (c.PRIMARY, text)
-    loaded = CExpr(text, element, level, reads, at.size + 1, at.calls, lanes)
+    loaded = _loaded(emitter, op, f"{emitter.expr(base).text}[{emitter.expr(indices).text}]", base, None)
     if len(op.operands) > 2:
-        loaded = c.conditional(emitter.expr(op.operands[2]), loaded, number(0, element))
-    emitter.define(result, loaded, op)
+        return c.conditional(emitter.expr(op.operands[2]), loaded, number(0, loaded.element))
+    return loaded
 
 
 def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
@@ -258,24 +244,22 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.lane_line(lanes, text)
 
 
-def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
-    """`low.access_ptr`; in CUDA it stands where it is used, with its type."""
+def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
+    """`low.access_ptr`; in CUDA it is substituted into its users, with its type."""
     base, index = base_and_index(op, 0)
     at = emitter.expr(index)
+    pointer = CExpr(pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls)
     if emitter.language.kind == "cuda":
-        emitter.values[op.results[0]] = CExpr(
-            pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls
-        )
-        return
+        emitter.values[op.results[0]] = pointer
+        return None
     if emitter.language.kind != "c":
         user = next((use.operation for use in op.results[0].uses), op)
         raise CompileError.at(op, f"{user.name} has no form in {emitter.language.name}")
-    text = f"(void *)({pointer_text(emitter, base, index)})"
-    emitter.define(op.results[0], CExpr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
+    return replace(pointer, text=f"(void *)({pointer.text})", level=c.UNARY)
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
-    """Nothing: standard C and the languages of kernels have no such hint, and the element may not be there."""
+    """Nothing: neither standard C nor the languages of kernels have such a hint, and the element may not exist."""
 
 
 RULES: Final[Rules] = {
