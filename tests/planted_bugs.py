@@ -88,8 +88,8 @@ BUGS = (
     Bug(
         "LLVM: operands of integer arithmetic swapped",
         "backends/llvm/arith_ops.py",
-        '{flags}{type_.text} {lhs}, {rhs}")',
-        '{flags}{type_.text} {rhs}, {lhs}")',
+        'operands = ", ".join(emitter.texts(op))',
+        'operands = ", ".join(reversed(emitter.texts(op)))',
         ("tests/numeric/test_llvm_ops.py",),
     ),
     Bug(

@@ -1,22 +1,23 @@
-"""Arithmetic, comparisons, selection, conversions and constants, on scalars and lane by lane.
+"""`arith` and `math` ops, on scalars and on vectors: LLVM instructions, LLVM intrinsics, and calls of the C library.
 
-Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds. A conversion from a
-floating-point value that no integer of the type comes near is undefined, as in LLVM. Arithmetic on `bf16` and divisions
-by what may be zero, which would end the process, are rewritten by `low-legalize`.
+Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds. Conversions of
+floats beyond the range of the integer type are undefined, as in LLVM. Arithmetic on `bf16`, and divisions whose divisor
+may be zero, which would end the process, are rewritten by `low-legalize`. LLVM lowers `sqrt`, `absf`, rounding and
+`fma` to instructions; it lowers the other functions to calls of libm, lane by lane for vectors.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects import arith, vector
+from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
 from weft.backends.llvm.types import scalar_text, vector_text
 from weft.backends.low_modules import predicate
 from weft.dialects.low import DEFINED, ORDERED, ROUNDED
-from weft.dialects.low_lanes import with_lane_forms
-from weft.support.cpu_instructions import range_intrinsic, range_lanes
+from weft.dialects.low_lanes import LdexpOp, with_lane_forms
+from weft.support.cpu_instructions import has_intrinsic, range_intrinsic, range_lanes
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
     from weft.backends.llvm.types import ValueType
 
-_INTEGER: Final[dict[type[Operation], str]] = {
+_DIVISIONS: Final[dict[type[Operation], str]] = {
+    arith.DivSIOp: "sdiv",
+    arith.DivUIOp: "udiv",
+    arith.RemSIOp: "srem",
+    arith.RemUIOp: "urem",
+}
+_CONTRACTED: Final = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
+INSTRUCTIONS: Final[dict[type[Operation], str]] = {
     arith.AddiOp: "add",
     arith.SubiOp: "sub",
     arith.MuliOp: "mul",
@@ -35,31 +43,68 @@ _INTEGER: Final[dict[type[Operation], str]] = {
     arith.ShLIOp: "shl",
     arith.ShRUIOp: "lshr",
     arith.ShRSIOp: "ashr",
-}
-_DIVISIONS: Final[dict[type[Operation], str]] = {
-    arith.DivSIOp: "sdiv",
-    arith.DivUIOp: "udiv",
-    arith.RemSIOp: "srem",
-    arith.RemUIOp: "urem",
-}
-_INTEGER_INTRINSICS: Final[dict[type[Operation], str]] = {
-    arith.MinSIOp: "smin",
-    arith.MaxSIOp: "smax",
-    arith.MinUIOp: "umin",
-    arith.MaxUIOp: "umax",
-}
-_CONTRACT: Final = "contract "
-_FLOAT: Final[dict[type[Operation], str]] = {
+    **_DIVISIONS,
     arith.AddfOp: "fadd",
     arith.SubfOp: "fsub",
     arith.MulfOp: "fmul",
     arith.DivfOp: "fdiv",
+    arith.NegfOp: "fneg",
 }
-_FLOAT_INTRINSICS: Final[dict[type[Operation], str]] = {
+"""Op -> the instruction on operands of the type of the result."""
+_MATH_INTRINSICS: Final[dict[type[Operation], str]] = {
+    math.AbsFOp: "fabs",
+    math.AcosOp: "acos",
+    math.AsinOp: "asin",
+    math.AtanOp: "atan",
+    math.Atan2Op: "atan2",
+    math.CeilOp: "ceil",
+    math.CopySignOp: "copysign",
+    math.CosOp: "cos",
+    math.CoshOp: "cosh",
+    math.ExpOp: "exp",
+    math.Exp2Op: "exp2",
+    math.FloorOp: "floor",
+    math.FmaOp: "fma",
+    math.LogOp: "log",
+    math.Log2Op: "log2",
+    math.Log10Op: "log10",
+    math.PowFOp: "pow",
+    math.RoundOp: "round",
+    math.RoundEvenOp: "roundeven",
+    math.SinOp: "sin",
+    math.SinhOp: "sinh",
+    math.SqrtOp: "sqrt",
+    math.TanOp: "tan",
+    math.TanhOp: "tanh",
+    math.TruncOp: "trunc",
+    vector.FMAOp: "fma",
+}
+INTRINSICS: Final[dict[type[Operation], str]] = {
+    arith.MinSIOp: "smin",
+    arith.MaxSIOp: "smax",
+    arith.MinUIOp: "umin",
+    arith.MaxUIOp: "umax",
     arith.MaximumfOp: "maximum",
     arith.MinimumfOp: "minimum",
     arith.MaxnumfOp: "maxnum",
     arith.MinnumfOp: "minnum",
+    math.AbsIOp: "abs",
+    math.CountLeadingZerosOp: "ctlz",
+    math.CountTrailingZerosOp: "cttz",
+    math.CtPopOp: "ctpop",
+    **_MATH_INTRINSICS,
+}
+"""Op -> the intrinsic on operands of the type of the result."""
+_FLAGGED: Final = (math.AbsIOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp)
+"""Ops whose intrinsic takes a flag: whether the result for the smallest integer, or for zero, is undefined."""
+_LIBRARY: Final[dict[type[Operation], str]] = {
+    math.AcoshOp: "acosh",
+    math.AsinhOp: "asinh",
+    math.AtanhOp: "atanh",
+    math.CbrtOp: "cbrt",
+    math.ErfOp: "erf",
+    math.ExpM1Op: "expm1",
+    math.Log1pOp: "log1p",
 }
 _CASTS: Final = with_lane_forms(
     {
@@ -80,120 +125,138 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> None:
     result = op.results[0]
     type_ = emitter.type_of(result, op)
     value = op.properties["value"]
-    if isinstance(value, IntegerAttr):
+    if isinstance(value, IntegerAttr | FloatAttr):
         number: float = value.value.data
-    elif isinstance(value, FloatAttr):
-        number = value.value.data
+        emitter.bind(result, scalar_text(number, type_.element))
+        emitter.constants[result] = number
     elif isinstance(value, DenseIntOrFPElementsAttr):
         lanes = cast("list[float]", list(value.iter_values()))
         emitter.bind(result, vector_text(lanes, type_))
         if lanes.count(lanes[0]) == len(lanes):
             emitter.constants[result] = lanes[0]
-        return
     else:
         raise CompileError.at(op, f"the llvm backend has no constants of the form {value.name}")
-    emitter.bind(result, scalar_text(number, type_.element))
-    emitter.constants[result] = number
 
 
-def emit_integer(emitter: FunctionEmitter, op: Operation) -> None:
-    lhs, rhs = emitter.texts(op)
-    result = op.results[0]
-    type_ = emitter.type_of(result, op)
+def emit_instruction(emitter: FunctionEmitter, op: Operation) -> str:
+    type_ = emitter.float_type_of(op.results[0], op)
+    operands = ", ".join(emitter.texts(op))
+    return f"{INSTRUCTIONS[type(op)]} {_flags(emitter, op)}{type_.text} {operands}"
+
+
+def _flags(emitter: FunctionEmitter, op: Operation) -> str:
     overflow = op.properties.get("overflowFlags")
-    flags = ""
-    if isinstance(overflow, arith.IntegerOverflowAttr) and overflow.data:
-        flags = "".join(f"{flag.value} " for flag in overflow.data)
-    emitter.define(result, f"{_INTEGER[type(op)]} {flags}{type_.text} {lhs}, {rhs}")
+    if isinstance(overflow, arith.IntegerOverflowAttr):
+        return "".join(f"{flag.value} " for flag in overflow.data)
+    base = ""
+    if type(op) in _CONTRACTED and ROUNDED not in op.attributes:
+        base = "contract " if ORDERED in op.attributes else emitter.module.flags
+    return emitter.module.flags_of(op, base)
 
 
-def emit_integer_intrinsic(emitter: FunctionEmitter, op: Operation) -> None:
-    lhs, rhs = emitter.texts(op)
-    result = op.results[0]
-    emitter.define(result, emitter.call(emitter.type_of(result, op), _INTEGER_INTRINSICS[type(op)], lhs, rhs))
-
-
-def emit_division(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_division(emitter: FunctionEmitter, op: Operation) -> str:
     """Rounds towards zero; a remainder has the sign of the dividend."""
-    name = _DIVISIONS[type(op)]
     divisor = emitter.constants.get(op.operands[1])
-    if DEFINED not in op.attributes and (not divisor or (divisor == -1 and name[0] == "s")):
+    is_signed = isinstance(op, arith.DivSIOp | arith.RemSIOp)
+    if DEFINED not in op.attributes and (not divisor or (divisor == -1 and is_signed)):
         raise CompileError.at(
             op, f"{op.name} by what may be zero or overflow has no form in LLVM IR: run low-legalize first"
         )
-    lhs, rhs = emitter.texts(op)
-    emitter.define(op.results[0], f"{name} {emitter.type_of(op.results[0], op).text} {lhs}, {rhs}")
+    return emit_instruction(emitter, op)
 
 
-def emit_float(emitter: FunctionEmitter, op: Operation) -> None:
-    name = _FLOAT[type(op)]
-    if name == "fdiv" or ROUNDED in op.attributes:
-        base = ""
-    else:
-        base = _CONTRACT if ORDERED in op.attributes else emitter.module.flags
-    lhs, rhs = emitter.texts(op)
-    type_ = emitter.float_type_of(op.results[0], op)
-    emitter.define(op.results[0], f"{name} {emitter.module.flags_of(op, base)}{type_.text} {lhs}, {rhs}")
-
-
-def emit_float_intrinsic(emitter: FunctionEmitter, op: Operation) -> None:
-    type_ = emitter.float_type_of(op.results[0], op)
+def emit_intrinsic(emitter: FunctionEmitter, op: Operation) -> str:
+    type_ = _function_type(emitter, op) if type(op) in _MATH_INTRINSICS else emitter.float_type_of(op.results[0], op)
+    last = ", i1 false" if type(op) in _FLAGGED else ""
     flags = emitter.module.flags_of(op, "")
-    emitter.define(op.results[0], emitter.call(type_, _FLOAT_INTRINSICS[type(op)], *emitter.texts(op), flags=flags))
+    return emitter.call(type_, INTRINSICS[type(op)], *emitter.texts(op), flags=flags, last=last)
 
 
-def emit_maxnum(emitter: FunctionEmitter, op: Operation) -> None:
-    """The instruction of AVX-512DQ, which takes +0 for greater than -0, for vectors that fill its registers."""
+def _function_type(emitter: FunctionEmitter, op: Operation) -> ValueType:
+    type_ = emitter.float_type_of(op.results[0], op)
+    if type_.bits == 16:
+        raise CompileError.at(op, f"{op.name} of f16 has no form in LLVM IR: run low-legalize first")
+    return type_
+
+
+def emit_library_call(emitter: FunctionEmitter, op: Operation) -> str:
+    type_ = _function_type(emitter, op)
+    if type_.lanes:
+        raise CompileError.at(op, f"{op.name} of vectors has no form in LLVM IR: run low-legalize first")
+    name = _LIBRARY[type(op)] + ("f" if type_.element == "float" else "")
+    emitter.module.declare(name, f"declare {type_.text} @{name}({type_.text}) nounwind willreturn memory(none)")
+    return f"call {type_.text} @{name}({type_.text} {emitter.text(op.operands[0])})"
+
+
+def emit_maxnum(emitter: FunctionEmitter, op: Operation) -> str:
+    """The instruction of AVX-512DQ, which orders +0 above -0, for vectors that fill its registers."""
     type_ = emitter.float_type_of(op.results[0], op)
     width = range_lanes(emitter.module.target, type_.lanes, type_.bits) if type_.bits >= 32 else 0
     if not width or emitter.module.flags_of(op, ""):
-        emit_float_intrinsic(emitter, op)
-        return
-    emitter.define(op.results[0], emitter.by_parts(type_, width, emitter.texts(op), _range_maximum))
+        return emit_intrinsic(emitter, op)
+    return emitter.by_parts(type_, width, emitter.texts(op), _range_maximum)
 
 
 _GREATER: Final = 0b0101
-"""How the instruction chooses: the greater number (bits 0 and 1), with its own sign (bits 2 and 3)."""
+"""The immediate of `vrangeps`: the greater number (bits 0 and 1), with its own sign (bits 2 and 3)."""
 
 
 def _range_maximum(type_: ValueType, texts: list[str]) -> str:
-    """The greater number of two, and the number where the other is NaN."""
+    """The greater of two numbers, and the number where the other operand is NaN."""
     bits = type_.lanes * type_.bits
     lhs, rhs = map(type_.typed, texts)
-    rounding = ", i32 4" if bits == 512 else ""  # as it is set: nothing is rounded
+    rounding = ", i32 4" if bits == 512 else ""  # the current mode: nothing is rounded
     return (
         f"call {type_.text} @llvm.{range_intrinsic(bits, type_.bits)}"
         f"({lhs}, {rhs}, i32 {_GREATER}, {type_.text} zeroinitializer, i{max(type_.lanes, 8)} -1{rounding})"
     )
 
 
-def emit_negation(emitter: FunctionEmitter, op: Operation) -> None:
-    type_ = emitter.float_type_of(op.results[0], op)
-    (text,) = emitter.texts(op)
-    emitter.define(op.results[0], f"fneg {emitter.module.flags_of(op, '')}{type_.text} {text}")
+_SCALEF: Final = {"float": ("ps.512", 16, "i16 -1"), "double": ("pd.512", 8, "i8 -1")}
+"""Element -> suffix, lanes and full mask of the AVX-512 instruction for `low.ldexp`; its last argument is the current
+rounding mode."""
 
 
-def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> str:
+    """An instruction of AVX-512F for each register; elsewhere LLVM's expansion, or calls of libm."""
+    type_ = emitter.type_of(op.results[0], op)
+    suffix, width, mask = _SCALEF[type_.element]
+    intrinsic = f"x86.avx512.mask.scalef.{suffix}"
+
+    def scaled(part: ValueType, texts: list[str]) -> str:
+        p, n = map(part.typed, texts)
+        return f"call {part.text} @llvm.{intrinsic}({p}, {n}, {part.text} zeroinitializer, {mask}, i32 4)"
+
+    texts = emitter.texts(op)
+    if type_.lanes and type_.lanes % width == 0 and has_intrinsic(emitter.module.target, intrinsic):
+        return emitter.by_parts(type_, width, texts, scaled)
+    return _portable_ldexp(emitter, type_, *texts)
+
+
+def _portable_ldexp(emitter: FunctionEmitter, type_: ValueType, p: str, n: str) -> str:
+    whole = type_.of("i32")
+    saturated = f"call {whole.text} @llvm.fptosi.sat.{whole.suffix}.{type_.suffix}({type_.text} {n})"
+    exponent = emitter.emit(saturated, "exponent")
+    scaled = f"@llvm.ldexp.{type_.suffix}.{whole.suffix}"
+    return f"call {type_.text} {scaled}({type_.text} {p}, {whole.text} {exponent})"
+
+
+def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> str:
     lhs, rhs = emitter.texts(op)
-    type_ = emitter.type_of(op.operands[0], op)
-    emitter.define(op.results[0], f"icmp {predicate(op)} {type_.text} {lhs}, {rhs}")
+    return f"icmp {predicate(op)} {emitter.type_of(op.operands[0], op).text} {lhs}, {rhs}"
 
 
-def emit_float_comparison(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_float_comparison(emitter: FunctionEmitter, op: Operation) -> str:
     lhs, rhs = emitter.texts(op)
     type_ = emitter.float_type_of(op.operands[0], op)
-    flags = emitter.module.flags_of(op, "")
-    emitter.define(op.results[0], f"fcmp {flags}{predicate(op)} {type_.text} {lhs}, {rhs}")
+    return f"fcmp {emitter.module.flags_of(op, '')}{predicate(op)} {type_.text} {lhs}, {rhs}"
 
 
-def emit_select(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_select(emitter: FunctionEmitter, op: Operation) -> str:
     condition, lhs, rhs = emitter.texts(op)
     condition_type = emitter.type_of(op.operands[0], op)
     type_ = emitter.type_of(op.results[0], op)
-    emitter.define(
-        op.results[0],
-        f"select {condition_type.text} {condition}, {type_.text} {lhs}, {type_.text} {rhs}",
-    )
+    return f"select {condition_type.text} {condition}, {type_.text} {lhs}, {type_.text} {rhs}"
 
 
 def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
@@ -211,48 +274,46 @@ def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(high, f"trunc {wide} {shifted} to {type_.text}")
 
 
-def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_cast(emitter: FunctionEmitter, op: Operation) -> str:
     """Between types of different widths or kinds."""
     for value in (op.operands[0], op.results[0]):
         emitter.float_type_of(value, op)
-    _define_cast(emitter, op, _CASTS[type(op)])
+    return _cast(emitter, op, _CASTS[type(op)])
 
 
-def _define_cast(emitter: FunctionEmitter, op: Operation, instruction: str) -> None:
+def _cast(emitter: FunctionEmitter, op: Operation, instruction: str) -> str:
     source, target = emitter.type_of(op.operands[0], op), emitter.type_of(op.results[0], op)
-    text = emitter.text(op.operands[0])
-    emitter.define(op.results[0], f"{instruction} {source.text} {text} to {target.text}")
+    return f"{instruction} {source.text} {emitter.text(op.operands[0])} to {target.text}"
 
 
-def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> None:
-    """Between index, which is i64, and a signed integer: a cast of a known number stays known."""
+def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> str | None:
+    """Between index, which is i64, and a signed integer; a known constant stays known."""
     operand, result = op.operands[0], op.results[0]
     source = emitter.type_of(operand, op)
     target = emitter.type_of(result, op)
-    if source is target:
-        emitter.bind(result, emitter.text(operand))
-        if operand in emitter.constants:
-            emitter.constants[result] = emitter.constants[operand]
-        return
-    _define_cast(emitter, op, "sext" if source.bits < target.bits else "trunc")
+    if source is not target:
+        return _cast(emitter, op, "sext" if source.bits < target.bits else "trunc")
+    emitter.bind(result, emitter.text(operand))
+    if operand in emitter.constants:
+        emitter.constants[result] = emitter.constants[operand]
+    return None
 
 
-def emit_bitcast(emitter: FunctionEmitter, op: Operation) -> None:
-    if emitter.type_of(op.operands[0], op).text == emitter.type_of(op.results[0], op).text:
-        emitter.bind(op.results[0], emitter.text(op.operands[0]))
-    else:
-        _define_cast(emitter, op, "bitcast")
+def emit_bitcast(emitter: FunctionEmitter, op: Operation) -> str | None:
+    if emitter.type_of(op.operands[0], op).text != emitter.type_of(op.results[0], op).text:
+        return _cast(emitter, op, "bitcast")
+    emitter.bind(op.results[0], emitter.text(op.operands[0]))
+    return None
 
 
 _SCALARS: Final[Rules] = {
     arith.ConstantOp: emit_constant,
-    **dict.fromkeys(_INTEGER, emit_integer),
-    **dict.fromkeys(_INTEGER_INTRINSICS, emit_integer_intrinsic),
+    **dict.fromkeys(INSTRUCTIONS, emit_instruction),
     **dict.fromkeys(_DIVISIONS, emit_division),
-    **dict.fromkeys(_FLOAT, emit_float),
-    **dict.fromkeys(_FLOAT_INTRINSICS, emit_float_intrinsic),
+    **dict.fromkeys(INTRINSICS, emit_intrinsic),
+    **dict.fromkeys(_LIBRARY, emit_library_call),
     arith.MaxnumfOp: emit_maxnum,
-    arith.NegfOp: emit_negation,
+    LdexpOp: emit_ldexp,
     arith.CmpiOp: emit_integer_comparison,
     arith.CmpfOp: emit_float_comparison,
     arith.SelectOp: emit_select,

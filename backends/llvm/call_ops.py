@@ -1,6 +1,7 @@
-"""Calls between functions of a module and to functions outside, and the module's constants.
+"""Calls of functions of the module and of external ones, and the module's constants.
 
-A constant is the bytes of its elements, for LLVM reads those fastest: `@name = private constant [4 x i8] c"\\00..."`.
+A constant is written as the bytes of its elements, which LLVM parses fastest: `@name = private constant [4 x i8]
+c"\\00..."`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ _TRUTH: Final = bytes([0] + [1] * 255)
 """What a byte of a truth value becomes: 0 stays, any other is 1."""
 
 
-def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
-    """`func.call` of a function of the module, or of one outside that it declares; those of the module return
-    nothing."""
+def emit_call(emitter: FunctionEmitter, op: Operation) -> str | None:
+    """`func.call` of a function of the module, which returns nothing, or of an external one that it declares."""
     call = cast("func.CallOp", op)
     name = call.callee.string_value()
     texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in call.arguments]
@@ -40,18 +40,18 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
         types = [emitter.type_of(argument, op).element for argument in call.arguments]
         arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, texts, strict=True))
         emitter.line(f"call void @{quoted(symbol_name(name))}({arguments})")
-        return
+        return None
     parameters, result = outside_types(emitter.module, outside)
     arguments = ", ".join(f"{type_} {text}" for type_, text in zip(parameters, texts, strict=True))
     emitter.module.declare(name, f"declare {result} @{quoted(name)}({', '.join(parameters)})")
     instruction = f"call {result} @{quoted(name)}({arguments})"
     if not call.results:
         emitter.line(instruction)
-        return
+        return None
     given = emitter.type_of(call.results[0], op)
     if given.element != given.text:
         instruction = f"bitcast {given.element} {emitter.emit(instruction, 'given')} to {given.text}"
-    emitter.define(call.results[0], instruction)
+    return instruction
 
 
 def _as_passed(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
@@ -66,7 +66,7 @@ _EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
 
 
 def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[str], str]:
-    """The types of the parameters of a function outside of the module, and of its result, as C passes them."""
+    """The types of the parameters and of the result of an external function, by the C ABI."""
     check_outside(function)
     results = list(function.function_type.outputs)
     parameters: list[str] = []
@@ -88,12 +88,12 @@ def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
-    """A buffer by another type is the same pointer."""
+    """A cast of a buffer is the same pointer."""
     emitter.bind(op.results[0], emitter.text(op.operands[0]))
 
 
 def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable; one without initial value starts as zeros."""
+    """The definition of a module's constant or variable; without an initial value it is zero."""
     type_, length = emitter.types.buffer(op.type, op)
     name = op.sym_name.data
     if length is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from weft.backends.llvm.metadata import PassSelection, pass_selection_of
+from weft.backends.llvm.pass_selection import PassSelection, pass_selection_of
 from weft.support.cpu_instructions import FEATURES, called_intrinsics, missing_for
 from weft.support.errors import CompileError, InternalError
 from weft.support.isolation import isolated

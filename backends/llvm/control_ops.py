@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import func, scf
 
-from weft.backends.llvm.metadata import NO_UNROLL, NO_VECTORIZE, UNROLL_FULL
+from weft.backends.llvm.emitter import NO_UNROLL, NO_VECTORIZE, UNROLL_FULL
 from weft.backends.llvm.types import I64
 from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
 from weft.dialects.low import UNROLL

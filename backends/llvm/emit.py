@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
-from weft.backends.llvm import arith_ops, call_ops, control_ops, math_ops, memory_ops, parallel_ops, vector_ops
+from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops, parallel_ops, vector_ops
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
-from weft.backends.llvm.metadata import pass_selection_lines
-from weft.backends.llvm.pass_selection import pass_selection
+from weft.backends.llvm.pass_selection import pass_selection, pass_selection_lines
 from weft.backends.low_modules import check_parameter_count, contents, described, used_globals
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of
@@ -100,7 +99,6 @@ RULES: Final[Rules] = {
     **arith_ops.RULES,
     **call_ops.RULES,
     **control_ops.RULES,
-    **math_ops.RULES,
     **memory_ops.RULES,
     **parallel_ops.RULES,
     **vector_ops.RULES,

@@ -1,19 +1,19 @@
-"""Base of the emitters of single ops: the text of one function, and the declarations of a module.
+"""The state of emission: the text of one function, and the declarations and metadata of a module.
 
 A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the texts of
-its operands (names like `%x`, or literals), writes instructions, and binds a text to each result. Constants become
-literals where they are used, so they cost no instruction and can be captured freely.
+its operands (names such as `%x`, or literals), and returns the instruction that computes the result, or None when it
+bound the results itself. Constants become literals in their users, so they cost no instruction and can be captured
+freely. A loop has a metadata node of its own, which refers to itself and to the loop's hints.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xdsl.dialects.arith import FastMathFlagsAttr
 
-from weft.backends.llvm.metadata import Metadata
 from weft.backends.llvm.types import TypeTable, ValueType, value_type
 from weft.backends.low_modules import unknown_op
 from weft.support.errors import CompileError, InternalError
@@ -26,8 +26,16 @@ if TYPE_CHECKING:
 
     from weft.support.target import Target
 
-Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], None]"
+Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], str | None]"
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
+
+UNROLL_FULL: Final = '!{!"llvm.loop.unroll.full"}'
+"""The loop is fully unrolled; without it LLVM would use its cost model, or, with unrolling disabled, never unroll."""
+NO_UNROLL: Final = '!{!"llvm.loop.unroll.disable"}'
+"""The loop holds vectors already: it runs as scheduled, which leaves the registers to its body."""
+NO_VECTORIZE: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
+"""The loop holds vectors already: LLVM's vectoriser must leave it alone."""
+NONTEMPORAL: Final = "!{i32 1}"
 
 _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
 
@@ -52,8 +60,35 @@ class ValueNames:
         return name
 
 
+class Metadata:
+    """The numbered nodes at the end of a module."""
+
+    def __init__(self) -> None:
+        self.nodes: list[str] = []
+        self._numbers: dict[str, str] = {}
+
+    def shared(self, text: str) -> str:
+        """The name of the node `text`, of which there is one."""
+        if text not in self._numbers:
+            self._numbers[text] = f"!{len(self.nodes)}"
+            self.nodes.append(text)
+        return self._numbers[text]
+
+    def loop(self, *hints: str) -> str:
+        """The suffix of the backward branch of a loop with these hints; empty when there are none."""
+        if not hints:
+            return ""
+        parts = ", ".join(self.shared(hint) for hint in hints)
+        name = f"!{len(self.nodes)}"
+        self.nodes.append(f"distinct !{{{name}, {parts}}}")
+        return f", !llvm.loop {name}"
+
+    def lines(self) -> list[str]:
+        return [f"!{number} = {node}" for number, node in enumerate(self.nodes)]
+
+
 class ModuleEmitter:
-    """What the functions of a module share: target, types, metadata, and the functions that they call or grow."""
+    """What the functions of a module share: target, types, metadata, and the functions that they call or outline."""
 
     def __init__(self, target: Target, rules: Rules, function_names: Iterable[str], *, on_device: bool = False) -> None:
         self.target = target
@@ -66,7 +101,7 @@ class ModuleEmitter:
         self.globals: dict[str, str] = {}
         """Constants and variables of the module: symbol -> name in the text."""
         self.outside: dict[str, FuncOp] = {}
-        """Functions that the module declares and does not have."""
+        """Functions that the module only declares."""
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
         self.flags = "reassoc contract " if target.reassociate else "contract "
@@ -86,29 +121,29 @@ class ModuleEmitter:
 
 
 class FunctionEmitter:
-    """The text of one function as it grows: instructions in order, and the text that stands for each value."""
+    """The text of one function: instructions in order, and the text of each value."""
 
     def __init__(self, module: ModuleEmitter, name: str, symbol: str) -> None:
         self.module = module
         self.name = name
-        """What errors and comments call the function."""
+        """The function's name in errors and comments."""
         self.symbol = symbol
         self.names = ValueNames(("entry",))
         self.lines: list[str] = []
         self.entry: list[str] = []
-        """Instructions that stand first in the function: room for local buffers."""
+        """The first instructions of the function: allocations of local buffers."""
         self.values: dict[SSAValue, str] = {}
         self.backwards: dict[SSAValue, bool] = {}
         """Whether elements of a buffer may lie before its first one."""
         self.constants: dict[SSAValue, float] = {}
         """Values that are the same known number in every lane."""
         self.block = "entry"
-        """Label of the block that is being written."""
+        """Label of the current block."""
         self.stack_bytes = 0
         self.holds_vectors = False
         """Whether vectors were read or written since the innermost loop began."""
         self.has_nontemporal_stores = False
-        """Whether an x86 may have stored what other processors do not see yet."""
+        """Whether stores may still be invisible to other cores of an x86."""
 
     # Values
 
@@ -144,14 +179,14 @@ class FunctionEmitter:
         return name
 
     def take_argument(self, value: SSAValue, type_: ValueType) -> str:
-        """The name of a parameter that brings `value`."""
+        """The name of the parameter for `value`."""
         name = self.name_of(value, "arg")
         if type_.element != type_.text:
             self.bind(value, self.emit(f"bitcast {type_.element} {name} to {type_.text}", "bits"))
         return name
 
     def bind(self, value: SSAValue, text: str) -> None:
-        """Let `text`, which is defined already, stand for `value`."""
+        """Bind `text`, which is defined already, to `value`."""
         self.values[value] = text
 
     # Instructions
@@ -175,16 +210,22 @@ class FunctionEmitter:
         self.lines.append(f"{label}:")
         self.block = label
 
-    def call(self, type_: ValueType, intrinsic: str, *arguments: str, flags: str = "") -> str:
-        """The instruction that calls an LLVM intrinsic whose arguments and result have one type."""
+    def call(self, type_: ValueType, intrinsic: str, *arguments: str, flags: str = "", last: str = "") -> str:
+        """The instruction that calls an LLVM intrinsic whose arguments, but for a `last` one, and result have one
+        type."""
         operands = ", ".join(f"{type_.text} {argument}" for argument in arguments)
-        return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands})"
+        return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands}{last})"
+
+    def splat(self, type_: ValueType, text: str, hint: str = "lane") -> str:
+        """The instruction that copies a scalar to every lane of a vector."""
+        lane = self.emit(f"insertelement {type_.text} poison, {type_.scalar} {text}, i64 0", hint)
+        return f"shufflevector {type_.text} {lane}, {type_.text} poison, <{type_.lanes} x i32> zeroinitializer"
 
     def by_parts(
         self, type_: ValueType, width: int, texts: list[str], call: Callable[[ValueType, list[str]], str]
     ) -> str:
-        """The instruction that gives the results of `call` (type and texts of `width` lanes) in all lanes of `type_`,
-        whose number `width` divides."""
+        """The instruction for the results of `call`, which takes the type and texts of `width` lanes, in all lanes of
+        `type_`, whose number `width` divides."""
         part = value_type(type_.element, width)
         if part is type_:
             return call(part, texts)
@@ -200,7 +241,7 @@ class FunctionEmitter:
         return instruction
 
     def leave(self) -> None:
-        """Return to who called, or to the runtime, which tells another thread that it may go on."""
+        """Return to the caller; other threads must see all stores then."""
         if self.has_nontemporal_stores:
             self.line("call void @llvm.x86.sse.sfence()")
         self.line("ret void")
@@ -215,7 +256,9 @@ class FunctionEmitter:
             if rule is None:
                 hint = ": run low-legalize first" if op.dialect_name() in ("arith", "math") else ""
                 raise unknown_op(op, f"lowering in the llvm backend{hint}")
-            rule(self, op)
+            instruction = rule(self, op)
+            if instruction is not None:
+                self.define(op.results[0], instruction)
 
     def body_text(self) -> str:
         """Everything between the braces."""

@@ -34,13 +34,13 @@ SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_launch")
 """What the runtime of a device defines."""
 
 
-def emit_get_constant(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_get_constant(emitter: FunctionEmitter, op: Operation) -> str:
     """The device's copy of a constant, whose bytes the module holds."""
     call_ops.emit_get_global(emitter, op)
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
     emitter.module.declare("weft_constant", "declare ptr @weft_constant(ptr, i64) nounwind")
-    emitter.define(result, f"call ptr @weft_constant(ptr {emitter.text(result)}, i64 {(length or 0) * type_.bytes})")
+    return f"call ptr @weft_constant(ptr {emitter.text(result)}, i64 {(length or 0) * type_.bytes})"
 
 
 def emit_launch(emitter: FunctionEmitter, op: Operation) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.backends.llvm.compile import IMPORTED, located, parse_ir, target_machine
-from weft.backends.llvm.metadata import without_pass_selection
+from weft.backends.llvm.pass_selection import without_pass_selection
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
-"""Buffers: loads, stores, and room for temporaries.
+"""Buffers: loads, stores, and the allocation of temporaries.
 
-An address is the buffer's pointer plus an index, and every access is aligned to its element. Truth values live as bytes
-in memory: any byte but 0 reads as true, and 0 or 1 is written. `memref.alloca` becomes room in the first block of the
+An address is the buffer's pointer plus an index, and every access is aligned to its element. Truth values are bytes in
+memory: any byte but 0 reads as true, and 0 or 1 is written. `memref.alloca` becomes an alloca in the entry block of the
 function, which LLVM turns into registers wherever the indices are constants after unrolling.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import memref, vector
@@ -15,7 +16,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument
 from xdsl.traits import SymbolTable
 
-from weft.backends.llvm.metadata import NONTEMPORAL
+from weft.backends.llvm.emitter import NONTEMPORAL
 from weft.backends.low_modules import base_and_index, check_stack
 from weft.dialects import low
 from weft.dialects.low import PARAMS, params_of
@@ -24,6 +25,8 @@ from weft.dialects.strides import strides_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xdsl.ir import Operation, SSAValue
 
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
@@ -34,26 +37,32 @@ BUFFER_ALIGNMENT: Final = 64
 _CACHE_LINE_BYTES: Final = 64
 """What one prefetch fetches."""
 _PIECE_BYTES: Final = 16
-"""Into what LLVM cuts vectors that an x86 stores past the caches, if they are aligned to it; if not, into scalars."""
+"""LLVM splits non-temporal vector stores of an x86 into pieces of this size if they are aligned to it, else into
+scalars."""
 PAGE_BYTES: Final = 4096
 """The most that a local buffer is aligned to."""
-_READS: Final[dict[type[Operation], int]] = {
-    memref.LoadOp: 0,
-    vector.LoadOp: 0,
-    vector.MaskedLoadOp: 0,
-    low.GatherOp: 0,
+
+
+@dataclass(frozen=True)
+class Access:
+    """Operand `buffer` of a load or store, which the index follows."""
+
+    buffer: int
+    is_store: bool
+    of_vectors: bool
+
+
+ACCESSES: Final[Mapping[type[Operation], Access]] = {
+    memref.LoadOp: Access(0, is_store=False, of_vectors=False),
+    memref.StoreOp: Access(1, is_store=True, of_vectors=False),
+    **dict.fromkeys((vector.LoadOp, vector.MaskedLoadOp, low.GatherOp), Access(0, is_store=False, of_vectors=True)),
+    **dict.fromkeys((vector.StoreOp, low.ScatterOp), Access(1, is_store=True, of_vectors=True)),
+    vector.MaskedStoreOp: Access(0, is_store=True, of_vectors=True),
 }
-_WRITES: Final[dict[type[Operation], int]] = {
-    memref.StoreOp: 1,
-    vector.StoreOp: 1,
-    vector.MaskedStoreOp: 0,
-    low.ScatterOp: 1,
-}
-"""Op -> the operand that is the buffer."""
 
 
 def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation) -> str:
-    """What is known of the pointer of `buffer` when it is a parameter: buffers never overlap, and are not kept."""
+    """The attributes of the pointer parameter `buffer`: buffers neither overlap nor escape."""
     type_, length = emitter.module.types.buffer(buffer.type, op)
     reads, writes = usage(buffer)
     words = ["noalias", "captures(none)"]
@@ -73,10 +82,8 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
     writes: list[Operation] = []
     for use in buffer.uses:
         kind = type(use.operation)
-        if _READS.get(kind) == use.index:
-            reads.append(use.operation)
-        elif _WRITES.get(kind) == use.index:
-            writes.append(use.operation)
+        if kind in ACCESSES:
+            (writes if ACCESSES[kind].is_store else reads).append(use.operation)
         elif kind is memref.CastOp:
             through = usage(use.operation.results[0])
             reads += through[0]
@@ -91,7 +98,7 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
 
 
 def _access_of(op: Operation, operand: int) -> AccessMode:
-    """What an op that is no load or store does with a buffer operand: a call does what its function says."""
+    """How an op that is neither load nor store accesses a buffer operand: a call as its callee declares."""
     if isinstance(op, AccessPtrOp):
         return op.access.data
     callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
@@ -101,7 +108,7 @@ def _access_of(op: Operation, operand: int) -> AccessMode:
 
 
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:
-    """The pointer to an element. Out of bounds it is undefined, unless `in_bounds` says that it may be."""
+    """The pointer to an element, which must exist unless `in_bounds` is False."""
     type_, _ = emitter.module.types.buffer(base.type, op)
     # Elements of a reversed view lie before its first one.
     backwards = emitter.backwards.get(base)
@@ -126,26 +133,24 @@ def may_run_backwards(base: SSAValue) -> bool:
     return any(stride is None or stride < 0 for stride in strides or ())
 
 
-def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: SSAValue) -> tuple[str, ValueType]:
-    """A vector of pointers, one for each index, and the element type; a lane may point anywhere."""
+def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: SSAValue) -> str:
+    """A vector of pointers, one for each index and not necessarily in bounds, and the element type."""
     type_, _ = emitter.module.types.buffer(base.type, op)
     lanes = emitter.type_of(indices, op)
     pointer, offsets = emitter.text(base), emitter.text(indices)
-    at = emitter.emit(f"getelementptr {type_.memory}, ptr {pointer}, {lanes.text} {offsets}", "at")
-    return at, type_
+    return emitter.emit(f"getelementptr {type_.memory}, ptr {pointer}, {lanes.text} {offsets}", "at")
 
 
-def define_loaded(emitter: FunctionEmitter, result: SSAValue, type_: ValueType, instruction: str) -> None:
-    """Bind `result` to what `instruction` reads."""
+def _loaded(emitter: FunctionEmitter, type_: ValueType, instruction: str) -> str:
+    """The instruction that gives the value which `instruction` loads."""
     if type_.element != "i1":
-        emitter.define(result, instruction)
-        return
+        return instruction
     loaded = emitter.emit(instruction, "byte")
-    emitter.define(result, f"icmp ne {type_.memory} {loaded}, {type_.of('i8').splat('0')}")
+    return f"icmp ne {type_.memory} {loaded}, {type_.of('i8').splat('0')}"
 
 
 def as_stored(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
-    """`text` in the form that it has in memory."""
+    """`text` in its memory representation."""
     if type_.element != "i1":
         return text
     return emitter.emit(f"zext {type_.text} {text} to {type_.memory}", "byte")
@@ -158,17 +163,14 @@ def _nontemporal(emitter: FunctionEmitter, op: Operation) -> str:
     return ""
 
 
-def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_load(emitter: FunctionEmitter, op: Operation) -> str:
     """`memref.load` and `vector.load`."""
     base, index = base_and_index(op, 0)
-    result = op.results[0]
-    type_ = emitter.type_of(result, op)
+    type_ = emitter.type_of(op.results[0], op)
     if type_.lanes:
         emitter.holds_vectors = True
     at = address(emitter, op, base, index)
-    define_loaded(
-        emitter, result, type_, f"load {type_.memory}, ptr {at}, align {type_.bytes}{_nontemporal(emitter, op)}"
-    )
+    return _loaded(emitter, type_, f"load {type_.memory}, ptr {at}, align {type_.bytes}{_nontemporal(emitter, op)}")
 
 
 def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
@@ -179,7 +181,7 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
     if type_.lanes:
         emitter.holds_vectors = True
     at = address(emitter, op, base, index)
-    # LLVM makes no vectors of scalar loops with such stores.
+    # LLVM does not vectorize scalar loops with non-temporal stores.
     suffix = _nontemporal(emitter, op) if type_.lanes else ""
     store = f"store {type_.memory} {as_stored(emitter, type_, emitter.text(value))}, ptr {at}, align"
     if suffix and emitter.module.target.architecture == "x86_64":
@@ -189,8 +191,8 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _store_nontemporal(emitter: FunctionEmitter, type_: ValueType, at: str, store: str, suffix: str) -> None:
-    """`store`, which goes past the caches of an x86 where its address is a multiple of the shortest vector that can:
-    callers promise the alignment of elements, and give more."""
+    """`store`, non-temporal where its address is aligned to `_PIECE_BYTES`: callers guarantee the alignment of elements
+    only, and usually provide more."""
     if type_.lanes * type_.bytes % _PIECE_BYTES:
         emitter.line(f"{store} {type_.bytes}")
         return
@@ -227,7 +229,7 @@ def _alignment(op: Operation) -> int:
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """Room from the runtime, aligned to a cache line."""
+    """Allocation by the runtime, aligned to a cache line."""
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
     if _alignment(op) > BUFFER_ALIGNMENT:
@@ -249,23 +251,17 @@ def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.line(f"call void @weft_free(ptr {emitter.text(op.operands[0])})")
 
 
-def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> str:
     base, index = base_and_index(op, 0, others=2)
     mask, otherwise = op.operands[2:]
     emitter.holds_vectors = True
-    result = op.results[0]
-    type_ = emitter.type_of(result, op)
+    type_ = emitter.type_of(op.results[0], op)
     # Where no lane is read, the address may lie outside of the buffer.
     at = address(emitter, op, base, index, in_bounds=False)
     other = as_stored(emitter, type_, emitter.text(otherwise))
-    memory = _memory_suffix(type_)
-    define_loaded(
-        emitter,
-        result,
-        type_,
-        f"call {type_.memory} @llvm.masked.load.{memory}.p0(ptr align {type_.bytes} {at}, "
-        f"{type_.of('i1').text} {emitter.text(mask)}, {type_.memory} {other})",
-    )
+    load = f"call {type_.memory} @llvm.masked.load.{_memory_suffix(type_)}.p0"
+    masked = f"{type_.of('i1').text} {emitter.text(mask)}, {type_.memory} {other}"
+    return _loaded(emitter, type_, f"{load}(ptr align {type_.bytes} {at}, {masked})")
 
 
 def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
@@ -291,26 +287,20 @@ def _mask_text(emitter: FunctionEmitter, op: Operation, type_: ValueType, operan
     return i1.typed(emitter.text(op.operands[operand]) if len(op.operands) > operand else i1.splat("true"))
 
 
-def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
-    result = op.results[0]
-    type_ = emitter.type_of(result, op)
+def emit_gather(emitter: FunctionEmitter, op: Operation) -> str:
+    type_ = emitter.type_of(op.results[0], op)
     emitter.holds_vectors = True
-    at, _ = addresses(emitter, op, op.operands[0], op.operands[1])
-    pointers = f"<{type_.lanes} x ptr> align {type_.bytes}"
-    define_loaded(
-        emitter,
-        result,
-        type_,
-        f"call {type_.memory} @llvm.masked.gather.{_memory_suffix(type_)}.v{type_.lanes}p0({pointers} {at}, "
-        f"{_mask_text(emitter, op, type_, 2)}, {type_.memory} zeroinitializer)",
-    )
+    at = addresses(emitter, op, op.operands[0], op.operands[1])
+    gather = f"call {type_.memory} @llvm.masked.gather.{_memory_suffix(type_)}.v{type_.lanes}p0"
+    masked = f"{_mask_text(emitter, op, type_, 2)}, {type_.memory} zeroinitializer"
+    return _loaded(emitter, type_, f"{gather}(<{type_.lanes} x ptr> align {type_.bytes} {at}, {masked})")
 
 
 def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
     value, base, indices = op.operands[0], op.operands[1], op.operands[2]
     type_ = emitter.type_of(value, op)
     emitter.holds_vectors = True
-    at, _ = addresses(emitter, op, base, indices)
+    at = addresses(emitter, op, base, indices)
     stored = as_stored(emitter, type_, emitter.text(value))
     pointers = f"<{type_.lanes} x ptr> align {type_.bytes}"
     emitter.line(

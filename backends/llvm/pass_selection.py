@@ -1,7 +1,7 @@
 """Pass selection: the LLVM passes that a schedule leaves work for, which determine most of the compile time.
 
-Most of its passes look for what a complete schedule has decided already: which loops become vectors, which are
-repeated, what stays in registers. A module that says so (`PassSelection`) is compiled with fewer of them.
+Most LLVM passes search for decisions that a complete schedule has made already: which loops are vectorized or unrolled,
+which values stay in registers. A module whose metadata says so (`PassSelection`) is compiled with fewer passes.
 
     scf.for %k { scf.for %i {low.unroll} {              nothing is left: vectors, and every access moves with %k, or is
       %a = vector.load %A[%i * 64 + %k * 16] ...        one of %t, a local buffer that becomes registers
@@ -22,14 +22,16 @@ repeated, what stays in registers. A module that says so (`PassSelection`) is co
 
 from __future__ import annotations
 
+import re
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.utils import FastMathFlag
 
-from weft.backends.llvm.metadata import PassSelection
-from weft.dialects.low import UNROLL, GatherOp, ScatterOp
+from weft.backends.llvm.memory_ops import ACCESSES
+from weft.dialects.low import UNROLL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,21 +40,42 @@ if TYPE_CHECKING:
     from xdsl.ir import Block, Operation, SSAValue
 
 
-_ACCESSES: Final[dict[type[Operation], tuple[int, bool]]] = {
-    memref.LoadOp: (0, False),
-    vector.LoadOp: (0, True),
-    vector.MaskedLoadOp: (0, True),
-    GatherOp: (0, True),
-    memref.StoreOp: (1, False),
-    vector.StoreOp: (1, True),
-    vector.MaskedStoreOp: (0, True),
-    ScatterOp: (1, True),
-}
-"""Op -> the operand that is the buffer, which the index follows, and whether it accesses vectors."""
+class PassSelection(Enum):
+    """The work that LLVM may find in a module, beyond what its operations state; from little to much."""
+
+    NOTHING = "nothing"
+    """Every loop holds vectors, and each access moves with the loop around it or becomes a register. `low.unroll` loops
+    count as parts of the loop around them."""
+    INVARIANTS = "invariants"
+    """Accesses may leave loops, and scalar loops that fill or copy consecutive elements may become calls."""
+    LOOPS = "loops"
+    """Scalar loops may be vectorized."""
+
+
+_PASS_SELECTION: Final = re.compile(r"^!weft\.pass_selection = !\{!(\d+)\}\n", re.MULTILINE)
+
+
+def pass_selection_lines(selection: PassSelection, number: int) -> list[str]:
+    """The metadata of a selection, in a module with `number` nodes; none for all passes."""
+    if selection is PassSelection.LOOPS:
+        return []
+    return [f'!{number} = !{{!"{selection.value}"}}', f"!weft.pass_selection = !{{!{number}}}"]
+
+
+def pass_selection_of(text: str) -> PassSelection:
+    """The selection in the metadata of a module."""
+    found = _PASS_SELECTION.search(text)
+    node = found and re.search(rf'^!{found[1]} = !\{{!"(\w+)"\}}$', text, re.MULTILINE)
+    return PassSelection(node[1]) if node else PassSelection.LOOPS
+
+
+def without_pass_selection(text: str) -> str:
+    """`text` without that metadata, for modules that code from elsewhere is linked to."""
+    return _PASS_SELECTION.sub("", text)
 
 
 def pass_selection(functions: Iterable[FuncOp]) -> PassSelection:
-    """What LLVM may find to do in some low functions."""
+    """The selection for some low functions."""
     return _most(*(_Function().pass_selection(function) for function in functions))
 
 
@@ -66,20 +89,20 @@ def _most(*selections: PassSelection) -> PassSelection:
 class _Function:
     """A walk through one function.
 
-    The depth of a value is the number of loops around the innermost one that it changes in, with that one. Unrolled
-    loops do not count, so depth 0 is what becomes a constant, or is known before all loops."""
+    The depth of a value is the nesting depth of the innermost loop in which it varies. Unrolled loops do not count:
+    values of depth 0 become constants, or are computed before all loops."""
 
     def __init__(self) -> None:
         self._depths: dict[SSAValue, int] = {}
         self._deepest: dict[SSAValue, int] = {}
         """Buffer -> the greatest depth of the indices of its accesses."""
         self._repeated: set[SSAValue] = set()
-        """Buffers in which a loop accesses the same elements in each iteration."""
+        """Buffers of which a loop accesses the same elements in each iteration."""
         self._escaping: set[SSAValue] = set()
-        """Buffers that stay in memory, for something else than loads and stores works on them."""
+        """Buffers that stay in memory, because ops other than loads and stores use them."""
         self._updated: set[SSAValue] = set()
-        """Buffers in which each iteration of a loop changes other elements where they lie: sums in memory, of a loop
-        outside."""
+        """Buffers of which each iteration of a loop updates other elements in place: sums of an outer loop, kept in
+        memory."""
         self._found = PassSelection.NOTHING
 
     def pass_selection(self, function: FuncOp) -> PassSelection:
@@ -95,21 +118,21 @@ class _Function:
         return local and self._deepest[buffer] == 0
 
     def _block(self, block: Block, depth: int) -> bool:
-        """Look at a block inside of `depth` loops; returns whether it accesses vectors."""
+        """Visits a block inside of `depth` loops; returns whether it accesses vectors."""
         depths = self._depths
         has_vectors = False
         loaded: set[SSAValue] = set()
         for op in block.ops:
             operands = op.operands
-            access = _ACCESSES.get(type(op))
+            access = ACCESSES.get(type(op))
             if access is not None:
-                buffer, of_vectors = access
-                self._access(operands[buffer], operands[buffer + 1], depth)
-                if op.results:
-                    loaded.add(operands[buffer])
-                elif operands[buffer] in loaded and depths.get(operands[buffer + 1], 0) == depth > 0:
-                    self._updated.add(operands[buffer])
-                has_vectors |= of_vectors
+                buffer, index = operands[access.buffer], operands[access.buffer + 1]
+                self._access(buffer, index, depth)
+                if not access.is_store:
+                    loaded.add(buffer)
+                elif buffer in loaded and depths.get(index, 0) == depth > 0:
+                    self._updated.add(buffer)
+                has_vectors |= access.of_vectors
                 changes_in = depth
             elif op.regions:
                 has_vectors |= self._nested(op, depth)
@@ -130,7 +153,7 @@ class _Function:
             self._repeated.add(buffer)
 
     def _nested(self, op: Operation, depth: int) -> bool:
-        """Look at a condition or a loop; returns whether it accesses vectors."""
+        """Visits a condition or a loop; returns whether it accesses vectors."""
         if isinstance(op, scf.IfOp):
             return any([self._block(region.block, depth) for region in op.regions if region.blocks])
         unrolled = UNROLL in op.attributes
@@ -146,11 +169,11 @@ class _Function:
         return has_vectors
 
     def _only_moves(self, body: Block, depth: int, *, anywhere: bool) -> bool:
-        """Whether a scalar loop stores to consecutive elements what it loads from some, or a value that stays, or only
-        holds loops that do. One that is unrolled may move elements that lie `anywhere`: its schedule says how."""
+        """Whether a scalar loop stores loaded or invariant values to consecutive elements, or only holds loops that do.
+        An unrolled loop may move elements `anywhere`: its order is scheduled."""
         for op in body.ops:
             if op.regions:
-                # Loops in it have had their say.
+                # Inner loops were visited before.
                 if isinstance(op, scf.IfOp):
                     return False
             elif isinstance(op, memref.StoreOp):
@@ -184,7 +207,7 @@ class _Function:
         return stores == 1
 
     def _is_consecutive(self, index: SSAValue, counter: SSAValue, depth: int) -> bool:
-        """Whether an index is the counter of the loop at `depth` and what does not change in it."""
+        """Whether an index is the counter of the loop at `depth` plus values that are invariant in it."""
         while isinstance(index.owner, arith.AddiOp):
             left, right = index.owner.operands
             if self._depths.get(left, 0) == depth:

@@ -6,12 +6,12 @@
 | `i1` | `i1` | `i8`, 0 or 1 |
 | `i8` `i16` `i32` `i64` | the same | the same |
 | `f16` `f32` `f64` | `half` `float` `double` | the same |
-| `bf16` | `i16`, its bits; `bfloat` where a function takes or gives one | `i16` |
+| `bf16` | `i16`, its bits; `bfloat` as parameter or result of a function | `i16` |
 | `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` |
 | `memref<...xT>` | `ptr` | |
 
-A short exact decimal reads best; any other floating-point constant is written by its bits, which LLVM wants as those of
-a double for `float` and `double`, and behind `0xH` for `half`.
+Floating-point constants are written as decimals where these are short and exact, else by their bits, which LLVM takes
+as those of a double for `float` and `double`, and after `0xH` for `half`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-    MemRefType,
-    Signedness,
-    VectorType,
-)
-from xdsl.dialects.ptr import PtrType
+from xdsl.dialects.builtin import VectorType
 
-from weft.backends.low_modules import flat_buffer, lane_count
+from weft.backends.low_modules import flat_buffer, lane_count, scalar_name
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -49,7 +38,7 @@ class ValueType:
     """A scalar (`lanes` 0) or a vector of `lanes` scalars."""
 
     element: str
-    """What LLVM calls a scalar, such as `i32` or `float`: also the type that functions pass it by."""
+    """LLVM type of a scalar, such as `i32` or `float`, as a parameter or result of functions."""
     scalar: str
     """LLVM type of a scalar value: differs for `bfloat`."""
     lanes: int
@@ -61,7 +50,7 @@ class ValueType:
     memory: str
     """LLVM type of a value in memory: differs for `i1`."""
     suffix: str
-    """How intrinsics spell the type, such as `v8f32`."""
+    """The type in names of intrinsics, such as `v8f32`."""
 
     @property
     def bytes(self) -> int:
@@ -77,7 +66,7 @@ class ValueType:
         return f"splat ({self.scalar} {text})" if self.lanes else text
 
     def typed(self, text: str) -> str:
-        """`text` as an operand that shows its type."""
+        """`text` as an operand with its type."""
         return f"{self.text} {text}"
 
 
@@ -91,32 +80,21 @@ _SCALARS: Final = {
 }
 
 
-def value_type(element: str, lanes: int = 0) -> ValueType:
+@cache
+def value_type(element: str, lanes: int, /) -> ValueType:
     """The type of `lanes` scalars of LLVM type `element`, of one scalar when 0: one object a type."""
-    return _value_type(element, lanes)
-
-
-@cache  # by position: the same call with a default or a keyword would be another entry
-def _value_type(element: str, lanes: int) -> ValueType:
     bits, is_float, suffix = _SCALARS[element]
     scalar = "i16" if element == "bfloat" else element
     memory = "i8" if element == "i1" else scalar
-    if lanes:
-        return ValueType(
-            element,
-            scalar,
-            lanes,
-            bits,
-            is_float,
-            f"<{lanes} x {scalar}>",
-            f"<{lanes} x {memory}>",
-            f"v{lanes}{suffix}",
-        )
-    return ValueType(element, scalar, 0, bits, is_float, scalar, memory, suffix)
+    if not lanes:
+        return ValueType(element, scalar, 0, bits, is_float, scalar, memory, suffix)
+    text, memory = (f"<{lanes} x {one}>" for one in (scalar, memory))
+    return ValueType(element, scalar, lanes, bits, is_float, text, memory, f"v{lanes}{suffix}")
 
 
-POINTER: Final = value_type("ptr")
-I64: Final = value_type("i64")
+I64: Final = value_type("i64", 0)
+_NAMES: Final = {"index": "i64", "f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
+"""Scalar type of low -> its LLVM type, where the names differ."""
 
 
 class TypeTable:
@@ -127,8 +105,7 @@ class TypeTable:
         self._types: dict[int, ValueType] = {}
 
     def of(self, type_: Attribute, op: Operation) -> ValueType:
-        """The type `type_` of a value of `op`. Raises `CompileError` at `op` when there is no such value at low
-        level."""
+        """The LLVM type of values of type `type_`. Raises `CompileError` at `op` for types that low does not have."""
         found = self._types.get(id(type_))
         if found is None:
             found = self._types[id(type_)] = _convert(type_, op)
@@ -141,29 +118,15 @@ class TypeTable:
 
 
 def _convert(type_: Attribute, op: Operation) -> ValueType:
-    if isinstance(type_, VectorType):
-        return value_type(_convert(type_.element_type, op).element, lane_count(type_, op))
-    match type_:
-        case IndexType():
-            return I64
-        case IntegerType() if type_.signedness.data is Signedness.SIGNLESS and type_.width.data in (1, 8, 16, 32, 64):
-            return value_type(f"i{type_.width.data}")
-        case Float16Type():
-            return value_type("half")
-        case BFloat16Type():
-            return value_type("bfloat")
-        case Float32Type():
-            return value_type("float")
-        case Float64Type():
-            return value_type("double")
-        case MemRefType() | PtrType():
-            return POINTER
-        case _:
-            raise CompileError.at(
-                op,
-                f"type {type_} is not supported by the llvm backend "
-                "(it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and vectors of them)",
-            )
+    element = type_.element_type if isinstance(type_, VectorType) else type_
+    name = scalar_name(element)
+    if name is None:
+        raise CompileError.at(
+            op,
+            f"type {element} is not supported by the llvm backend "
+            "(it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and vectors of them)",
+        )
+    return value_type(_NAMES.get(name, name), lane_count(type_, op))
 
 
 def lane_list(lanes: Sequence[int]) -> str:

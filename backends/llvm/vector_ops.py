@@ -1,4 +1,4 @@
-"""Lanes: broadcasts, reductions, shuffles, single lanes, masks, and dot products of neighbouring integers."""
+"""Vectors: broadcasts, reductions, shuffles, single lanes, masks, and dot products of groups of integers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import vector
 
-from weft.backends.llvm.types import lane_list
-from weft.backends.low_modules import named_lane
+from weft.backends.llvm.arith_ops import INSTRUCTIONS, INTRINSICS
+from weft.backends.llvm.types import lane_list, value_type
+from weft.backends.low_modules import named_lane, reduction_op
 from weft.dialects.low_dots import DotOp, is_signed
 from weft.support.cpu_instructions import dot_instructions
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from weft.backends.llvm.types import ValueType
 
 
-def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> str | None:
     """A scalar in every lane; that of a literal is a literal."""
     source, result = op.operands[0], op.results[0]
     type_ = emitter.type_of(result, op)
     text = emitter.text(source)
+    if source in emitter.constants:
+        emitter.constants[result] = emitter.constants[source]
     if emitter.type_of(source, op).lanes:
         if source.type != result.type:
             raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")
@@ -31,130 +34,94 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
     elif not text.startswith("%"):
         emitter.bind(result, type_.splat(text))
     else:
-        lane = emitter.emit(f"insertelement {type_.text} poison, {type_.scalar} {text}, i64 0", "lane")
-        emitter.define(
-            result,
-            f"shufflevector {type_.text} {lane}, {type_.text} poison, <{type_.lanes} x i32> zeroinitializer",
-        )
-    if source in emitter.constants:
-        emitter.constants[result] = emitter.constants[source]
+        return emitter.splat(type_, text)
+    return None
 
 
-_REDUCTIONS: Final = {
-    "add": ("add", "fadd"),
-    "mul": ("mul", "fmul"),
-    "and": ("and", ""),
-    "or": ("or", ""),
-    "xor": ("xor", ""),
-    "minsi": ("smin", ""),
-    "maxsi": ("smax", ""),
-    "minui": ("umin", ""),
-    "maxui": ("umax", ""),
-    "minnumf": ("", "fmin"),
-    "maxnumf": ("", "fmax"),
-    "minimumf": ("", "fminimum"),
-    "maximumf": ("", "fmaximum"),
-}
-"""Kind -> LLVM's `vector.reduce` of integers and of floating-point values."""
-_COMBINING: Final = {
-    "fmin": "minnum",
-    "fmax": "maxnum",
-    "fminimum": "minimum",
-    "fmaximum": "maximum",
-    **{name: name for name in ("smin", "smax", "umin", "umax")},
-}
-"""Reduction -> the intrinsic that combines two values; the other reductions are named as the instruction."""
+_REDUCTIONS: Final = {"maximum": "fmaximum", "minimum": "fminimum", "maxnum": "fmax", "minnum": "fmin"}
+"""Intrinsic on two values -> LLVM's `vector.reduce` by it, where the names differ."""
 _NEUTRAL: Final = {"fadd": "-0.0", "fmul": "1.0"}
 
 
-def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
-    """All lanes of a vector, and the accumulator when there is one, in one value. Sums and products of floating-point
-    values go from the first lane to the last, unless they may be reassociated."""
+def emit_reduction(emitter: FunctionEmitter, op: Operation) -> str:
+    """All lanes of a vector, and the accumulator if there is one, combined. Sums and products of floats run from the
+    first lane to the last, unless they may be reassociated."""
     result, source = op.results[0], emitter.type_of(op.operands[0], op)
-    type_ = emitter.type_of(result, op)
-    kind = op.properties["kind"]
-    if not isinstance(kind, vector.CombiningKindAttr):
-        raise InternalError(f"vector.reduction has the kind {kind}")
-    name = _REDUCTIONS[kind.data.value][type_.is_float]
-    if not name:
-        raise CompileError.at(op, f"vector.reduction <{kind.data.value}> does not work on {result.type}")
-    emitter.float_type_of(result, op)
-    texts = emitter.texts(op)
+    kind = reduction_op(op)
+    type_ = emitter.float_type_of(result, op)
+    instruction, intrinsic = INSTRUCTIONS.get(kind), INTRINSICS.get(kind, "")
+    name = instruction or _REDUCTIONS.get(intrinsic, intrinsic)
+    vector_, *accumulator = emitter.texts(op)
     reduce = f"@llvm.vector.reduce.{name}.{source.suffix}"
     if name in _NEUTRAL:
         flags = emitter.module.flags_of(op, "reassoc " if emitter.module.target.reassociate else "")
-        start = texts[1] if len(texts) > 1 else _NEUTRAL[name]
-        emitter.define(result, f"call {flags}{type_.text} {reduce}({type_.text} {start}, {source.text} {texts[0]})")
-        return
+        start = accumulator[0] if accumulator else _NEUTRAL[name]
+        return f"call {flags}{type_.text} {reduce}({type_.text} {start}, {source.text} {vector_})"
     flags = emitter.module.flags_of(op, "")
-    reduced = f"call {flags}{type_.text} {reduce}({source.text} {texts[0]})"
-    if len(texts) > 1:
-        left = emitter.emit(reduced, "reduced")
-        if name in _COMBINING:
-            reduced = emitter.call(type_, _COMBINING[name], left, texts[1], flags=flags)
-        else:
-            reduced = f"{name} {type_.text} {left}, {texts[1]}"
-    emitter.define(result, reduced)
+    reduced = f"call {flags}{type_.text} {reduce}({source.text} {vector_})"
+    if not accumulator:
+        return reduced
+    left = emitter.emit(reduced, "reduced")
+    if instruction is None:
+        return emitter.call(type_, intrinsic, left, accumulator[0], flags=flags)
+    return f"{instruction} {type_.text} {left}, {accumulator[0]}"
 
 
-def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> str:
     lhs, rhs = emitter.texts(op)
     left, right = (emitter.type_of(operand, op) for operand in op.operands)
     lanes = list(cast("vector.ShuffleOp", op).mask.get_values())
     width = max(left.lanes, right.lanes)
-    # LLVM takes two vectors of one length: fill up the shorter one, and count the lanes of the second from there.
-    lhs, rhs = _fill_up(emitter, left, lhs, width), _fill_up(emitter, right, rhs, width)
+    # LLVM takes two vectors of one length: pad the shorter one, and number the lanes of the second from there.
+    lhs, rhs = _padded(emitter, left, lhs, width), _padded(emitter, right, rhs, width)
     lanes = [lane if lane < left.lanes else lane - left.lanes + width for lane in lanes]
     emitter.type_of(op.results[0], op)
     type_ = f"<{width} x {left.scalar}>"
-    emitter.define(op.results[0], f"shufflevector {type_} {lhs}, {type_} {rhs}, {lane_list(lanes)}")
+    return f"shufflevector {type_} {lhs}, {type_} {rhs}, {lane_list(lanes)}"
 
 
-def _fill_up(emitter: FunctionEmitter, type_: ValueType, text: str, width: int) -> str:
+def _padded(emitter: FunctionEmitter, type_: ValueType, text: str, width: int) -> str:
     if type_.lanes == width:
         return text
     lanes = [*range(type_.lanes), *[-1] * (width - type_.lanes)]
     return emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lane_list(lanes)}", "filled")
 
 
-def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_extract(emitter: FunctionEmitter, op: Operation) -> str | None:
     type_ = emitter.type_of(op.operands[0], op)
     text = emitter.text(op.operands[0])
     position = named_lane(cast("vector.ExtractOp", op), emitter.text)
-    if position is None:
-        emitter.bind(op.results[0], text)
-    else:
-        emitter.define(op.results[0], f"extractelement {type_.text} {text}, i64 {position}")
+    if position is not None:
+        return f"extractelement {type_.text} {text}, i64 {position}"
+    emitter.bind(op.results[0], text)
+    return None
 
 
-def emit_insert(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_insert(emitter: FunctionEmitter, op: Operation) -> str | None:
     type_ = emitter.type_of(op.results[0], op)
     source, dest = emitter.text(op.operands[0]), emitter.text(op.operands[1])
     position = named_lane(cast("vector.InsertOp", op), emitter.text)
-    if position is None:
-        emitter.bind(op.results[0], source)
-    else:
-        emitter.define(op.results[0], f"insertelement {type_.text} {dest}, {type_.scalar} {source}, i64 {position}")
+    if position is not None:
+        return f"insertelement {type_.text} {dest}, {type_.scalar} {source}, i64 {position}"
+    emitter.bind(op.results[0], source)
+    return None
 
 
-def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
     """Lane l is true when l < n. The comparison is on 32 bits: half the registers of one on index values."""
     lanes = emitter.type_of(op.results[0], op).lanes
     count = emitter.text(op.operands[0])
     at_least = emitter.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)", "count")
     within = emitter.emit(f"call i64 @llvm.smin.i64(i64 {at_least}, i64 {lanes})", "count")
     short = emitter.emit(f"trunc i64 {within} to i32", "count")
-    vector_ = f"<{lanes} x i32>"
-    lane = emitter.emit(f"insertelement {vector_} poison, i32 {short}, i64 0", "lane")
-    counts = emitter.emit(
-        f"shufflevector {vector_} {lane}, {vector_} poison, <{lanes} x i32> zeroinitializer", "counts"
-    )
+    type_ = value_type("i32", lanes)
+    counts = emitter.emit(emitter.splat(type_, short), "counts")
     numbers = f"<{', '.join(f'i32 {number}' for number in range(lanes))}>"
-    emitter.define(op.results[0], f"icmp ult {vector_} {numbers}, {counts}")
+    return f"icmp ult {type_.text} {numbers}, {counts}"
 
 
-def emit_dot(emitter: FunctionEmitter, op: Operation) -> None:
-    """The instruction that computes it. `low-lower-dots` leaves none for which there is no such."""
+def emit_dot(emitter: FunctionEmitter, op: Operation) -> str:
+    """A dot-product instruction: `low-lower-dots` leaves only those that the target has."""
     dot = cast("DotOp", op)
     target = emitter.module.target
     signs = (is_signed(dot.lhs_as), is_signed(dot.rhs_as))
@@ -176,10 +143,7 @@ def emit_dot(emitter: FunctionEmitter, op: Operation) -> None:
     if instruction.adds:
         operands.insert(0, (sums.text, acc))
     call = f"call {sums.text} @{name}({', '.join(f'{type_} {text}' for type_, text in operands)})"
-    if instruction.adds:
-        emitter.define(op.results[0], call)
-    else:
-        emitter.define(op.results[0], f"add {sums.text} {acc}, {emitter.emit(call, 'products')}")
+    return call if instruction.adds else f"add {sums.text} {acc}, {emitter.emit(call, 'products')}"
 
 
 RULES: Final[Rules] = {

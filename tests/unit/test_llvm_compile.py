@@ -13,8 +13,8 @@ import weft
 from weft.backends.llvm.compile import CodegenOptions, assembly, object_code, optimize_ir
 from weft.backends.llvm.jit import jit
 from weft.backends.llvm.link import LinkedText, link_parts
-from weft.backends.llvm.metadata import PassSelection, pass_selection_of
 from weft.backends.llvm.object_file import object_symbols
+from weft.backends.llvm.pass_selection import PassSelection, pass_selection_of
 from weft.support.errors import CompileError, InternalError
 from weft.support.machine import process_features
 from weft.support.target import Target

@@ -175,8 +175,8 @@ def test_symbols() -> None:
 
 
 def test_a_type_is_one_object() -> None:
-    assert value_type("float") is value_type("float", 0)
-    assert value_type("i1", 8).of("float").of("i1") is value_type("i1", lanes=8)
+    assert value_type("float", 0) is value_type("i1", 0).of("float")
+    assert value_type("i1", 8).of("float").of("i1") is value_type("i1", 8)
 
 
 def test_float_literals() -> None:
