@@ -1,4 +1,4 @@
-"""C99, as the printer of the C family spells it. 16-bit floats are their bits."""
+"""C99. 16-bit floats are represented by their bits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _bitcast(source: str, target: str) -> str:
 
 
 _ALLOC: Final = """\
-// Room for so many elements; ends the program when there is none.
+// Memory for so many elements; aborts when there is none.
 static void *weft_alloc(size_t count, size_t size) {
   void *room = count > (size_t)-1 / size ? NULL : malloc(count > 0 ? count * size : 1);
   if (room == NULL) {
@@ -63,4 +63,5 @@ C: Final = Language(
     reserved_symbols=KEYWORDS | reserved("c macros") | reserved("c symbols"),
     pointer_types={"i1": "uint8_t"},
     unroll=lambda trips: f"WEFT_UNROLL({trips})",
+    unroll_lanes=False,
 )

@@ -1,8 +1,8 @@
-"""Helper functions that stand in front of the code which needs them: what an operator of C does not do by itself.
+"""Helper functions: the operations that C has no operator for. Their definitions precede the code that calls them.
 
-A helper is named after what it does and its type: `weft_floordiv_i32`, `weft_maximum_f32`, `weft_f32_to_bf16`. The
-texts are templates (`$T` the type, `$U` the unsigned type of the same size, `$inline`, and `$i32` and its like); a
-language may have another text for a helper in its own table.
+A helper is named by its operation and its types: `weft_floordiv_i32`, `weft_maximum_f32`, `weft_f32_to_bf16`. The
+texts are templates (`$T` the type, `$U` the unsigned type of the same size, `$inline`, and types of low such as
+`$i32`); a language may have another text for a helper in its own table.
 """
 
 from __future__ import annotations
@@ -13,9 +13,20 @@ from typing import TYPE_CHECKING, Final
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from weft.backends.c_family.language import Language
+
+
+def unary_helpers(expressions: Mapping[str, str]) -> dict[str, str]:
+    """The texts of helpers of one parameter `x`, by the expression that each returns: `weft_f32_as_i32` converts from
+    f32 to i32, `weft_clz_i32` takes and returns i32."""
+    texts: dict[str, str] = {}
+    for name, expression in expressions.items():
+        _, first, *conversion, last = name.split("_")
+        texts[name] = f"$inline ${last} {name}(${first if conversion else last} x) {{\n  return {expression};\n}}"
+    return texts
+
 
 _BY_TYPE: Final = {
     "div": """\
@@ -110,10 +121,14 @@ $inline $f32 weft_f16_to_f32($f16 x) {
   const $u32 offset = size >= 0x7C00u ? 0x70000000u : 0x38000000u;
   return weft_i32_as_f32(($i32)(sign | ((size << 13) + offset)));
 }""",
-    "weft_bf16_to_f32": """\
-$inline $f32 weft_bf16_to_f32($bf16 x) {
-  return weft_i32_as_f32(($i32)(($u32)x << 16));
-}""",
+    **unary_helpers(
+        {
+            "weft_bf16_to_f32": "weft_i32_as_f32(($i32)(($u32)x << 16))",
+            "weft_f64_to_f16": "weft_round_f64(x, 10, -14, 0x7C00u)",
+            "weft_f32_to_f16": "weft_round_f64(x, 10, -14, 0x7C00u)",
+            "weft_f64_to_bf16": "weft_round_f64(x, 7, -126, 0x7F80u)",
+        }
+    ),
     "weft_f32_to_bf16": """\
 // Rounded to nearest, ties to even; a NaN stays one.
 $inline $bf16 weft_f32_to_bf16($f32 x) {
@@ -136,18 +151,6 @@ $inline $u16 weft_round_f64($f64 x, int m, int emin, $u64 inf) {
   rounded += (rest > middle || (rest == middle && (rounded & 1) != 0)) ? 1 : 0;
   const $u64 encoded = (($u64)(least - emin) << m) + rounded;
   return ($u16)(sign | (encoded > inf ? inf : encoded));
-}""",
-    "weft_f64_to_f16": """\
-$inline $f16 weft_f64_to_f16($f64 x) {
-  return weft_round_f64(x, 10, -14, 0x7C00u);
-}""",
-    "weft_f32_to_f16": """\
-$inline $f16 weft_f32_to_f16($f32 x) {
-  return weft_round_f64(x, 10, -14, 0x7C00u);
-}""",
-    "weft_f64_to_bf16": """\
-$inline $bf16 weft_f64_to_bf16($f64 x) {
-  return weft_round_f64(x, 7, -126, 0x7F80u);
 }""",
 }
 _NEEDS: Final = {
@@ -172,24 +175,19 @@ def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
         own = language.helpers.get(name)
         for needed in (_NEEDS if own is None else language.helper_needs).get(name, ()):
             add(needed)
-        texts[name] = _filled(language, name, own)
+        texts[name] = helper_text(language, name, own)
 
     for name in names:
         add(name)
     return list(texts.values())
 
 
-def _filled(language: Language, name: str, own: str | None) -> str:
-    if own is not None:
-        return Template(own).substitute(_types(language), inline=language.inline)
-    return portable_text(language, name)
-
-
-def portable_text(language: Language, name: str) -> str:
-    """The text of a helper function that is the same in all languages but for its types."""
-    types = _types(language)
-    if name in _NAMED:
-        return Template(_NAMED[name]).substitute(types, inline=language.inline)
+def helper_text(language: Language, name: str, own: str | None = None) -> str:
+    """The text of a helper function: the language's `own`, or else the common one with its types."""
+    types = {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}
+    named = own or _NAMED.get(name)
+    if named is not None:
+        return Template(named).substitute(types, inline=language.inline)
     family, _, element = name.removeprefix("weft_").rpartition("_")
     if family not in _BY_TYPE:
         raise InternalError(f"there is no helper function {name}")
@@ -203,8 +201,3 @@ def portable_text(language: Language, name: str) -> str:
         W=language.unsigned["i32"] if element in ("i8", "i16") else unsigned,
         bits=element[1:],
     )
-
-
-def _types(language: Language) -> dict[str, str]:
-    """What templates call the types: `$i32`, `$u32`, `$f32`."""
-    return {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}

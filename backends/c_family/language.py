@@ -1,10 +1,9 @@
-"""What differs between the languages: a table of spellings for each.
-
-`backends/c/language.py`, `backends/cuda/language.py`, ... hold the tables.
-"""
+"""The differences between the languages: `backends/c/language.py`, `backends/cuda/language.py` and so on hold a
+`Language` each."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,63 +23,79 @@ def _no_head(name: str, threads: tuple[int, int, int], parameters: list[str]) ->
 
 @dataclass(frozen=True)
 class Language:
-    """How one language spells what a low module says."""
+    """The syntax of one language for the operations of low modules."""
 
     name: str
+    """The language's name in errors."""
     kind: str
-    """The kind of target: errors and passes call it so."""
+    """The kind of target."""
     types: Mapping[str, str]
-    """Element type -> type of values (`idx32`, `idx64` for an index, `i1` for truth values)."""
+    """Element type -> type of values; an index is `idx32` or `idx64`."""
     unsigned: Mapping[str, str]
     """Integer type -> the unsigned type of the same size."""
     functions: Mapping[str, tuple[str, str]]
-    """Mathematical op -> function of f32 and of f64; empty where the language has none."""
+    """Mathematical op -> function of f32 and of f64; "" where the language has none."""
     fast_functions: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Mathematical op that says `afn` -> the quicker, less precise function of f32."""
+    """Mathematical op -> the fast, less precise function of f32 that the flag `afn` allows."""
     helpers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Helper function -> its text in this language, where it differs from the common one."""
+    """Helper function -> its text in this language, where it differs from that of `helpers.py`."""
     reserved: frozenset[str] = KEYWORDS
     """Names that no variable may have."""
     reserved_symbols: frozenset[str] = KEYWORDS
     """Names that no function of a module may have."""
     inline: str = "static inline"
-    """In front of helper functions."""
+    """Specifiers of helper functions."""
     restrict: str = "restrict"
     spaces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Memory space ("global", "shared", "local") -> the word in front of a declaration in it, with a blank."""
+    """Memory space ("global", "shared", "local") -> the qualifier of a declaration in it, with a blank."""
     pointer_spaces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Memory space -> the word in front of the type that a pointer into it points to, with a blank."""
+    """Memory space -> the qualifier of the pointee of a pointer into it, with a blank."""
     constant: str = "static const"
-    """In front of constant data of the module."""
+    """Qualifiers of constant data of the module."""
     aligned: str = ""
-    """How a declaration is aligned to `{0}` bytes, with a blank; empty where it need not be."""
-    unroll: Callable[[int], str] = str
-    """The line in front of a loop that is unrolled, for a trip count."""
-    unroll_lanes: bool = False
+    """The specifier of an alignment to `{0}` bytes, with a blank; "" where none is needed."""
+    unroll: Callable[[int], str] = lambda trips: "#pragma unroll"
+    """The line in front of an unrolled loop, for its trip count."""
+    unroll_lanes: bool = True
     """Whether loops over lanes are marked to be unrolled."""
     wide_types: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
-    """Element type and number of lanes -> the type of as many lanes that lie side by side."""
+    """Element type and number of lanes -> the type of as many consecutive elements."""
     by_value: str = "{type} {name}"
-    """How a kernel declares a number that it takes."""
+    """The declaration of a scalar parameter of a kernel."""
     helper_needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Helper function with a text of its own -> the helper functions that this calls."""
+    """Helper function of `helpers` -> the helper functions that it calls."""
     axes: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Axis of threads (`blockIdx.x`) -> this thread's place on it."""
+    """Axis of threads (`blockIdx.x`) -> the expression of this thread's index along it."""
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """Kind of atomic op and element type -> the function that the language has for it."""
     barrier: str = ""
-    """The statement that all threads of a block wait at."""
+    """The barrier of a block of threads, an expression."""
     head: Callable[[str, tuple[int, int, int], list[str]], str] = _no_head
-    """What stands before the braces of a kernel, by its name, its threads along x, y and z, and its parameters."""
-    preamble: Callable[[str], str] = str
-    """What stands first in a program of kernels, for the rest of its text."""
+    """The head of a kernel's definition, by its name, its threads along x, y and z, and its parameters."""
+    preamble: tuple[tuple[str, str], ...] = ()
+    """Pattern and text: programs of kernels that match the pattern begin with the text."""
     dynamic_shared: str = ""
-    """Declares `weft_shared`, the shared memory that a launch gives; empty where launches give none."""
+    """Declares `weft_shared`, the shared memory whose size the launch gives; "" where launches give none."""
     pointer_types: Mapping[str, str] = field(default_factory=dict[str, str])
     """Element type -> type in memory where it is not the type of values."""
 
+    def preamble_of(self, code: str) -> str:
+        """The first lines of a program with the kernels `code`."""
+        texts = ["// Generated by weft.", *(text for pattern, text in self.preamble if re.search(pattern, code))]
+        return "\n".join((*texts, *self.small_float_types(code)))
+
+    def small_float_types(self, code: str) -> list[str]:
+        """The types of 16-bit floats, if `code` uses them."""
+        if "weft_f16" not in code and "weft_bf16" not in code:
+            return []
+        bits = self.unsigned["i16"]
+        return [
+            f"typedef {bits} weft_f16;   // the bits of an IEEE half",
+            f"typedef {bits} weft_bf16;  // the upper half of a float",
+        ]
+
     def wide_type(self, element: str, lanes: int) -> str:
-        """The type of lanes that are accessed at once; empty when they are accessed one by one."""
+        """The type of lanes that are accessed at once; "" when they are accessed one by one."""
         return self.wide_types.get((element, lanes), "")
 
     def type(self, element: str, op: Operation) -> str:
