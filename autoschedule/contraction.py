@@ -12,7 +12,16 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.rules import extent_of, fused, keeps_up_with_streams, loop_of, op_of, product
+from weft.autoschedule.rules import (
+    extent_of,
+    fused,
+    keep_in_registers,
+    keeps_up_with_streams,
+    loop_of,
+    op_of,
+    own_loops,
+    product,
+)
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
     balance,
@@ -388,7 +397,7 @@ class _Tiling:
         if right is not None and plan.prefetches_panels:
             self._prefetch_panels(right)
         for part in (block, init) if result is None else (block, init, result):
-            self._registers(part)
+            keep_in_registers(sch, part, -1 if self.roles.row is None else -2, plan.tile.lanes)
         for loop in unrolled:
             sch.unroll(loop)
         if left is not None and plan.threads > 1:
@@ -438,8 +447,7 @@ class _Tiling:
             return (indices[at] // width, *rest, indices[at] % width)
 
         sch.transform_layout(copy, ("write", 0), panels, pad_value=0)
-        around = {sch.get(loop) for loop in sch.get_loops(self.block)}
-        own = [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
+        own = own_loops(sch, copy, self.block)
         op = op_of(sch, copy)
         self._prefetch_source(copy, factor, width)
         index = Index.of_map(op.bindings.data, op.binding_operands)[at]
@@ -497,15 +505,6 @@ class _Tiling:
         extent = extent_of(self.sch, loop)
         divisors = [d for d in range(most, most // 4, -1) if extent is not None and extent % d == 0]
         return self.sch.split(loop, [None, divisors[0] if divisors else most])
-
-    def _registers(self, part: BlockHandle) -> None:
-        """Keep the loops over a tile in registers."""
-        loops = self.sch.get_loops(part)
-        outer, lanes = self.sch.split(loops[-1], [None, self.plan.tile.lanes])
-        self.sch.vectorize(lanes)
-        self.sch.unroll(outer)
-        if self.roles.row is not None:
-            self.sch.unroll(loops[-2])
 
 
 _ROWS_READ_AT_ONCE: Final = 8

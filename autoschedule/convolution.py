@@ -14,7 +14,14 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.analysis.index import Quotient
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, op_of, pays_threads, share_among_threads
+from weft.autoschedule.rules import (
+    PARTS_OF_A_THREAD,
+    keep_in_registers,
+    lanes_for,
+    op_of,
+    pays_threads,
+    share_among_threads,
+)
 from weft.autoschedule.tile_sizes import RegisterTile, pieces_for, row_tile, tile_for
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -264,9 +271,8 @@ class _Tiling:
             self._place_border(border)
         sch.reverse_compute_at(result, around)
         init = sch.decompose_reduction(block, self.first_reduced)
-        vectorize_sides(sch, block, self.sides)
-        vectorize_sides(sch, init, len(sch.get_loops(init)) - depth)
-        keep_in_registers(sch, result, depth, self.plan.tile.lanes)
+        for part, first in ((block, -self.sides), (init, depth), (result, depth)):
+            keep_in_registers(sch, part, first, self.plan.tile.lanes)
         for loop in self.windows:
             sch.unroll(loop)
         share_among_threads(sch, block, [pattern], self.target)
@@ -354,23 +360,6 @@ def _outermost(roles: ConvolutionRoles, slow: int | None, row: int | None) -> li
     """The iterators outside of the pieces that get their borders one at a time: groups and batches."""
     batch = [at for at in roles.pixels if slow is not None and at < slow]
     return sorted(at for at in (*roles.shared, *batch) if at not in (row, roles.column))
-
-
-def vectorize_sides(sch: Schedule, part: BlockHandle, sides: int) -> None:
-    """Vectorize the innermost loop of a block, and unroll the others of its innermost `sides`."""
-    *unrolled, lanes = sch.get_loops(part)[-sides:]
-    sch.vectorize(lanes)
-    for loop in unrolled:
-        sch.unroll(loop)
-
-
-def keep_in_registers(sch: Schedule, part: BlockHandle, depth: int, lanes: int) -> None:
-    """Vectorize the last of the loops of a block behind the first `depth`, and unroll the others."""
-    *unrolled, column = sch.get_loops(part)[depth:]
-    outer, vector = sch.split(column, [None, lanes])
-    sch.vectorize(vector)
-    for loop in (*unrolled, outer):
-        sch.unroll(loop)
 
 
 def split_groups(sch: Schedule, block: BlockHandle) -> bool:

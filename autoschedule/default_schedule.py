@@ -8,10 +8,11 @@ from functools import partial
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside, is_plain, why_not_plain
 from weft.autoschedule.contraction import contraction, vector_times_matrix
@@ -98,7 +99,7 @@ def default_schedule(
     (`analysis.structure`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
     that two blocks share, by which no trace could tell them apart. Leaves `module` as it is; each trace replays on it.
     """
-    return [schedule.trace for schedule in _schedules(module, target, rules, skip)]
+    return [trace for _, _, trace in _schedules(module, target, rules, skip)]
 
 
 def apply_default_schedule(
@@ -106,14 +107,11 @@ def apply_default_schedule(
 ) -> list[sched.FuncOp]:
     """Put the scheduled functions in the place of the plain ones. Returns what `default_schedule` does."""
     schedules = _schedules(module, target, rules, skip)
-    for schedule in schedules:
-        (new,) = functions(schedule.module)
+    for function, scheduled, _ in schedules:
+        (new,) = functions(scheduled)
         new.detach()
-        block = module.body.block
-        block.insert_op_before(new, schedule.function)
-        block.detach_op(schedule.function)
-        schedule.function.erase()
-    return [schedule.trace for schedule in schedules]
+        Rewriter.replace_op(function, new)
+    return [trace for _, _, trace in schedules]
 
 
 def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
@@ -129,31 +127,24 @@ def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
     return names
 
 
-class _Scheduled:
-    """A function, and a module with its scheduled form."""
-
-    def __init__(self, function: FuncOp, schedule: Schedule) -> None:
-        self.function = function
-        self.module = schedule.mod
-        self.trace = simplify_trace(schedule.trace)
-        self.trace.sym_name = type(self.trace.sym_name)(f"default_{function.sym_name.data}")
-
-
 def _schedules(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None, skip: Collection[str]
-) -> list[_Scheduled]:
+) -> list[tuple[FuncOp, ModuleOp, sched.FuncOp]]:
+    """The functions that get a schedule, each with a module that holds its scheduled form, and its trace."""
     known = rules_for(target.kind)
     rules = known if rules is None else rules
     if not known or not rules:
         return []
-    found: list[_Scheduled] = []
+    found: list[tuple[FuncOp, ModuleOp, sched.FuncOp]] = []
     for function in functions(module):
         if function.sym_name.data in skip or not _is_ours(function):
             continue
         alone = ModuleOp([copy_of(function), *declared_callees(function, function)])
         schedule = _Attempts(alone, function.sym_name.data, target).run(rules)
         if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
-            found.append(_Scheduled(function, schedule))
+            trace = simplify_trace(schedule.trace)
+            trace.sym_name = StringAttr(f"default_{function.sym_name.data}")
+            found.append((function, schedule.mod, trace))
     return found
 
 
@@ -212,8 +203,7 @@ class _Attempts:
         trace, changed = self.schedule.trace, False
         while (step := trace.body.block.last_op) is not last and step is not None:
             changed = changed or not isinstance(step, LOOKING)
-            step.detach()
-            step.erase()
+            Rewriter.erase_op(step)
         if changed:
             self.handles.clear()
             self.schedule = Schedule(self.original)

@@ -13,11 +13,8 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, stored_buffer
 from weft.autoschedule.contraction import Factor, PanelLoops, Panels, Roles, contraction_roles, panels_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.rules import loop_of, moved_last, op_of, product
-from weft.autoschedule.tile_sizes import (
-    RegisterTile,
-    register_tile,
-)
+from weft.autoschedule.rules import keep_in_registers, loop_of, moved_last, op_of, product
+from weft.autoschedule.tile_sizes import RegisterTile, register_tile
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -212,8 +209,9 @@ class _DotTiling:
             sch.unroll(rows)
         if stage is not None:
             self._rows_of_stage(stage)
-        for part in (init, result):
-            self._registers(part, lanes)
+        # The init has a loop over lanes already.
+        for part, sides in ((init, 3), (result, 2)):
+            keep_in_registers(sch, part, -sides if loops.row is not None else 1 - sides, lanes)
         loops.share()
 
     def _dimension_of(self, factor: Factor, iterator: int) -> int:
@@ -304,15 +302,3 @@ class _DotTiling:
         width = self.plan.tile.columns if self.roles.right.contiguous else self.plan.tile.lanes * self.plan.group
         _, lanes = self.sch.split(loops[-1], [None, width])
         self.sch.vectorize(lanes)
-
-    def _registers(self, part: BlockHandle, lanes: int) -> None:
-        """Keep the loops over a tile in registers."""
-        sch = self.sch
-        loops = sch.get_loops(part)
-        if loop_of(sch, loops[-1]).extent != lanes:
-            vectors, inner = sch.split(loops[-1], [None, lanes])
-            loops = [*loops[:-1], vectors, inner]
-        sch.vectorize(loops[-1])
-        sch.unroll(loops[-2])
-        if self.roles.row is not None:
-            sch.unroll(loops[-3])

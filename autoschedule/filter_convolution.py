@@ -13,11 +13,18 @@ from weft.autoschedule.convolution import (
     convolution_roles,
     group_of,
     is_windowed,
-    vectorize_sides,
 )
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.packed_convolution import lays_out_windows
-from weft.autoschedule.rules import lanes_for, moved_last, op_of, panels, pays_threads, share_among_threads
+from weft.autoschedule.rules import (
+    keep_in_registers,
+    lanes_for,
+    moved_last,
+    op_of,
+    panels,
+    pays_threads,
+    share_among_threads,
+)
 from weft.autoschedule.tile_sizes import RegisterTile, filter_tile, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
@@ -151,8 +158,8 @@ class _Tiling:
         self._lay_out(weights)
         self._store(result)
         init = sch.decompose_reduction(block, self.first)
-        vectorize_sides(sch, block, 3)
-        vectorize_sides(sch, init, len(sch.get_loops(init)) - self.depth)
+        keep_in_registers(sch, block, -3, self.plan.tile.lanes)
+        keep_in_registers(sch, init, self.depth, self.plan.tile.lanes)
         if self.plan.shares_elements:
             sch.unroll(self.last)
         share_among_threads(sch, block, [pattern], self.target)

@@ -11,7 +11,7 @@ from weft.analysis.dependence import is_temporary
 from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
 from weft.autoschedule.nests import Member, consecutive, nests_over_rows
-from weft.autoschedule.rules import extent_of, fused, op_of, product, total_of
+from weft.autoschedule.rules import extent_of, fused, op_of, own_loops, product, total_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
 from weft.dialects.tir_kinds import IterKind
@@ -294,8 +294,7 @@ class _Tiles:
         fetch = sch.cache_read(self.block, position, "shared")
         fuse_producer(sch, fetch)
         sch.compute_at(fetch, steps)
-        around = {sch.get(loop) for loop in sch.get_loops(self.block)}
-        own = [loop for loop in sch.get_loops(fetch) if sch.get(loop) not in around]
+        own = own_loops(sch, fetch, self.block)
         to_threads(sch, own, self.threads, self._lanes(fetch, own))
 
     def _lanes(self, fetch: BlockHandle, loops: Sequence[LoopHandle]) -> int:

@@ -12,12 +12,10 @@ from weft.autoschedule.convolution import (
     ConvolutionRoles,
     border_of,
     convolution_roles,
-    keep_in_registers,
     split_groups,
-    vectorize_sides,
 )
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.rules import extent_of, lanes_for, op_of, panels, share_among_threads
+from weft.autoschedule.rules import extent_of, keep_in_registers, lanes_for, op_of, panels, share_among_threads
 from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, used
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -236,7 +234,7 @@ class _Packing:
         # The init of the sums stays with them: the first part stores what others add, and results are touched less.
         self._registers(partial, block)
         if result is not None:
-            keep_in_registers(sch, result, len(sch.get_loops(result)) - 1, self.plan.tile.lanes)
+            keep_in_registers(sch, result, -1, self.plan.tile.lanes)
 
     def _joined_results(self) -> Callable[..., tuple[int, ...]]:
         """The map that joins the dimensions of the pixels of a result behind those of the parts of a reduction."""
@@ -254,9 +252,8 @@ class _Packing:
     def _registers(self, block: BlockHandle, result: BlockHandle) -> None:
         sch = self.sch
         init = sch.decompose_reduction(block, self.step)
-        vectorize_sides(sch, block, 3)
-        vectorize_sides(sch, init, len(sch.get_loops(init)) - self.depth)
-        keep_in_registers(sch, result, self.depth, self.plan.tile.lanes)
+        for part, first in ((block, -3), (init, self.depth), (result, self.depth)):
+            keep_in_registers(sch, part, first, self.plan.tile.lanes)
 
     def _vectorize_windows(self, windows: BlockHandle) -> None:
         """Lanes are pixels; a window is unrolled so that its bounds are tested once for all channels.

@@ -70,6 +70,24 @@ def fused(sch: Schedule, loops: Sequence[LoopHandle]) -> LoopHandle:
     return sch.fuse(*loops) if len(loops) > 1 else loops[0]
 
 
+def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[LoopHandle]:
+    """The loops around a copy that are not around the block that it is copied for."""
+    around = {sch.get(loop) for loop in sch.get_loops(block)}
+    return [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
+
+
+def keep_in_registers(sch: Schedule, part: BlockHandle, first: int, lanes: int) -> None:
+    """Vectorize the innermost loop of a block by `lanes`, and unroll the other loops from `first` on (from the end of
+    the nest where that is negative)."""
+    *unrolled, last = sch.get_loops(part)[first:]
+    if extent_of(sch, last) != lanes:
+        outer, last = sch.split(last, [None, lanes])
+        unrolled.append(outer)
+    sch.vectorize(last)
+    for loop in unrolled:
+        sch.unroll(loop)
+
+
 PARTS_OF_A_THREAD: Final = 4
 """Iterations for each thread that leave none of them idle for long."""
 
