@@ -14,10 +14,9 @@ import re
 from typing import TYPE_CHECKING
 
 from weft.backends.c.language import C
-from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
+from weft.backends.c_family.emitter import FunctionEmitter, KernelSource, ModuleEmitter
 from weft.backends.c_family.functions import RULES, bind_parameters, global_text, prototype
 from weft.backends.c_family.helpers import helper_texts
-from weft.backends.c_family.source import KernelSource
 from weft.backends.low_modules import contents, described
 from weft.dialects.low import imported_ir
 from weft.support.errors import CompileError

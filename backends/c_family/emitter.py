@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
@@ -287,6 +287,34 @@ class FunctionEmitter:
             expr = rule(self, op)
             if expr is not None:
                 self.define(op.results[0], expr, op)
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A kernel of a program."""
+
+    name: str
+    """Its name in the module."""
+    symbol: str
+    """Its name in the text."""
+    threads: tuple[int, int, int]
+    """Threads of a block along x, y and z."""
+    parameters: tuple[str, ...]
+    """`ptr` for a buffer, the element type (`f32`, `i64`) of a number passed by value; an index is `i64`."""
+    shared_bytes: int = 0
+    """Bytes of shared memory that the launch must give, beyond the declared arrays."""
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """The text of a program."""
+
+    text: str
+    kernels: tuple[KernelText, ...] = ()
+    header: str = ""
+    """A C header with the declarations of its functions."""
+    symbols: dict[str, str] = field(default_factory=dict[str, str])
+    """Function of the module -> name in the text."""
 
 
 def _scalar(type_: Attribute) -> Attribute:

@@ -9,10 +9,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
 from weft.backends.c_family import arith_ops, control_ops, gpu_ops, memory_ops, vector_ops
 from weft.backends.c_family import expression as c
-from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, CExpr, number
-from weft.backends.c_family.index_ranges import IndexRange
+from weft.backends.c_family.index_ranges import IndexRange, assumed
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
 from weft.backends.low_modules import check_outside, check_parameter_count
 from weft.backends.names import is_identifier

@@ -1,19 +1,29 @@
-"""What is known of index values: between which numbers they lie, and what divides them.
+"""Ranges of index values: bounds and divisors.
 
-The ranges decide where 32-bit arithmetic is enough, and what divides an index decides whether lanes may be accessed
-together.
+The bounds decide where 32-bit arithmetic suffices, and the divisor of an index decides whether lanes may be accessed
+at once. Preconditions of a function (`low.assume`), which calls check, bound its parameters: `n % 32 == 0` proves
+alignment, `m <= 1024` proves that arithmetic on m fits 32 bits. Preconditions of other forms are not used. The
+parameters of a kernel have the ranges of the arguments of its launches.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from math import gcd
-from typing import Final
+from math import gcd, lcm
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.intervals import INTERVALS_OF_ARITH
+from weft.dialects.low import PARAMS, params_of, preconditions_of, stride_symbols, symbols_of
+from weft.dialects.low_kernel import LaunchOp
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _EXTENT: Final = 1 << 62
@@ -25,8 +35,8 @@ _QUOTIENTS: Final = (arith.DivSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp)
 class IndexRange:
     """`low <= x <= high`, and `divisor` divides x (0 divides only 0).
 
-    `soft`: x comes from extents of arrays, whose arithmetic is known not to leave 64 bits; a number that came out of
-    memory has no such promise.
+    `soft`: x is computed from extents of arrays, whose arithmetic does not overflow 64 bits; values loaded from memory
+    have no such guarantee.
     """
 
     low: int
@@ -53,23 +63,23 @@ class IndexRange:
 
     @staticmethod
     def extent() -> IndexRange:
-        """The extent of an array, which is not known."""
+        """An unknown extent of an array."""
         return IndexRange(0, _EXTENT)
 
     @staticmethod
     def number() -> IndexRange:
-        """An index that callers pass, of either sign."""
+        """An index parameter, of either sign."""
         return IndexRange(-_EXTENT, _EXTENT)
 
     def bounded(self) -> IndexRange:
-        """This, after arithmetic: what is soft stays within 64 bits."""
+        """This range of a result of arithmetic, within 64 bits if it is soft."""
         if not self.soft or (self.low >= -_EXTENT and self.high <= _EXTENT):
             return self
         return IndexRange(max(self.low, -_EXTENT), min(self.high, _EXTENT), self.divisor)
 
     @staticmethod
     def of(operation: type[Operation], a: IndexRange, b: IndexRange) -> IndexRange:
-        """The range of the result of an `arith` op, before it wraps around."""
+        """The range of the exact result of an `arith` op, before it wraps around."""
         if operation is arith.AndIOp:
             highs = [x.high for x in (a, b) if x.low >= 0]
             return IndexRange(0, min(highs), 1, a.soft and b.soft) if highs else UNKNOWN
@@ -97,5 +107,59 @@ UNKNOWN: Final = IndexRange(_SMALLEST, _LARGEST, 1, False)
 
 
 def of_width(bits: int) -> IndexRange:
-    """A signed number of so many bits from memory."""
+    """The range of a signed integer of `bits` bits loaded from memory."""
     return IndexRange(-(1 << bits - 1), (1 << bits - 1) - 1, 1, False)
+
+
+# Ranges that calls check
+
+
+_MULTIPLE = re.compile(r"([^\W\d]\w*) % (\d+) == 0")
+_BOUND = re.compile(r"([^\W\d]\w*) (<=|<|==) (\d+)")
+
+
+def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
+    """The ranges of the index parameters of a function with `low.params`; extents are not negative."""
+    if PARAMS not in function.attributes:
+        return {}
+    names = [param.label.data for param in params_of(function)]
+    symbols = symbols_of(function)
+    extents = set(symbols) - stride_symbols(function)
+    arguments = dict(zip((*names, *symbols), function.args, strict=True))
+    found: dict[SSAValue, IndexRange] = {
+        argument: IndexRange.extent() if name in extents else IndexRange.number()
+        for name, argument in arguments.items()
+        if isinstance(argument.type, IndexType)
+    }
+    for precondition in preconditions_of(function):
+        match = _MULTIPLE.fullmatch(precondition.text) or _BOUND.fullmatch(precondition.text)
+        known = None if match is None else found.get(arguments[match[1]])
+        if match is None or known is None:
+            continue
+        if match.re is _MULTIPLE:
+            found[arguments[match[1]]] = IndexRange(known.low, known.high, lcm(known.divisor, int(match[2])))
+        else:
+            bound = int(match[3]) - (match[2] == "<")
+            low = max(known.low, bound) if match[2] == "==" else known.low
+            found[arguments[match[1]]] = IndexRange(low, max(min(known.high, bound), low), known.divisor)
+    return found
+
+
+def assumed_of_kernels(module: ModuleOp) -> dict[str, dict[int, IndexRange]]:
+    """Kernel -> ranges of its parameters by position, which hold in all of its launches."""
+    found: dict[str, dict[int, IndexRange]] = {}
+    for host in module.ops:
+        if not isinstance(host, FuncOp):
+            continue
+        known = assumed(host)
+        for op in host.walk():
+            if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+                known[op.result] = IndexRange.constant(op.value.value.data)
+            elif isinstance(op, LaunchOp):
+                here = {
+                    position: known[argument] for position, argument in enumerate(op.arguments) if argument in known
+                }
+                before = found.setdefault(op.kernel.string_value(), here)
+                either = {position: a | here[position] for position, a in before.items() if position in here}
+                found[op.kernel.string_value()] = either
+    return found

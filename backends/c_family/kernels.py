@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.memref import AllocaOp
 
-from weft.backends.c_family.assumptions import assumed_of_kernels
-from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
+from weft.backends.c_family.emitter import FunctionEmitter, KernelSource, KernelText, ModuleEmitter, element_bytes
 from weft.backends.c_family.functions import RULES, bind_parameters, global_text
 from weft.backends.c_family.helpers import helper_texts
+from weft.backends.c_family.index_ranges import assumed_of_kernels
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
-from weft.backends.c_family.source import KernelSource, KernelText
 from weft.backends.low_modules import contents, used_globals
 from weft.backends.names import in_comment
 from weft.dialects import low_kernel

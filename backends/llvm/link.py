@@ -1,7 +1,8 @@
-"""Modules of LLVM IR that come from elsewhere, linked into the one that is compiled."""
+"""Linking modules of LLVM IR: imported ones, and parts of weft's own."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from weft.backends.llvm.pass_selection import without_pass_selection
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     import llvmlite.binding as llvm
 
@@ -18,20 +19,27 @@ if TYPE_CHECKING:
 
 
 def link_ir(text: str, imports: Sequence[str]) -> str:
-    """`text` together with modules of LLVM IR from elsewhere, whose functions become private to it.
+    """`text` linked with imported modules of LLVM IR, whose functions become private to it.
 
-    Raises `CompileError` for imported text that is no LLVM IR, or that defines what is defined already.
+    Raises `CompileError` for imported text that is no LLVM IR, or that defines a function twice.
     """
+    with _parsed(f"{text}\n{IMPORTED} = !{{}}\n") as (module, context):
+        own = set(_defined(module))
+        for source in imports:
+            own |= _link_import(module, source, own, context)
+        return str(module)
+
+
+@contextmanager
+def _parsed(text: str) -> Generator[tuple[llvm.ModuleRef, llvm.ContextRef]]:
+    """`text` as a module of a context of its own; both live until the end of the `with` block."""
     import llvmlite.binding as llvm
 
     context = llvm.create_context()
     try:
-        module = parse_ir(f"{text}\n{IMPORTED} = !{{}}\n", context)
+        module = parse_ir(text, context)
         try:
-            own = set(_defined(module))
-            for source in imports:
-                own |= _link_import(module, source, own, context)
-            return str(module)
+            yield module, context
         finally:
             module.close()
     finally:
@@ -39,7 +47,7 @@ def link_ir(text: str, imports: Sequence[str]) -> str:
 
 
 def _link_import(module: llvm.ModuleRef, text: str, own: set[str], context: llvm.ContextRef) -> set[str]:
-    """Link imported LLVM IR into `module`, which defines the functions `own`; returns what it defines."""
+    """Link imported LLVM IR into `module`, which defines the functions `own`; returns the functions it defines."""
     import llvmlite.binding as llvm
 
     try:
@@ -67,10 +75,10 @@ def _defined(module: llvm.ModuleRef) -> list[str]:
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Text to link in. What it defines is hidden and weak, so that several objects which have it share one.
+    """Text to link in. Its definitions are hidden and weak, so that several objects which have them share one.
 
-    `internal` becomes private to the module, `kept` stays even where nothing calls it yet, and `visible` stays and
-    can be called from outside."""
+    Functions of `internal` become private to the module, those of `kept` stay even where they are unused, and those of
+    `visible` stay and can be called from outside."""
 
     text: str
     internal: tuple[str, ...] = ()
@@ -79,31 +87,24 @@ class LinkedText:
 
 
 def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
-    """`text` together with parts of weft's own. Raises `InternalError` when one is not LLVM IR."""
+    """`text` linked with parts of weft's own. Raises `InternalError` when one is not LLVM IR."""
     import llvmlite.binding as llvm
 
     layout = str(target_machine(target).target_data)
-    context = llvm.create_context()
-    try:
-        module = parse_ir(without_pass_selection(text), context)
-        try:
-            for part in parts:
-                linked = parse_ir(part.text, context)
-                for one in (module, linked):
-                    one.triple, one.data_layout = target.triple, layout
-                _weaken(linked, part)
-                module.link_in(linked)
-                for name in part.internal:
-                    module.get_function(name).linkage = llvm.Linkage.internal
-            return str(module)
-        finally:
-            module.close()
-    finally:
-        context.close()
+    with _parsed(without_pass_selection(text)) as (module, context):
+        for part in parts:
+            linked = parse_ir(part.text, context)
+            for one in (module, linked):
+                one.triple, one.data_layout = target.triple, layout
+            _weaken(linked, part)
+            module.link_in(linked)
+            for name in part.internal:
+                module.get_function(name).linkage = llvm.Linkage.internal
+        return str(module)
 
 
 def _weaken(module: llvm.ModuleRef, part: LinkedText) -> None:
-    """Set how what `part` defines is seen from outside. Functions that become internal are still found by linking."""
+    """Set the linkage of the definitions of `part`. Functions that become internal must still be found by linking."""
     import llvmlite.binding as llvm
 
     for value in (*module.functions, *module.global_variables):

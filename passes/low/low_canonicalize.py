@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects.effects import Effects, effects_of, is_pure, may_trap, only_computes
 from weft.dialects.low import PARAMS, ParallelForOp
@@ -67,8 +67,7 @@ class _Constants:
         found = self.known.get(op.value)
         if found is not None:
             op.result.replace_all_uses_with(found)
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
             return
         self.known[op.value] = op.result
         first = self.block.first_op
@@ -101,8 +100,7 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
                 continue
             for old, new in zip(op.results, found.results, strict=True):
                 old.replace_all_uses_with(new)
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         else:
             # What is computed outside of a parallel loop need not be captured by it: its body shares its own.
             inside = {} if isinstance(op, ParallelForOp) else known
@@ -139,19 +137,14 @@ def _erase_unused(block: Block) -> None:
             else:
                 continue
         if only_computes(op) or type(op) in _ALLOCATIONS or _is_idle(op):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def _is_idle(op: Operation) -> bool:
     """Whether `op` is a loop or condition without results in which nothing stands."""
     if type(op) not in _NESTS or op.results:
         return False
-    return all(_is_idle_region(region) for region in op.regions)
-
-
-def _is_idle_region(region: Region) -> bool:
-    return all(type(op) is scf.YieldOp for block in region.blocks for op in block.ops)
+    return all(type(inner) is scf.YieldOp for region in op.regions for block in region.blocks for inner in block.ops)
 
 
 def _is_never_read(buffer: SSAValue) -> bool:
@@ -161,9 +154,7 @@ def _is_never_read(buffer: SSAValue) -> bool:
 
 
 def _erase_writes(alloc: Operation) -> None:
-    writes: Iterable[Operation] = [use.operation for use in alloc.results[0].uses]
-    for op in writes:
+    for op in [use.operation for use in alloc.results[0].uses]:
         operands = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
         erase_if_unused(operands)

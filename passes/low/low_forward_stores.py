@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects.effects import is_pure, underlying
 from weft.dialects.low_kernel import KERNEL
@@ -67,8 +68,7 @@ class _Body:
         memory = underlying(op.memref)
         before = self.last.get(memory)
         if before is not None and memory not in self.read and _same_element(before, op):
-            before.detach()
-            before.erase()
+            Rewriter.erase_op(before)
         self.last[memory] = op
         self.read.discard(memory)
 
@@ -77,8 +77,7 @@ class _Body:
         before = self.last.get(memory)
         if before is not None and _same_element(before, op):
             op.res.replace_all_uses_with(before.value)
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         else:
             self.read.add(memory)
 

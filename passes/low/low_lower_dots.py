@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
@@ -126,8 +127,7 @@ class _Builder(OpRewriter):
         for value in operands:
             if isinstance(value.owner, AccessPtrOp) and value.first_use is None:
                 indices = list(value.owner.indices)
-                value.owner.detach()
-                value.owner.erase()
+                Rewriter.erase_op(value.owner)
                 erase_if_unused([index.op for index in indices if isinstance(index, OpResult)])
 
 

@@ -10,9 +10,11 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects.element_types import element_name
 from weft.dialects.low import INTRINSIC, PURE
+from weft.passes.index_ops import insert_at_start
 from weft.passes.low.op_rewriter import OpRewriter, element_of
 from weft.support.errors import CompileError
 from weft.support.user_functions import IntrinsicCall, intrinsics, lowered_name, names_with_rules
@@ -60,8 +62,7 @@ def _drop_unused(module: ModuleOp, functions: dict[str, FuncOp]) -> None:
     called = {call.callee.string_value() for call in module.walk() if isinstance(call, CallOp)}
     for name, function in functions.items():
         if function.is_declaration and name in intrinsics() and name not in called:
-            function.detach()
-            function.erase()
+            Rewriter.erase_op(function)
 
 
 def _lower(
@@ -114,11 +115,7 @@ def _declare(
         found.attributes[INTRINSIC] = StringAttr(intrinsic)
         if pure:
             found.attributes[PURE] = UnitAttr()
-        first = module.body.block.first_op
-        if first is None:
-            module.body.block.add_op(found)
-        else:
-            module.body.block.insert_op_before(found, first)
+        insert_at_start(module.body.block, found)
         functions[name] = found
     elif list(found.function_type.inputs) != list(inputs) or list(found.function_type.outputs) != list(outputs):
         raise CompileError.at(

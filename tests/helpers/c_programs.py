@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from weft.backends.c.emit import emit_module
-from weft.backends.c_family.source import KernelSource
+from weft.backends.c_family.emitter import KernelSource
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.support.target import Target
 

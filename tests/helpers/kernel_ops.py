@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
+from weft.backends.c_family.emitter import KernelSource
 from weft.backends.c_family.kernels import emit_kernels
-from weft.backends.c_family.source import KernelSource
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, KernelAttr
