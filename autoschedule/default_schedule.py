@@ -140,7 +140,7 @@ def _schedules(
         if function.sym_name.data in skip or not _is_ours(function):
             continue
         alone = ModuleOp([copy_of(function), *declared_callees(function, function)])
-        schedule = _Attempts(alone, function.sym_name.data, target).run(rules)
+        schedule = _Attempts(alone, target).run(rules)
         if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
             trace = simplify_trace(schedule.trace)
             trace.sym_name = StringAttr(f"default_{function.sym_name.data}")
@@ -156,8 +156,7 @@ def _is_ours(function: FuncOp) -> bool:
 class _Attempts:
     """Rules tried on one function."""
 
-    def __init__(self, module: ModuleOp, name: str, target: Target) -> None:
-        self.name = name
+    def __init__(self, module: ModuleOp, target: Target) -> None:
         self.target = target
         self.original = module
         self.schedule = Schedule(module)

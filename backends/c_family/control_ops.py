@@ -11,6 +11,7 @@ A condition whose branches are single expressions becomes `c ? a : b`, which eva
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import func, scf
@@ -24,7 +25,7 @@ from weft.dialects import low
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from xdsl.ir import Block, Operation, SSAValue
 
@@ -44,9 +45,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     narrow = None
     if not isinstance(counter.type, IndexType):
         narrow = emitter.element(counter.type, op)
-    emitter.names.enter()
-    head = _loop_head(emitter, op, counter, (lower, upper, step), known, narrow)
-    with emitter.block(head):
+    with _loop(emitter, op, (lower, upper, step), known, narrow):
         if narrow is not None and narrow != "i64":
             wide = emitter.values[counter]
             emitter.values[counter] = emitter.variable(
@@ -54,21 +53,21 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
             )
         emitter.block_ops(body)
         assign_yielded(emitter, op, body, carried)
-    emitter.names.leave()
     for result, expr in zip(op.results, carried, strict=True):
         emitter.values[result] = expr
 
 
-def _loop_head(
+@contextmanager
+def _loop(
     emitter: FunctionEmitter,
     op: Operation,
-    counter: SSAValue,
     bounds: tuple[CExpr, CExpr, CExpr],
     known: Sequence[IndexRange],
     narrow: str | None = None,
-) -> str:
-    """`for (int i = 0; i < n; ++i)`: binds the counter, whose scope begins here."""
+) -> Generator[None]:
+    """`for (int i = 0; i < n; ++i) {` and `}`, with the counter bound."""
     lower, upper, step = bounds
+    counter = op.regions[0].block.args[0]
     below, above, stride = known
     divisor = (below + IndexRange(0, 0, stride.divisor)).divisor
     fact = IndexRange(below.low, max(above.high - 1, below.low), divisor, below.soft and above.soft)
@@ -76,11 +75,14 @@ def _loop_head(
     plain = narrow is None and lower.element != "idx64" != upper.element
     element = "idx32" if plain and ends.fits_int else "idx64"
     emitter.ranges[counter] = fact
+    emitter.names.enter()
     name = emitter.names.fresh((counter.name_hint or "i") + ("_wide" if narrow not in (None, "i64") else ""))
     emitter.values[counter] = CExpr(name, "i64" if narrow == "i64" else element)
     advance = f"++{name}" if step.text == "1" else f"{name} += {step.text}"
     type_ = emitter.language.type(element, op)
-    return f"for ({type_} {name} = {lower.text}; {name} < {upper.at(c.SHIFT)}; {advance})"
+    with emitter.block(f"for ({type_} {name} = {lower.text}; {name} < {upper.at(c.SHIFT)}; {advance}) {{"):
+        yield
+    emitter.names.leave()
 
 
 def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> CExpr:
@@ -146,23 +148,18 @@ def _is_operand(text: str) -> bool:
 
 def emit_if(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
     condition = emitter.expr(op.operands[0])
-    then_block = op.regions[0].block
     has_else = check_branches(op)
     if len(op.results) == 1 and (chosen := _as_expression(emitter, op, condition)) is not None:
         _set_range(emitter, op)
         return chosen
     variables = [_declared(emitter, op, result, None) for result in op.results]
-    with emitter.block(f"if ({condition.text})", "} else {" if has_else else "}"):
-        emitter.block_ops(then_block)
-        assign_yielded(emitter, op, then_block, variables)
+    branches = [(f"if ({condition.text}) {{", op.regions[0].block, "} else {" if has_else else "}")]
     if has_else:
-        emitter.names.enter()
-        emitter.depth += 1
-        emitter.block_ops(op.regions[1].block)
-        assign_yielded(emitter, op, op.regions[1].block, variables)
-        emitter.depth -= 1
-        emitter.names.leave()
-        emitter.line("}")
+        branches.append(("", op.regions[1].block, "}"))
+    for head, block, tail in branches:
+        with emitter.block(head, tail):
+            emitter.block_ops(block)
+            assign_yielded(emitter, op, block, variables)
     return None
 
 
@@ -219,14 +216,9 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")
     for line in ("#ifdef _OPENMP", "#pragma omp parallel for", "#endif"):
         emitter.lines.append(line)
-    body = op.regions[0].block
-    start = IndexRange.constant(0)
-    known = (start, emitter.range_of(op.operands[0]), IndexRange.constant(1))
-    emitter.names.enter()
-    head = _loop_head(emitter, op, body.args[0], (CExpr("0", "idx32"), upper, CExpr("1", "idx32")), known)
-    with emitter.block(head):
-        emitter.block_ops(body)
-    emitter.names.leave()
+    known = (IndexRange.constant(0), emitter.range_of(op.operands[0]), IndexRange.constant(1))
+    with _loop(emitter, op, (CExpr("0", "idx32"), upper, CExpr("1", "idx32")), known):
+        emitter.block_ops(op.regions[0].block)
 
 
 RULES: Final[Rules] = {

@@ -257,8 +257,9 @@ class FunctionEmitter:
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[None]:
-        """`head {` and `}` around the lines written inside the `with` block."""
-        self.line(f"{head} {{" if head else "{")
+        """The lines `head`, unless it is empty, and `tail` around those written inside the `with` block."""
+        if head:
+            self.line(head)
         self.names.enter()
         self.depth += 1
         yield

@@ -209,7 +209,7 @@ CUDA: Final = Language(
             "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800",
         ),
         **{f"weft_async_copy_{size}": _async_copy(size) for size in (4, 8, 16)},
-        **tensor_core_helpers(_INLINE),
+        **tensor_core_helpers(),
         "weft_async_commit": _COMMIT,
         "weft_async_wait": _WAIT,
         **{f"weft_atomic_{kind}_i64": _atomic_64(kind, function) for kind, function in _UNSIGNED_ATOMICS.items()},

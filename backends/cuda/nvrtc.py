@@ -1,14 +1,12 @@
-"""CUDA C to machine code, through NVRTC: no driver and no toolkit is needed, the extra `weft[cuda]` is enough."""
+"""CUDA C to machine code by NVRTC, which the extra `weft[cuda]` brings: neither driver nor toolkit is needed."""
 
 from __future__ import annotations
 
 import importlib
-import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError
 
 _INSTALL = "pip install 'weft[cuda]' brings it"
 _OPTIONS: Final = ("--std=c++17",)
@@ -38,7 +36,7 @@ def _check(answer: tuple[Any, ...], what: str, log: str = "") -> Any:
 
 @cache
 def supported_architectures() -> tuple[str, ...]:
-    """What this NVRTC compiles for. Raises `MissingCompilerError`."""
+    """The architectures that this NVRTC compiles for. Raises `MissingCompilerError`."""
     nvrtc = _nvrtc()
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     _, numbers = nvrtc.nvrtcGetSupportedArchs()
@@ -46,46 +44,20 @@ def supported_architectures() -> tuple[str, ...]:
 
 
 def compile_cubin(text: str, architecture: str, name: str = "weft.cu") -> bytes:
-    """Machine code for `sm_90` and the like. Raises `MissingCompilerError`, and `CompileError` with NVRTC's words."""
-    return _compiled(text, architecture, name, "CUBIN")[0]
+    """Machine code for an architecture such as `sm_90`. Raises `MissingCompilerError`, and `CompileError` with NVRTC's
+    log."""
+    return compile_program(text, architecture, name, "CUBIN")[0]
 
 
 def compile_ptx(text: str, architecture: str, name: str = "weft.cu") -> str:
-    """The text of a program in PTX, for an architecture. Raises as `compile_cubin` does."""
-    return _compiled(text, architecture, name, "PTX")[0].rstrip(b"\0").decode()
+    """PTX for an architecture. Raises as `compile_cubin` does."""
+    return compile_program(text, architecture, name, "PTX")[0].rstrip(b"\0").decode()
 
 
-@dataclass(frozen=True)
-class KernelResources:
-    """What a kernel takes on an architecture, as the assembler tells. `stack_bytes` and `spill_bytes` are memory that
-    stands in for registers."""
-
-    registers: int
-    stack_bytes: int
-    spill_bytes: int
-    shared_bytes: int
-    """Shared memory that the kernel declares."""
-
-
-def resource_usage(text: str, architecture: str) -> dict[str, KernelResources]:
-    """The resources of each kernel of a text. Raises as `compile_cubin` does."""
-    log = _compiled(text, architecture, "weft.cu", "CUBIN", ("--ptxas-options=-v",))[1]
-    found: dict[str, KernelResources] = {}
-    for part in re.split(r"Compiling entry function ", log)[1:]:
-        name = re.match(r"'([^']+)'", part)
-        memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", part)
-        registers = re.search(r"Used (\d+) registers", part)
-        if name is None or memory is None or registers is None:
-            raise InternalError(f"the report of NVRTC's assembler is not understood:\n{part}")
-        shared = re.search(r"(\d+) bytes smem", part)
-        found[name[1]] = KernelResources(
-            int(registers[1]), int(memory[1]), int(memory[2]), int(shared[1]) if shared is not None else 0
-        )
-    return found
-
-
-def _compiled(text: str, architecture: str, name: str, form: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:
-    """The code, and what the compiler says about it."""
+def compile_program(
+    text: str, architecture: str, name: str, form: str, options: tuple[str, ...] = ()
+) -> tuple[bytes, str]:
+    """The code of a program as "CUBIN" or "PTX", and the compiler's log. Raises as `compile_cubin` does."""
     nvrtc = _nvrtc()
     if architecture.rstrip("af") not in supported_architectures():
         known = ", ".join(supported_architectures())
@@ -107,12 +79,7 @@ def _compiled(text: str, architecture: str, name: str, form: str, options: tuple
 def _log(program: Any) -> str:
     nvrtc = _nvrtc()
     size = _check(nvrtc.nvrtcGetProgramLogSize(program), "NVRTC gives no log")
-    log = _room(size)
+    # NVRTC writes into these bytes. Python shares objects of length 0 and 1, and an empty log has length 1.
+    log = bytes(max(size, 2))
     _check(nvrtc.nvrtcGetProgramLog(program, log), "NVRTC gives no log")
     return log[:size].rstrip(b"\0 \n").decode(errors="replace")
-
-
-def _room(size: int) -> bytes:
-    """Memory that NVRTC writes to: bytes of our own. Python shares those of length 0 and 1 among all of a program, and
-    the log of a program without remarks has length 1."""
-    return bytes(max(size, 2))

@@ -1,7 +1,7 @@
 """Helper functions of CUDA C++ for tensor cores: each is one instruction of the PTX ISA.
 
-A fragment is an array of the thread's own, of as many elements as `FragmentAttr.elements_per_thread`; in registers, two
-elements of 16 bits are one. NVRTC alone has no `mma.h`. On a CPU, tests put their own bodies in.
+A fragment is a local array of `FragmentAttr.elements_per_thread` elements; a register holds two elements of 16 bits.
+`mma.h` is not part of NVRTC. On a CPU, tests replace the bodies.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, Order, 
 _TYPES: Final[Mapping[Attribute, str]] = {f16: "weft_f16", bf16: "weft_bf16", f32: "float"}
 
 
-def tensor_core_helpers(inline: str) -> Mapping[str, str]:
-    """Name -> text."""
+def tensor_core_helpers() -> Mapping[str, str]:
+    """Name -> template of the text."""
     found: dict[str, str] = {}
     for shape in SHAPES[Family.WMMA]:
         c = FragmentAttr.of(Family.WMMA, Role.C, Order.ROW, shape, f32)
         for space in ("shared", "global"):
-            found[store_name(c, space)] = _store(inline, c, space)
+            found[store_name(c, space)] = _store(c, space)
         for element in (f16, bf16):
             for order in Order:
                 a = FragmentAttr.of(Family.WMMA, Role.A, order, shape, element)
                 b = a.with_role(Role.B, order, element)
                 for space in ("shared", "global"):
-                    found[load_name(a, space)] = _load(inline, a, space)
-                    found[load_name(b, space)] = _load(inline, b, space)
+                    found[load_name(a, space)] = _load(a, space)
+                    found[load_name(b, space)] = _load(b, space)
                 for b_order in Order:
                     factors = (a, a.with_role(Role.B, b_order, element))
-                    found[mma_name(*factors)] = _mma(inline, *factors)
+                    found[mma_name(*factors)] = _mma(*factors)
     for count in (1, 2, 4):
         for transposed in (False, True):
             name = f"weft_ldmatrix_x{count}{'_trans' if transposed else ''}"
-            found[name] = _ldmatrix(inline, name, count, transposed=transposed)
+            found[name] = _ldmatrix(name, count, transposed=transposed)
     for element in (f16, bf16):
-        found[f"weft_mma_m16n8k16_{element}"] = _mma_sync(inline, str(element))
+        found[f"weft_mma_m16n8k16_{element}"] = _mma_sync(str(element))
     return found
 
 
-def _function(inline: str, comment: str, head: str, body: Sequence[str]) -> str:
-    lines = [f"// {comment}", f"{inline} void {head} {{", "#if defined(__CUDA_ARCH__)", *body, "#endif", "}"]
+def _function(comment: str, head: str, body: Sequence[str]) -> str:
+    lines = [f"// {comment}", f"$inline void {head} {{", "#if defined(__CUDA_ARCH__)", *body, "#endif", "}"]
     return "\n".join(lines)
 
 
@@ -73,12 +73,11 @@ def _address(space: str, name: str) -> str:
     return f'"l"(__cvta_generic_to_global({name}))'
 
 
-def _load(inline: str, fragment: FragmentAttr, space: str) -> str:
+def _load(fragment: FragmentAttr, space: str) -> str:
     count, type_ = _words(fragment), _TYPES[fragment.element]
     rows, columns = fragment.tile
     name = f"wmma.load.{fragment.role}.sync.aligned.{fragment.order}.{_shape(fragment)}.{space}.{fragment.element}"
     return _function(
-        inline,
         f"A tile of {rows} x {columns} as a fragment of matrix {fragment.role}; its rows are `rows` elements apart.",
         f"{load_name(fragment, space)}({type_} *fragment, const {type_} *tile, int rows)",
         (
@@ -90,12 +89,11 @@ def _load(inline: str, fragment: FragmentAttr, space: str) -> str:
     )
 
 
-def _store(inline: str, fragment: FragmentAttr, space: str) -> str:
+def _store(fragment: FragmentAttr, space: str) -> str:
     count = _words(fragment)
     rows, columns = fragment.tile
     name = f"wmma.store.d.sync.aligned.row.{_shape(fragment)}.{space}.f32"
     return _function(
-        inline,
         f"What was accumulated as a tile of {rows} x {columns}, whose rows are `rows` elements apart.",
         f"{store_name(fragment, space)}(const float *fragment, float *tile, int rows)",
         (
@@ -106,13 +104,12 @@ def _store(inline: str, fragment: FragmentAttr, space: str) -> str:
     )
 
 
-def _mma(inline: str, a: FragmentAttr, b: FragmentAttr) -> str:
+def _mma(a: FragmentAttr, b: FragmentAttr) -> str:
     of_a, of_b, of_c = (_words(fragment) for fragment in (a, b, a.with_role(Role.C, Order.ROW, f32)))
     types = "f32.f32" if a.element == f16 else "f32.bf16.bf16.f32"
     name = f"wmma.mma.sync.aligned.{a.order}.{b.order}.{_shape(a)}.{types}"
     accumulated, type_ = _list(0, of_c), _TYPES[a.element]
     return _function(
-        inline,
         "c += a * b",
         f"{mma_name(a, b)}(float *c, const {type_} *a, const {type_} *b)",
         (
@@ -124,11 +121,10 @@ def _mma(inline: str, a: FragmentAttr, b: FragmentAttr) -> str:
     )
 
 
-def _ldmatrix(inline: str, name: str, count: int, *, transposed: bool) -> str:
+def _ldmatrix(name: str, count: int, *, transposed: bool) -> str:
     suffix = ".trans" if transposed else ""
     registers = _operands("=r", "r", count)
     return _function(
-        inline,
         f"{count} matrices of 8 x 8 elements of 16 bits; thread l names row l % 8 of matrix l / 8 % {count}.",
         f"{name}(void *fragment, const void *row)",
         (
@@ -139,10 +135,9 @@ def _ldmatrix(inline: str, name: str, count: int, *, transposed: bool) -> str:
     )
 
 
-def _mma_sync(inline: str, element: str) -> str:
+def _mma_sync(element: str) -> str:
     name = f"mma.sync.aligned.m16n8k16.row.col.f32.{element}.{element}.f32"
     return _function(
-        inline,
         "c += a * b, 16 x 16 by 16 x 8",
         f"weft_mma_m16n8k16_{element}(float *c, const weft_{element} *a, const weft_{element} *b)",
         (

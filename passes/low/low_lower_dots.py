@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    IndexType,
-    IntegerAttr,
     IntegerType,
     MemRefType,
     ModuleOp,
@@ -28,7 +26,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused
+from weft.passes.index_ops import arith_op, erase_if_unused, index_constant
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.errors import CompileError
@@ -36,8 +34,6 @@ from weft.support.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_NO_OVERFLOW: Final = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 
 @dataclass(frozen=True)
@@ -109,16 +105,14 @@ class _Builder(OpRewriter):
         """An index so many times; None for zero."""
         if factor < 2:
             return value if factor else None
-        number = self.insert(arith.ConstantOp(IntegerAttr(factor, IndexType())))
-        return self.combine(arith.MuliOp, value, number)
+        return self.combine(arith.MuliOp, value, self.insert(index_constant(factor)))
 
     def constant(self, number: int, type_: VectorType[Attribute]) -> SSAValue:
         value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), [number])
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
     def combine(self, kind: type[Operation], first: SSAValue, second: SSAValue) -> SSAValue:
-        properties = {} if kind is arith.XOrIOp else _NO_OVERFLOW
-        return self.op(kind, (first, second), first.type, properties)
+        return self.insert(arith_op(kind, first, second))
 
     def erase(self) -> None:
         """Erase the op, and pointers that nobody takes any more."""

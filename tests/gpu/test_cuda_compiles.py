@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernel_resources import resource_usage
 from tiers import first_tier
 
-from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
+from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, supported_architectures
 from weft.support.errors import CompileError
 
 try:

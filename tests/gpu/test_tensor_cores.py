@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import pytest
 from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, errors, kernel_arguments, needs_compiler
+from kernel_resources import resource_usage
 from tiers import first_tier
 
-from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
+from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, supported_architectures
 from weft.runtime.devices import Kernel, KernelSpec
 from weft.runtime.gpu_call import Run
 from weft.support.errors import CompileError
