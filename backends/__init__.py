@@ -1,1 +1,1 @@
-"""Emitters over the low level; they print or build, they never transform."""
+"""Code generation from the low level, without transformations of the IR."""

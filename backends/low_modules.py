@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
 MAX_STACK_BYTES: Final = 256 << 10
-"""What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
+"""Limit of the local buffers of one function; stacks of threads other than the first often have 8 MiB, some only
+512 KiB."""
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
-    """The functions of a module, those that it declares only, and its data. Raises `CompileError` for anything else."""
+    """The functions of a module, those that it only declares, and its data. Raises `CompileError` for other ops."""
     functions: list[FuncOp] = []
     outside: list[FuncOp] = []
     data: list[GlobalOp] = []
@@ -74,7 +75,7 @@ def used_globals(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def described(function: FuncOp) -> str:
-    """A function as its callers see it, for a comment: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
+    """The signature of a function for a comment: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
     name = function.sym_name.data
     if PARAMS not in function.attributes:
         return f"@{in_comment(name)}()"
@@ -159,7 +160,7 @@ def base_and_index(op: Operation, first: int, others: int = 0) -> tuple[SSAValue
 
 
 def check_stack(op: Operation, name: str, total: int) -> None:
-    """Checks what the local buffers of a function take, up to the one that `op` allocates."""
+    """Checks the size of the local buffers of a function, up to the one that `op` allocates."""
     if total > MAX_STACK_BYTES:
         raise CompileError.at(
             op,
@@ -169,7 +170,7 @@ def check_stack(op: Operation, name: str, total: int) -> None:
 
 
 def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue], str]) -> str | None:
-    """The lane that `op` names, by its number or the `text` of a value; None when it names the whole vector."""
+    """The lane that `op` accesses, a number or the `text` of a value; None when it accesses the whole vector."""
     positions = op.get_mixed_position()
     if not positions:
         return None
@@ -221,7 +222,7 @@ def check_branches(op: Operation) -> bool:
 
 
 def check_outside(function: FuncOp) -> None:
-    """Checks the signature of a function outside of the module: numbers and pointers, and one result or none."""
+    """Checks the signature of an external function: scalar and pointer parameters, and at most one result."""
     name = function.sym_name.data
     if len(function.function_type.outputs) > 1:
         raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")

@@ -1,1 +1,1 @@
-"""What C, CUDA C++, OpenCL C and Metal share: one printer of low modules, told apart by tables of spellings."""
+"""Emission of low modules as C, CUDA C++, OpenCL C and Metal, which differ by a `Language` each."""

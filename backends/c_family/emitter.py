@@ -39,13 +39,13 @@ Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], CExpr | None]"
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3
-"""Index arithmetic with so many operators stands wherever it is used; 64-bit arithmetic with one less."""
+"""Index arithmetic of at most so many operators is substituted into every user; 64-bit arithmetic of one less."""
 _NESTED_SIZE: Final = 6
-"""Index arithmetic with so many operators moves into an inner block when it is used there only."""
+"""Index arithmetic of at most so many operators is substituted into its only user in an inner block."""
 _MAX_TEXT: Final = 140
 """A longer expression becomes a variable."""
 _MAX_DISTANCE: Final = 64
-"""How many ops may stand between a read and its use in an expression."""
+"""The most ops between a read and the user that it is substituted into."""
 
 
 class ModuleEmitter:
@@ -329,7 +329,7 @@ def element_bytes(element: str) -> int:
 
 
 def _bounds_loop(value: SSAValue) -> bool:
-    """Whether `value` bounds a loop, whose test runs every time."""
+    """Whether `value` bounds a loop, whose condition is evaluated in every iteration."""
     return any(_evaluates_often(use.operation, value) for use in value.uses)
 
 

@@ -1,8 +1,8 @@
-"""Expressions of C as text, with what is needed to put them into larger ones: precedence, type, reads, size.
+"""Expressions of C as text, with the properties that their composition needs: precedence, type, reads, size.
 
-A vector has no type of its own in the text: a value of n lanes is an expression of one lane, in which `LANE` stands for
-the lane's number. `%c = arith.addf %a, %b : vector<8xf32>` becomes the same `a + b` as for scalars, and whoever writes
-it out puts a loop over the lanes around it.
+A vector has no type of its own in the text: a value of n lanes is the expression of one lane, in which `LANE` is the
+lane's number. `%c = arith.addf %a, %b : vector<8xf32>` becomes the same `a + b` as for scalars, and the statement that
+uses it is inside a loop over the lanes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
 LANE: Final = "\0"
-"""Stands for the number of the lane in the text of a vector's lane."""
+"""Placeholder of the lane's number in the expression of a vector's lane."""
 
-# How tightly an operator binds.
+# Precedence of operators.
 PRIMARY, UNARY, MULTIPLY, ADD, SHIFT, RELATION, EQUALITY, BITS, AND, OR, CONDITION = range(16, 5, -1)
 
 Root: TypeAlias = "SSAValue | str"
-"""A buffer: where it is allocated or passed, or the name of a module's constant."""
+"""A buffer: its allocation or parameter, or the name of a module's constant."""
 Read: TypeAlias = "tuple[Root, SSAValue | None]"
 """A buffer that an expression reads, and the index where (None: anywhere)."""
 
@@ -41,18 +41,18 @@ class CExpr:
     size: int = 0
     """Operators and accesses in it."""
     calls: bool = False
-    """Whether it calls functions, so that it is not evaluated more often than it need be."""
+    """Whether it calls functions: it is evaluated once then."""
     lanes: int = 0
     """Lanes of the value when it is a vector."""
     literal: bool = False
 
     @property
     def is_atom(self) -> bool:
-        """A name or a number: it can stand anywhere, any number of times."""
+        """A name or a number: it can be duplicated at no cost."""
         return not self.size
 
     def at(self, level: int) -> str:
-        """The text as an operand of an operator that binds as tightly as `level`."""
+        """The text as an operand of an operator of precedence `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
     def lane(self, number: str) -> CExpr:
@@ -64,14 +64,14 @@ class CExpr:
 
 
 def shifted(text: str, lane: int) -> str:
-    """`text` for the lane with that number: `i + 0` is `i`."""
+    """`text` for lane number `lane`: `i + 0` is `i`."""
     if lane == 0:
         text = re.sub(rf" \+ {LANE}(?![\w])", "", text)
     return text.replace(LANE, str(lane))
 
 
 def join(text: str, element: str, level: int, parts: tuple[CExpr, ...], *, calls: bool = False) -> CExpr:
-    """The expression `text` that holds `parts`."""
+    """The expression `text` composed of `parts`."""
     reads = NOTHING
     for part in parts:
         if part.reads:
@@ -101,7 +101,7 @@ _PLAIN: Final = ("*", "/", "%", "+", "-")
 
 
 def binary(operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
-    """`lhs operator rhs`. Operators that are often confused get parentheses that C does not need."""
+    """`lhs operator rhs`, with redundant parentheses where precedences are often confused."""
     level = _LEVELS[operator]
     if operator in _PLAIN:
         text = f"{lhs.at(level)} {operator} {rhs.at(level + 1)}"
@@ -115,7 +115,7 @@ def binary(operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
 
 
 def _logical(operator: str, operand: CExpr) -> str:
-    """An operand of `&&` or `||`: comparisons and the same operator stand as they are."""
+    """An operand of `&&` or `||`: comparisons and the same operator need no parentheses."""
     same = operand.level == _LEVELS[operator]
     return operand.text if same or operand.level > BITS else f"({operand.text})"
 
@@ -141,7 +141,7 @@ def conditional(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
 
 
 _ROUNDS_TO_INFINITY: Final = 2.0**128 - 2.0**103
-"""What rounds to infinity in `f32`, from here on."""
+"""The least number that rounds to infinity in `f32`."""
 
 
 def float_text(value: float, element: str) -> str:
@@ -155,7 +155,7 @@ def float_text(value: float, element: str) -> str:
     target = struct.pack("<f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        # A few digits of the greatest numbers are more than any number.
+        # With few digits the greatest numbers round beyond the range.
         if abs(float(text)) < _ROUNDS_TO_INFINITY and struct.pack("<f", float(text)) == target:
             break
     else:
@@ -166,15 +166,15 @@ def float_text(value: float, element: str) -> str:
 
 
 def float_bits(value: float, element: str) -> int:
-    """The bits of an `f16` or `bf16` that has exactly this value (an unrepresentable one is rounded towards zero)."""
+    """The bits of a number as `f16` or `bf16`; one that `bf16` cannot represent is rounded towards zero."""
     if element == "f16":
         return struct.unpack("<H", struct.pack("<e", value))[0]
     return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
 
 
 def integer_text(value: int, bits: int) -> str:
-    """A literal of a signed integer type, without a suffix, for `long long` is no type of Metal: a number that is too
-    large for `int` has the first of `long` and `long long` that holds it. The smallest number has no literal."""
+    """A literal of a signed integer type, without a suffix, because Metal has no `long long`: a literal beyond the
+    range of `int` has the first of the types `long` and `long long` that holds it. The smallest integer has none."""
     if bits == 64 and not -(1 << 31) < value < 1 << 31:
         return "(-9223372036854775807 - 1)" if value == -(1 << 63) else str(value)
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)

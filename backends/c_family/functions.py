@@ -185,4 +185,4 @@ RULES: Final[Rules] = {
     func.CallOp: emit_call,
     memref.GetGlobalOp: emit_get_global,
 }
-"""Op class -> the rule that writes it."""
+"""Op class -> its rule."""

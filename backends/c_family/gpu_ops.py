@@ -120,7 +120,7 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
-    """`weft_async_copy_16(S + j, A + i)`; languages without such copies copy at once, element by element."""
+    """`weft_async_copy_16(S + j, A + i)`; languages without asynchronous copies copy element by element."""
     copy = cast("low_kernel.AsyncCopyOp", op)
     if emitter.language.kind == "cuda":
         helper = emitter.module.helper(f"weft_async_copy_{copy.bytes}")

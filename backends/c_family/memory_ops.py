@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
 
 WIDE_BYTES: Final = 16
-"""To how many bytes buffers are aligned."""
+"""Alignment of buffers."""
 
 
 def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:

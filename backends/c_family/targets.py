@@ -46,7 +46,7 @@ class _KernelTarget(Target):
     """The kernels of a module. Raises `CompileError` when it has none: there is nothing to print."""
 
     def machine(self) -> weft.support.target.Target:
-        """What the kernels are for. Raises `CompileError` on an unknown architecture."""
+        """The target of the kernels. Raises `CompileError` on an unknown architecture."""
         from weft.support.target import Target as Machine
 
         return Machine(self.name)

@@ -1,1 +1,1 @@
-"""CUDA C for NVIDIA GPUs, and what compiles it."""
+"""CUDA C++ for NVIDIA GPUs, and its compilation by NVRTC."""

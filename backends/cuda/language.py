@@ -53,7 +53,7 @@ _PLAIN: Final = Language(name="CUDA C++", kind="cuda", types=TYPES, unsigned=UNS
 
 
 def _on_device(name: str, body: str, condition: str = "defined(__CUDA_ARCH__)") -> str:
-    """A helper whose body is PTX on a device, and the common one elsewhere."""
+    """A helper whose body is PTX on a device, and portable C elsewhere."""
     common = helper_text(_PLAIN, name)
     lines = common.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(_INLINE))
@@ -148,7 +148,7 @@ def _atomic_64(kind: str, function: str) -> str:
 
 
 _UNSIGNED_ATOMICS: Final = {"add": "atomicAdd", "and": "atomicAnd", "or": "atomicOr"}
-"""Kinds that are the same for signed integers; of 64 bits there are functions for unsigned ones only."""
+"""Kinds that do not depend on signedness: CUDA has 64-bit functions for unsigned integers only."""
 
 
 _RESERVED: Final = (

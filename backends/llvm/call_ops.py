@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _TRUTH: Final = bytes([0] + [1] * 255)
-"""What a byte of a truth value becomes: 0 stays, any other is 1."""
+"""Byte of a truth value -> its canonical form: 0, or 1 for any other."""
 
 
 def emit_call(emitter: FunctionEmitter, op: Operation) -> str | None:
@@ -55,14 +55,14 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> str | None:
 
 
 def _as_passed(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
-    """An argument as functions take it."""
+    """An argument with the type of a parameter."""
     if type_.element == type_.text:
         return text
     return emitter.emit(f"bitcast {type_.text} {text} to {type_.element}", "passed")
 
 
 _EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
-"""How C passes integers narrower than `int`."""
+"""The C ABI for integers narrower than `int`."""
 
 
 def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[str], str]:

@@ -107,7 +107,7 @@ def _make(
 
 
 def _check_intrinsics(text: str, target: Target) -> bool:
-    """Whether the features that the intrinsics in `text` need are known. Raises `CompileError` for an intrinsic that
+    """Whether the required features of all intrinsics in `text` are known. Raises `CompileError` for an intrinsic that
     `target` lacks."""
     called = called_intrinsics(text)
     for name in sorted(called):
@@ -123,7 +123,7 @@ def target_machine(target: Target) -> llvm.TargetMachine:
 
 
 def _machine_names(target: Target, options: CodegenOptions) -> tuple[str, str, str, int]:
-    """Triple, CPU, features and optimization level as LLVM takes them."""
+    """Triple, CPU, features and optimization level for LLVM."""
     features = ",".join(filter(None, (base_features(target.triple, target.cpu), target.features)))
     return target.triple, target.cpu, features, min(target.opt_level, 1) if options.fast else target.opt_level
 
@@ -235,7 +235,7 @@ def _problem_of(module: llvm.ModuleRef) -> str:
 
 
 def located(message: str, text: str) -> str:
-    """LLVM's parse error with the line before and after, which often hold the cause."""
+    """LLVM's parse error with the surrounding lines, which often hold the cause."""
     _, _, place = message.partition("<string>:")
     number, _, rest = place.partition(":")
     if not number.isdigit():

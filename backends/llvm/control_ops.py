@@ -1,7 +1,7 @@
 """Loops and conditions.
 
-Loops are written with the test at the end, as LLVM wants them, so that its loop rotation has nothing to do; a test in
-front guards those that may have no iteration.
+Loops are emitted in rotated form, with the condition at the end, so that LLVM need not rotate them; a guard in front
+tests those that may have no iteration.
 
     scf.for %i = 0 to %n step 1 { ... }   ->     %some = icmp slt i64 0, %n
                                                  br i1 %some, label %i.body, label %i.exit
@@ -104,12 +104,12 @@ def write_loop(
 def _advance(
     emitter: FunctionEmitter, type_: ValueType, variable: str, upper: str, step: str, hint: str
 ) -> tuple[str, str]:
-    """The next value of a loop variable, and whether the loop goes on."""
+    """The next value of a loop variable, and the condition of the next iteration."""
     if type_ is I64:
-        # No buffer comes near 2^63 elements.
+        # No buffer has nearly 2^63 elements: the addition does not overflow.
         next_ = emitter.emit(f"add nsw i64 {variable}, {step}", f"{hint}.next")
         return next_, emitter.emit(f"icmp slt i64 {next_}, {upper}", f"{hint}.more")
-    # A narrow counter may overflow: compare what is left, which is positive, as an unsigned number.
+    # A narrow counter may overflow: compare the remaining distance, which is positive, as an unsigned integer.
     left = emitter.emit(f"sub {type_.text} {upper}, {variable}", f"{hint}.left")
     more = emitter.emit(f"icmp ugt {type_.text} {left}, {step}", f"{hint}.more")
     return emitter.emit(f"add {type_.text} {variable}, {step}", f"{hint}.next"), more
@@ -139,13 +139,13 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def yielded_texts(emitter: FunctionEmitter, block: Block) -> list[str]:
-    """The texts of what `block` yields at its end."""
+    """The texts of the values that `block` yields."""
     last = block.last_op
     return emitter.texts(last) if isinstance(last, scf.YieldOp) else []
 
 
 def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
-    """The op around it reads what is yielded."""
+    """The parent op reads the yielded values."""
     check_last(op, emitter.name)
 
 

@@ -4,8 +4,8 @@
                                                  ->     define void @scale(ptr noalias ... %A, float %s) nounwind {
 
 A function takes a pointer for each buffer and each scalar by value, in order, and then an `i64` for each symbol. It
-may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`. Nothing is transformed here: what the text says is
-what the module says, and unrolling is a mark that LLVM follows.
+may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`. Emission does not transform the program: unrolling
+is loop metadata that LLVM follows.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def emit_module(module: ModuleOp, target: Target) -> str:
 
 
 def emit_host_functions(module: ModuleOp, target: Target) -> str:
-    """The LLVM IR text of a low module's functions that are no kernels; `host_ops.py` says what they call.
+    """The LLVM IR text of the functions of a low module that are not kernels, see `host_ops.py`.
 
-    Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device.
+    Raises `CompileError` at an op that the host cannot execute, such as an access to the memory of the device.
     """
     functions, outside, data = contents(module)
     functions = [function for function in functions if kernel_of(function) is None]
@@ -82,7 +82,7 @@ def _text(
         parts.append("\n".join(emitter.declarations.values()))
     imports = imported_ir(module)
     metadata = emitter.metadata.lines()
-    # Functions from elsewhere are there to be inlined.
+    # Imported functions are to be inlined.
     if not (imports or target.reassociate):
         metadata += pass_selection_lines(pass_selection(functions), len(metadata))
     if metadata:
@@ -103,7 +103,7 @@ RULES: Final[Rules] = {
     **parallel_ops.RULES,
     **vector_ops.RULES,
 }
-"""Op class -> the rule that writes it."""
+"""Op class -> its rule."""
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
@@ -126,7 +126,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
 
 
 def _check_params(function: FuncOp, params: tuple[ParamAttr, ...], *, accesses: bool) -> None:
-    """The parameters that callers see must be those that the function has; with `accesses`, accessed as they say."""
+    """Checks the parameters of a function against its signature, and their access modes if `accesses`."""
     name = function.sym_name.data
     check_parameter_count(function)
     for param, argument in zip(params, function.args[: len(params)], strict=True):

@@ -41,7 +41,7 @@ _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
 
 
 class ValueNames:
-    """Distinct names, made from hints."""
+    """Unique names derived from hints."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._count: dict[str, int] = dict.fromkeys(taken, 1)
@@ -94,7 +94,7 @@ class ModuleEmitter:
         self.target = target
         self.rules = rules
         self.on_device = on_device
-        """Whether buffers lie in a device's memory: functions pass their pointers on, and kernels access them."""
+        """Whether buffers are in device memory, which only kernels access: host functions pass pointers on."""
         self.types = TypeTable()
         self.metadata = Metadata()
         self.names = ValueNames(function_names)
@@ -108,7 +108,7 @@ class ModuleEmitter:
         """Flags of every addition, subtraction and multiplication: fused multiply-adds are always allowed."""
 
     def declare(self, name: str, text: str) -> None:
-        """Declare the outside function `name` as `text`, once."""
+        """Declare the external function `name` as `text`, once."""
         self.declarations.setdefault(name, text)
 
     def flags_of(self, op: Operation, base: str) -> str:

@@ -1,4 +1,4 @@
-"""Host functions of GPU programs: extents are computed, temporaries taken and kernels launched by calls of the runtime.
+"""Host functions of GPU programs: they compute extents, and allocate temporaries and launch kernels by the runtime.
 
     %T = memref.alloc(%n) : memref<?xf32>            %T = call ptr @weft_alloc(i64 %bytes)
     %w = memref.get_global @w : memref<4xf32>    ->  %w = call ptr @weft_constant(ptr @w, i64 16)
@@ -6,8 +6,8 @@
                                                      store i64 %n, ptr %slot
                                                      call void @weft_launch(ptr @k.name, i64 %g, ..., ptr %places)
 
-A pointer names memory of the device as the runtime knows it; host code only passes it on. The arguments of a kernel lie
-in slots of eight bytes one after the other; the launch gets an array with the place of each, as CUDA's driver takes it.
+Pointers are device pointers, or handles of the runtime, which host code only passes on. The arguments of a kernel are
+stored in consecutive slots of eight bytes; the launch takes an array of pointers to them, as CUDA's driver does.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
 
 SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_launch")
-"""What the runtime of a device defines."""
+"""The functions that the runtime of a device defines."""
 
 
 def emit_get_constant(emitter: FunctionEmitter, op: Operation) -> str:
-    """The device's copy of a constant, whose bytes the module holds."""
+    """The device's copy of a constant of the module."""
     call_ops.emit_get_global(emitter, op)
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
@@ -61,7 +61,8 @@ def emit_launch(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _name(emitter: FunctionEmitter, kernel: str) -> str:
-    """The constant with the name of a kernel, which is a symbol of the module, so that no data has it."""
+    """The string constant with the name of a kernel. Kernels are symbols of the module, so no other global has the
+    name."""
     module = emitter.module
     if kernel not in module.globals:
         module.globals[kernel] = quoted(module.names.fresh(f"{kernel}.name"))
@@ -82,7 +83,7 @@ HOST_RULES: Final[Rules] = {
 
 
 def check_host_functions(functions: Iterable[FuncOp]) -> None:
-    """Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device."""
+    """Raises `CompileError` at an op that the host cannot execute, such as an access to the memory of the device."""
     for function in functions:
         for op in function.walk():
             if op is not function and type(op) not in HOST_RULES:

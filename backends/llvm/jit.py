@@ -1,7 +1,7 @@
 """LLVM IR text as code in this process.
 
-The text is compiled to an object first, whose undefined symbols are then all looked up by us: LLVM's own
-linker reports a missing one on standard error only.
+The text is compiled to an object first, whose undefined symbols are resolved here: LLVM's own linker reports missing
+ones on standard error only.
 """
 
 from __future__ import annotations
@@ -53,12 +53,11 @@ def jit(
     options: CodegenOptions = DEFAULT_OPTIONS,
     stopwatch: Stopwatch | None = None,
 ) -> JitModule:
-    """Compile `text` into this process. A name that it declares is looked up in `symbols` (name -> address)
-    first, then among the conversion helpers of 16-bit floats, then in the libraries of the process (libm,
-    libc).
+    """Compile `text` into this process. External symbols are resolved by `symbols` (name -> address), then by the
+    conversion helpers of 16-bit floats, then by the libraries of the process (libm, libc).
 
     Raises `CompileError` when the target has features that the CPU of this process lacks, or when a symbol is not
-    found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` is told how long each stage takes.
+    found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` measures each stage.
     """
     if target.obstacle:
         raise CompileError(target.obstacle)
@@ -83,7 +82,7 @@ def _link(code: bytes, text: str, symbols: Mapping[str, int]) -> JitModule:
         builder.export_symbol(name)
     table = object_symbols(code)
     if table is None:
-        # Not ELF: leave what is not ours to LLVM's own look-up.
+        # Not ELF: LLVM resolves the other symbols.
         wanted: Iterable[str] = {*symbols, *HELPERS} if "half" in text or "bfloat" in text else symbols
         builder.add_current_process()
     else:
@@ -104,8 +103,7 @@ _serial = itertools.count()
 
 @cache
 def _engine() -> llvm.LLJIT:
-    """The one linker of this process. It is never closed: code may run in daemon threads until the process
-    ends."""
+    """The linker of this process. It is never closed: code may run in daemon threads until the process ends."""
     import llvmlite.binding as llvm
 
     engine = llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
@@ -114,19 +112,19 @@ def _engine() -> llvm.LLJIT:
 
 
 def jit_forever(text: str, opt_level: int, symbols: Mapping[str, int] | None = None) -> JitModule:
-    """Code of the runtime itself: compiled for the CPU of this process whatever targets say, and never freed."""
+    """Code of the runtime itself: compiled for the CPU of this process, and never freed."""
     module = jit(text, Target.of_process(opt_level), symbols or {})
     keep_forever(module)
     return module
 
 
 def keep_forever(value: object) -> None:
-    """Never free `value`, not even when the interpreter ends: its code may still be running then."""
+    """Never free `value`, not even at exit of the interpreter: its code may still be running then."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]:
-    """The address of each name. Raises `CompileError` that lists all that are missing."""
+    """The address of each name. Raises `CompileError` with all names that are not found."""
     found: dict[str, int] = {}
     missing: list[str] = []
     for name in names:
@@ -150,7 +148,7 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
 
 @cache
 def _float_helpers() -> JitModule:
-    """The helpers of `float_helpers.ll`, compiled for the host on the first call (some milliseconds)."""
+    """The helpers of `float_helpers.ll`, compiled on the first call (some milliseconds)."""
     return jit_forever(ir_text(HELPERS_FILE), 1)
 
 

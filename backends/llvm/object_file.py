@@ -1,8 +1,7 @@
-"""Reads the symbol table of an ELF object: which names a piece of machine code defines, and which it still
-needs.
+"""The symbol table of an ELF object: its defined and its undefined symbols.
 
-Code generation adds calls that no IR mentions (`fmodf` for `frem`, `__truncdfhf2` for a conversion), so only
-the object tells what must be found before it can be linked.
+Code generation adds calls that are not in the IR (`fmodf` for `frem`, `__truncdfhf2` for a conversion), so the symbols
+to resolve are known from the object only.
 """
 
 from __future__ import annotations

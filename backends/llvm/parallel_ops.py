@@ -1,6 +1,6 @@
-"""Parallel loops: the body becomes a function that a thread runs over its part of the iterations.
+"""Parallel loops: the body is outlined into a function that each thread runs over its part of the iterations.
 
-The loop calls the runtime with a closure, a struct on the stack of the values from outside that the body uses:
+The loop calls the runtime with a closure, a struct on the stack of the captured values:
 
     low.parallel_for %i in %n { body }
 ->
@@ -9,7 +9,7 @@ The loop calls the runtime with a closure, a struct on the stack of the values f
     define void @f.parallel(i64 %begin, i64 %end, ptr %closure)     unpacks the closure, and calls
     define void @f.parallel.body(i64 %begin, i64 %end, ptr noalias %A, ...)
 
-The body is a function of its own, and is not inlined, because only parameters can say that buffers do not overlap.
+The body is a separate function, and not inlined, because only parameters can be marked as not overlapping.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DECLARATION: Final = "declare void @weft_parallel_for(ptr, ptr captures(none), 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.module.declare("weft_parallel_for", _DECLARATION)
-    # Literals are written where they are used.
+    # Literals need no capture.
     captured = [value for value in captured_values(op) if emitter.text(value).startswith("%")]
     types = [emitter.type_of(value, op).text for value in captured]
     worker = _write_worker(emitter, op, captured, types)
@@ -57,7 +57,7 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:
-    """Write the two functions of the loop `op`; returns the name of the one for the runtime."""
+    """Emit the two functions of the loop `op`; returns the name of the one that the runtime calls."""
     module = emitter.module
     name = module.names.fresh(f"{emitter.symbol}.parallel")
     body_name = module.names.fresh(f"{name}.body")
@@ -85,7 +85,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
 
 
 def _is_buffer(value: SSAValue, captured: list[SSAValue]) -> bool:
-    """Whether `value` is the only name of a buffer among what the body captures."""
+    """Whether `value` is a buffer that the body captures by no other name."""
     if not isinstance(value.type, MemRefType):
         return False
     if any(other is not value and underlying(other) is value for other in captured):

@@ -1,4 +1,4 @@
-"""LLVM IR that weft brings along as `.ll` files, with parameters written `$name`."""
+"""The LLVM IR of weft's `.ll` files, with parameters `$name`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 
 def ir_text(file: Path, **parameters: object) -> str:
-    """The text of a `.ll` file with a value for each of its parameters. Raises `KeyError` when one is missing."""
+    """The text of a `.ll` file with its parameters substituted. Raises `KeyError` when one is missing."""
     return _template(file).substitute(parameters)
 
 
@@ -25,7 +25,7 @@ HELPERS: Final = frozenset(
     }
 )
 
-"""The conversions to and from half and bfloat that LLVM calls by name where the CPU has no instruction for them.
-Compilers find them in libgcc or compiler-rt; a Python process often has neither loaded, so code that is linked into
-this process gets those of `HELPERS_FILE`."""
+"""The conversions to and from half and bfloat that LLVM calls where the CPU has no instruction for them. They are part
+of libgcc and compiler-rt, of which a Python process often has neither loaded, so code that is linked into this process
+calls those of `HELPERS_FILE`."""
 HELPERS_FILE: Final = Path(__file__).with_name("float_helpers.ll")

@@ -1,4 +1,4 @@
-"""Outputs of the driver: `-t llvm-ir` and `-t asm` print what a low module becomes.
+"""Outputs of the driver for CPUs: `-t llvm-ir` and `-t asm`.
 
 weft-opt low.mlir -t llvm-ir                      the LLVM IR that is compiled
 weft-opt low.mlir -t 'llvm-ir{optimized=true}'    after LLVM's optimiser
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MachineTarget(Target):
-    """What code is for. Left out, `triple`, `cpu` and `attr` (features such as `"+avx2,-fma"`) are the host's."""
+    """Options of the target machine. `triple`, `cpu` and `attr` (features such as `"+avx2,-fma"`) default to the
+    host's."""
 
     triple: str | None = None
     cpu: str | None = None
@@ -46,7 +47,7 @@ class MachineTarget(Target):
         )
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str | bytes:
-        """What the target makes of a module at low level. Raises `CompileError`."""
+        """The output for a module at low level. Raises `CompileError`."""
         raise NotImplementedError
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
@@ -62,7 +63,7 @@ class MachineTarget(Target):
 
 @dataclass(frozen=True)
 class LLVMIRTarget(MachineTarget):
-    """LLVM IR, as emitted or (`optimized`) as LLVM's optimiser leaves it."""
+    """LLVM IR, as emitted or, if `optimized`, after LLVM's optimiser."""
 
     name: ClassVar[str] = "llvm-ir"
 
