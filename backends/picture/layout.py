@@ -1,37 +1,48 @@
 """Where everything in the picture of a graph stands.
 
 *Clusters* are laid out first, then stand as boxes among nodes. An edge that crosses the border of a cluster passes a
-*port* there: an item without height in the first or the last layer of the cluster. So neither boxes nor clusters
+*port* there: an item without height in the first or the last row of the cluster. So neither boxes nor clusters
 overlap, and no edge passes a box that it does not join.
 
 Each is a layered drawing of an acyclic graph, after Sugiyama, Tagawa and Toda, "Methods for visual understanding of
-hierarchical system structures" (1981): longest path layers; a link over several layers gets a *bend* in each layer it
-passes, so that it only joins neighbours; then sweeps down and up that order each layer by the barycentre of its
-neighbours. Layers are rows. Within a row, items keep their order and a gap between them, and stand as near as that
-allows to the places where their links come straight down: least squares, solved exactly row by row by pooling adjacent
-violators, in sweeps down and up. Between two rows links bend; beside the items of a row they go straight down, so that
-no link crosses an item.
+hierarchical system structures" (1981): longest path layers, which are rows; a link over several rows gets a *bend* in
+each row it passes, so that it only joins neighbours; then sweeps down and up that order each row by the barycentre of
+its neighbours. Within a row, items keep their order and a gap between them, and stand as near as that allows to the
+places where their links come straight down: least squares, solved exactly row by row by pooling adjacent violators, in
+sweeps down and up. Between two rows links bend; beside the items of a row they go straight down, so that no link
+crosses an item.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from enum import Enum, auto
+from itertools import combinations, pairwise
 from math import inf
 from typing import TypeAlias
 
 from weft.backends.picture.graph_model import Edge, GraphModel
 
+GAP = 22.0
+"""Between two items of a row, in pixels."""
+_ROW_GAP = 34.0
+_BORDER_GAP = 6.0
+"""Between the items of a cluster and the ends of edges at its border, where all go straight down."""
+_STEEPNESS = 0.12
+"""Rows move apart by this share of the widest sidestep of a link between them, so that no link lies flat."""
+_WIDEST_ROW_GAP = 90.0
 _ORDER_SWEEPS = 24
+_SWEEPS = 32
+"""The first half looks at the neighbours above or below, the second at both."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A rectangle that stands in one layer. Sizes are in pixels.
+    """A rectangle that stands in one row. Sizes are in pixels.
 
-    Items `at_top` have the first layer for themselves, those `at_bottom` the last: there edges cross the border. Links
+    Items `at_top` have the first row for themselves, those `at_bottom` the last: there edges cross the border. Links
     to a `compound` item should come straight down to their places on it, for they go on inside; to others they may
     bend, and the centres stand one below the other.
     """
@@ -41,6 +52,9 @@ class Item:
     compound: bool = False
     at_top: bool = False
     at_bottom: bool = False
+
+
+_BEND = Item(2.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -55,117 +69,135 @@ class Link:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The other end of a link to the next layer, seen from an item: whom it joins, where there, and where here."""
+    """The other end of a link to the next row, seen from an item: whom it joins, where there, and where here."""
 
     item: int
     offset: float
     own_offset: float
 
 
-class Layering:
-    """Items and bends in ordered layers. Bends are numbered on after the items; links of one source place share them.
+Point: TypeAlias = tuple[float, float]
 
-    `items`, `layer_of` and `depth_of` (of items proper: how many links lead there at most) are by number; `layers`
-    holds numbers from left to right; `above` and `below` give the neighbours of a number in the layer over and under
-    it; `routes` the bends of each link, from source to target.
+
+class Layering:
+    """Items and bends in ordered rows, placed so that every link goes down and nothing overlaps.
+
+    Bends are numbered on after the items. `items`, `row_of`, `centres` (in x) and `tops` (in y) are by number; `rows`
+    holds numbers from left to right; `above` and `below` give the neighbours of a number in the row over and under it.
+    All places are from the top left corner.
     """
 
-    def __init__(self, items: Sequence[Item], links: Sequence[Link], bend_width: float) -> None:
+    def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
+        """`links` must be acyclic."""
         self.items = list(items)
         self.proper = len(items)
         """How many are items, not bends."""
-        self.depth_of, self.layer_of = longest_path_layers(items, links)
-        self.layers: list[list[int]] = [[] for _ in range(max(self.layer_of, default=-1) + 1)]
-        for item, layer in enumerate(self.layer_of):
-            self.layers[layer].append(item)
+        self.depth_of, self.row_of = longest_path_layers(items, links)
+        """`depth_of` is of items proper: how many links lead there at most."""
+        self.rows: list[list[int]] = [[] for _ in range(max(self.row_of, default=-1) + 1)]
         self.above: list[list[Neighbour]] = [[] for _ in items]
         self.below: list[list[Neighbour]] = [[] for _ in items]
-        self._bends: dict[tuple[int, float, int], int] = {}
-        self._bend = Item(bend_width, 0.0)
-        self.routes = [list(self._route(link)) for link in links]
-        self.place = [0] * len(self.items)
-        """The position of each item and bend in its layer."""
+        self.place: list[int] = []
+        """The position of each item and bend in its row."""
+        for item, row in enumerate(self.row_of):
+            self._append(item, row)
+        self.chains: dict[tuple[int, float], list[int]] = defaultdict(list)
+        """The bends below each place that links start from, top to bottom: its links share them."""
+        self.bends = [self._bends_of(link) for link in links]
         self._order()
+        self.centres = [0.0] * len(self.items)
+        self._centre()
+        heights = [max((self.items[item].height for item in row), default=0.0) for row in self.rows]
+        self.row_tops, self.height = self._row_tops(heights)
+        self.row_ends = [top + height for top, height in zip(self.row_tops, heights, strict=True)]
+        self.tops = [
+            self.row_tops[row] + (heights[row] - item.height) / 2
+            for item, row in zip(self.items, self.row_of, strict=True)
+        ]
+        self.width = max((x + item.width / 2 for x, item in zip(self.centres, self.items, strict=True)), default=0.0)
+        self.routes = [self._route(link, bends) for link, bends in zip(links, self.bends, strict=True)]
+        """The points of each link: between two of equal x it is straight, else it bends from upright to upright."""
 
-    def is_bend(self, item: int) -> bool:
-        return item >= self.proper
+    def _append(self, item: int, row: int) -> None:
+        self.place.append(len(self.rows[row]))
+        self.rows[row].append(item)
 
-    def _route(self, link: Link) -> Iterator[int]:
-        """Join the ends of a link through bends, new ones or those of a link that starts at the same place."""
-        at, offset = link.source, link.source_offset
-        for layer in range(self.layer_of[link.source] + 1, self.layer_of[link.target]):
-            key = (link.source, link.source_offset, layer)
-            bend = self._bends.get(key)
-            if bend is None:
-                bend = self._bends[key] = len(self.items)
-                self.items.append(self._bend)
-                self.layer_of.append(layer)
-                self.layers[layer].append(bend)
-                self.above.append([])
-                self.below.append([])
-                self._join(at, bend, offset, 0.0)
-            at, offset = bend, 0.0
-            yield bend
-        self._join(at, link.target, offset, link.target_offset)
+    def _bends_of(self, link: Link) -> list[int]:
+        """Join the ends of a link through bends, from source to target."""
+        chain = self.chains[link.source, link.source_offset]
+        ends = [(link.source, link.source_offset), *((bend, 0.0) for bend in chain)]
+        first = self.row_of[link.source] + 1
+        count = self.row_of[link.target] - first
+        for row in range(first + len(chain), first + count):
+            bend = len(self.items)
+            self.items.append(_BEND)
+            self.row_of.append(row)
+            self._append(bend, row)
+            self.above.append([])
+            self.below.append([])
+            self._join(*ends[-1], bend, 0.0)
+            chain.append(bend)
+            ends.append((bend, 0.0))
+        self._join(*ends[count], link.target, link.target_offset)
+        return chain[:count]
 
-    def _join(self, upper: int, lower: int, upper_offset: float, lower_offset: float) -> None:
+    def _join(self, upper: int, upper_offset: float, lower: int, lower_offset: float) -> None:
         self.below[upper].append(Neighbour(lower, lower_offset, upper_offset))
         self.above[lower].append(Neighbour(upper, upper_offset, lower_offset))
+
+    # The order of rows
 
     def crossings(self) -> int:
         """How many pairs of joined neighbours cross."""
         count = 0
-        for layer in self.layers:
+        for row in self.rows:
             ends = sorted(
                 ((self.place[item], n.own_offset), (self.place[n.item], n.offset))
-                for item in layer
+                for item in row
                 for n in self.below[item]
             )
-            for index, (start, end) in enumerate(ends):
-                count += sum(other_start > start and other_end < end for other_start, other_end in ends[index + 1 :])
+            count += sum(a < b and a_end > b_end for (a, a_end), (b, b_end) in combinations(ends, 2))
         return count
 
     def _order(self) -> None:
         """Sweep down and up; keep the order with the fewest crossings."""
-        for layer in self.layers:
-            self._set_order(layer, list(layer))
-        best, fewest = [list(layer) for layer in self.layers], self.crossings()
+        best, fewest = [list(row) for row in self.rows], self.crossings()
         for sweep in range(_ORDER_SWEEPS):
             if not fewest:
                 break
             down = sweep % 2 == 0
-            for layer in self.layers if down else reversed(self.layers):
-                self._sort_by_barycentre(layer, self.above if down else self.below)
-            for layer in self.layers:
-                self._exchange_neighbours(layer)
+            for row in self.rows if down else reversed(self.rows):
+                self._sort_by_barycentre(row, self.above if down else self.below)
+            for row in self.rows:
+                self._exchange_neighbours(row)
             if (count := self.crossings()) < fewest:
-                best, fewest = [list(layer) for layer in self.layers], count
-        for layer, order in zip(self.layers, best, strict=True):
-            self._set_order(layer, order)
+                best, fewest = [list(row) for row in self.rows], count
+        for row, order in zip(self.rows, best, strict=True):
+            self._set_order(row, order)
 
-    def _set_order(self, layer: list[int], order: list[int]) -> None:
-        layer[:] = order
+    def _set_order(self, row: list[int], order: list[int]) -> None:
+        row[:] = order
         for place, item in enumerate(order):
             self.place[item] = place
 
-    def _sort_by_barycentre(self, layer: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """Order a layer by the mean place of the neighbours on one side; items without any stay as far through it."""
+    def _sort_by_barycentre(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
+        """Order a row by the mean place of the neighbours on one side; items without any stay as far through it."""
         centre: dict[int, float] = {}
-        for place, item in enumerate(layer):
+        for place, item in enumerate(row):
             places = [self.place[n.item] + n.offset / (self.items[n.item].width or 1.0) for n in neighbours[item]]
             centre[item] = sum(places) / len(places) if places else place
-        self._set_order(layer, sorted(layer, key=lambda item: centre[item]))
+        self._set_order(row, sorted(row, key=lambda item: centre[item]))
 
-    def _exchange_neighbours(self, layer: list[int]) -> None:
+    def _exchange_neighbours(self, row: list[int]) -> None:
         """Swap two items that stand side by side wherever that takes crossings away."""
-        for at in range(len(layer) - 1):
-            left, right = layer[at], layer[at + 1]
+        for at in range(len(row) - 1):
+            left, right = row[at], row[at + 1]
             if self._crossings_of(left, right) > self._crossings_of(right, left):
-                layer[at], layer[at + 1] = right, left
+                row[at], row[at + 1] = right, left
                 self.place[left], self.place[right] = at + 1, at
 
     def _crossings_of(self, left: int, right: int) -> int:
-        """How often links of two items of a layer cross when they stand in this order."""
+        """How often links of two items of a row cross when they stand in this order."""
         count = 0
         for neighbours in (self.above, self.below):
             ends = [(self.place[n.item], n.offset) for n in neighbours[right]]
@@ -174,9 +206,130 @@ class Layering:
                 count += sum(end > other for other in ends)
         return count
 
+    # Places in x
+
+    def _centre(self) -> None:
+        """Place each item and bend in its row."""
+        for row in self.rows:
+            right = 0.0
+            for item in row:
+                self.centres[item] = right + self.items[item].width / 2
+                right += self.items[item].width + GAP
+        both = [above + below for above, below in zip(self.above, self.below, strict=True)]
+        for sweep in range(_SWEEPS):
+            down = sweep % 2 == 0
+            one_side = self.above if down else self.below
+            for row in self.rows if down else reversed(self.rows):
+                self._settle(row, one_side if sweep < _SWEEPS // 2 else both)
+        # Twice: a link that was straightened may have made room for one beside it.
+        for chain in [*self.chains.values(), *self.chains.values()]:
+            self._straighten(chain)
+        left = min((x - item.width / 2 for x, item in zip(self.centres, self.items, strict=True)), default=0.0)
+        self.centres = [x - left for x in self.centres]
+
+    def _settle(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
+        """Move the items of a row to the best places that their order and gaps allow."""
+        wanted: list[float] = []
+        weights: list[float] = []
+        for item in row:
+            pulls = [(self._weight(item, n), self._straight(item, n)) for n in neighbours[item]]
+            weight = sum(w for w, _ in pulls)
+            wanted.append(sum(w * x for w, x in pulls) / weight if pulls else self.centres[item])
+            weights.append(weight if pulls else 0.05)
+        gaps = [self._distance(left, right) for left, right in pairwise(row)]
+        for item, x in zip(row, nearest_with_gaps(wanted, weights, gaps), strict=True):
+            self.centres[item] = x
+
+    def _distance(self, left: int, right: int) -> float:
+        """The least distance of the centres of two items that stand side by side."""
+        return (self.items[left].width + self.items[right].width) / 2 + GAP
+
+    def _straight(self, item: int, neighbour: Neighbour) -> float:
+        """Where an item stands straight above or below its neighbour."""
+        there = neighbour.offset if self.items[neighbour.item].compound else 0.0
+        here = neighbour.own_offset if self.items[item].compound else 0.0
+        return self.centres[neighbour.item] + there - here
+
+    def _weight(self, item: int, neighbour: Neighbour) -> float:
+        """How much a link wants to be upright.
+
+        Long ones most, for a crooked one is hard to follow. Then the longest path to an item, the spine of the
+        picture, before its other sources, such as constants, and before items without other links, which can stand
+        anywhere.
+        """
+        bends = (item >= self.proper) + (neighbour.item >= self.proper)
+        if bends:
+            return 3.0 if bends == 1 else 8.0
+        upper, lower = sorted((item, neighbour.item), key=lambda i: self.row_of[i])
+        if len(self.above[upper]) + len(self.below[upper]) == 1:
+            return 0.1
+        return 1.0 if self.depth_of[upper] == self.depth_of[lower] - 1 else 0.2
+
+    def _straighten(self, chain: Sequence[int]) -> None:
+        """Stand as many bends in a row as can be one below the other, as long as their neighbours leave room.
+
+        Straight below what comes before them, or above what comes after, where that can be.
+        """
+        start = 0
+        while start < len(chain):
+            low, high = self._room(chain[start])
+            end = start + 1
+            while end < len(chain):
+                next_low, next_high = self._room(chain[end])
+                if max(low, next_low) > min(high, next_high):
+                    break
+                low, high = max(low, next_low), min(high, next_high)
+                end += 1
+            run = chain[start:end]
+            ends = [*self.above[run[0]], *self.below[run[-1]]]
+            wishes = [self.centres[n.item] + n.offset for n in ends]
+            wishes.append(sum(self.centres[bend] for bend in run) / len(run))
+            x = next((wish for wish in wishes if low <= wish <= high), min(max(wishes[-1], low), high))
+            for bend in run:
+                self.centres[bend] = x
+            start = end
+
+    def _room(self, item: int) -> tuple[float, float]:
+        """How far an item may move without coming nearer to its neighbours in the row than the gap."""
+        row, place = self.rows[self.row_of[item]], self.place[item]
+        low, high = -inf, inf
+        if place > 0:
+            low = self.centres[row[place - 1]] + self._distance(row[place - 1], item)
+        if place + 1 < len(row):
+            high = self.centres[row[place + 1]] - self._distance(item, row[place + 1])
+        return low, high
+
+    # Places in y
+
+    def _row_tops(self, heights: Sequence[float]) -> tuple[list[float], float]:
+        """The y of each row, and of the end of the last one."""
+        tops: list[float] = []
+        y = end = 0.0
+        for row, height in zip(self.rows, heights, strict=True):
+            tops.append(y)
+            end = y + height
+            joined = [(item, n) for item in row for n in self.below[item]]
+            sidesteps = [abs(self.centres[i] + n.own_offset - self.centres[n.item] - n.offset) for i, n in joined]
+            widest = max(sidesteps, default=0.0)
+            ports = any(self.items[i].at_top or self.items[n.item].at_bottom for i, n in joined)
+            gap = min(_ROW_GAP, _BORDER_GAP + widest) if ports else _ROW_GAP
+            y = end + min(gap + _STEEPNESS * widest, _WIDEST_ROW_GAP)
+        return tops, end
+
+    def _route(self, link: Link, bends: Sequence[int]) -> tuple[Point, ...]:
+        """Down to the end of the row, straight through the rows between, to the top of the target."""
+        start, end = self.centres[link.source] + link.source_offset, self.centres[link.target] + link.target_offset
+        points = [(start, self.tops[link.source] + self.items[link.source].height)]
+        points.append((start, self.row_ends[self.row_of[link.source]]))
+        for bend in bends:
+            row = self.row_of[bend]
+            points += [(self.centres[bend], self.row_tops[row]), (self.centres[bend], self.row_ends[row])]
+        points += [(end, self.row_tops[self.row_of[link.target]]), (end, self.tops[link.target])]
+        return tuple(dict.fromkeys(points))
+
 
 def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[list[int], list[int]]:
-    """How many links lead to each item at most, and its layer, below those of all its sources.
+    """How many links lead to each item at most, and its row, below those of all its sources.
 
     `links` must be acyclic. Items that nothing feeds, and trees of what only they feed, hang right above their first
     target: a constant and its transposition stand by their use, not at the top of the picture.
@@ -188,178 +341,25 @@ def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[l
         sources[link.target].append(link.source)
     waiting = [len(sources[item]) for item in range(len(items))]
     first = 1 if any(item.at_top for item in items) else 0
-    layer = [0 if item.at_top else first for item in items]
+    row = [0 if item.at_top else first for item in items]
     order = [item for item in range(len(items)) if not waiting[item]]
     for item in order:
         for target in targets[item]:
-            layer[target] = max(layer[target], layer[item] + 1)
+            row[target] = max(row[target], row[item] + 1)
             waiting[target] -= 1
             if not waiting[target]:
                 order.append(target)
-    last = max((n for n, item in zip(layer, items, strict=True) if not item.at_bottom), default=-1) + 1
-    depth = [last if item.at_bottom else n for n, item in zip(layer, items, strict=True)]
-    layer = list(depth)
+    last = max((n for n, item in zip(row, items, strict=True) if not item.at_bottom), default=-1) + 1
+    depth = [last if item.at_bottom else n for n, item in zip(row, items, strict=True)]
+    row = list(depth)
     hanging: set[int] = set()
     for item in order:
         if not items[item].at_top and all(s in hanging and len(targets[s]) == 1 for s in sources[item]):
             hanging.add(item)
     for item in reversed(order):
         if item in hanging and targets[item]:
-            layer[item] = min(layer[target] for target in targets[item]) - 1
-    return depth, layer
-
-
-Point: TypeAlias = tuple[float, float]
-
-GAP = 22.0
-"""Between two items of a row, in pixels."""
-_BEND_WIDTH = 2.0
-_ROW_GAP = 34.0
-_BORDER_GAP = 6.0
-"""Between the items of a cluster and the ends of edges at its border, where all go straight down."""
-_STEEPNESS = 0.12
-"""Rows move apart by this share of the widest sidestep of a link between them, so that no link lies flat."""
-_WIDEST_ROW_GAP = 90.0
-_SWEEPS = 32
-"""The first half looks at the neighbours above or below, the second at both."""
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Centres of the items in x, their tops in y, and the points of each link, all from the top left corner."""
-
-    centres: tuple[float, ...]
-    tops: tuple[float, ...]
-    routes: tuple[tuple[Point, ...], ...]
-    """Between two points of equal x a link is straight, else it bends from upright to upright."""
-    width: float
-    height: float
-
-
-def place(items: Sequence[Item], links: Sequence[Link]) -> Placement:
-    """Stand items in layers so that every link goes down and nothing overlaps. `links` must be acyclic."""
-    layering = Layering(items, links, _BEND_WIDTH)
-    centres = _centres(layering, links)
-    left = min((x - item.width / 2 for x, item in zip(centres, layering.items, strict=True)), default=0.0)
-    centres = [x - left for x in centres]
-    heights = [max((layering.items[i].height for i in layer), default=0.0) for layer in layering.layers]
-    row_tops = _row_tops(layering, centres, heights)
-    tops = [
-        row_tops[layer] + (heights[layer] - item.height) / 2
-        for item, layer in zip(layering.items, layering.layer_of, strict=True)
-    ]
-    routes = tuple(
-        _route(layering, link, bends, centres, tops, row_tops, heights)
-        for link, bends in zip(links, layering.routes, strict=True)
-    )
-    width = max((x + item.width / 2 for x, item in zip(centres, layering.items, strict=True)), default=0.0)
-    height = row_tops[-1] + heights[-1] if heights else 0.0
-    return Placement(tuple(centres[: len(items)]), tuple(tops[: len(items)]), routes, width, height)
-
-
-def _centres(layering: Layering, links: Sequence[Link]) -> list[float]:
-    """The x of each item and bend."""
-    centres = [0.0] * len(layering.items)
-    for layer in layering.layers:
-        right = 0.0
-        for item in layer:
-            centres[item] = right + layering.items[item].width / 2
-            right += layering.items[item].width + GAP
-    both = [above + below for above, below in zip(layering.above, layering.below, strict=True)]
-    for sweep in range(_SWEEPS):
-        down = sweep % 2 == 0
-        one_side = layering.above if down else layering.below
-        for layer in layering.layers if down else reversed(layering.layers):
-            _settle(layering, layer, one_side if sweep < _SWEEPS // 2 else both, centres)
-    # Twice: a link that was straightened may have made room for one beside it.
-    for chain in [*_chains(layering, links), *_chains(layering, links)]:
-        _straighten(layering, chain, centres)
-    return centres
-
-
-def _chains(layering: Layering, links: Sequence[Link]) -> list[list[int]]:
-    """The bends of each place that links start from, top to bottom: links share them, the longest has them all."""
-    longest: dict[tuple[int, float], list[int]] = {}
-    for link, route in zip(links, layering.routes, strict=True):
-        start = (link.source, link.source_offset)
-        longest[start] = max(longest.get(start, []), route, key=len)
-    return list(longest.values())
-
-
-def _straighten(layering: Layering, chain: Sequence[int], centres: list[float]) -> None:
-    """Stand as many bends in a row as can be one below the other, as long as their neighbours leave room.
-
-    Straight below what comes before them, or above what comes after, where that can be.
-    """
-    start = 0
-    while start < len(chain):
-        low, high = _room(layering, chain[start], centres)
-        end = start + 1
-        while end < len(chain):
-            next_low, next_high = _room(layering, chain[end], centres)
-            if max(low, next_low) > min(high, next_high):
-                break
-            low, high = max(low, next_low), min(high, next_high)
-            end += 1
-        run = chain[start:end]
-        ends = [*layering.above[run[0]], *layering.below[run[-1]]]
-        wishes = [centres[n.item] + n.offset for n in ends] + [sum(centres[bend] for bend in run) / len(run)]
-        x = next((wish for wish in wishes if low <= wish <= high), min(max(wishes[-1], low), high))
-        for bend in run:
-            centres[bend] = x
-        start = end
-
-
-def _room(layering: Layering, item: int, centres: Sequence[float]) -> tuple[float, float]:
-    """How far an item may move without coming nearer to its neighbours in the row than the gap."""
-    row, place = layering.layers[layering.layer_of[item]], layering.place[item]
-    low, high = -inf, inf
-    if place > 0:
-        left = row[place - 1]
-        low = centres[left] + (layering.items[left].width + layering.items[item].width) / 2 + GAP
-    if place + 1 < len(row):
-        right = row[place + 1]
-        high = centres[right] - (layering.items[right].width + layering.items[item].width) / 2 - GAP
-    return low, high
-
-
-def _settle(
-    layering: Layering, layer: list[int], neighbours: Sequence[Sequence[Neighbour]], centres: list[float]
-) -> None:
-    """Move the items of a row to the best places that their order and gaps allow."""
-    wanted: list[float] = []
-    weights: list[float] = []
-    for item in layer:
-        pulls = [(_weight(layering, item, n), _straight(layering, item, n, centres)) for n in neighbours[item]]
-        weight = sum(w for w, _ in pulls)
-        wanted.append(sum(w * x for w, x in pulls) / weight if pulls else centres[item])
-        weights.append(weight if pulls else 0.05)
-    sizes = [layering.items[item].width for item in layer]
-    gaps = [(a + b) / 2 + GAP for a, b in pairwise(sizes)]
-    for item, x in zip(layer, nearest_with_gaps(wanted, weights, gaps), strict=True):
-        centres[item] = x
-
-
-def _straight(layering: Layering, item: int, neighbour: Neighbour, centres: Sequence[float]) -> float:
-    """Where an item stands straight above or below its neighbour."""
-    there = neighbour.offset if layering.items[neighbour.item].compound else 0.0
-    here = neighbour.own_offset if layering.items[item].compound else 0.0
-    return centres[neighbour.item] + there - here
-
-
-def _weight(layering: Layering, item: int, neighbour: Neighbour) -> float:
-    """How much a link wants to be upright.
-
-    Long ones most, for a crooked one is hard to follow. Then the longest path to an item, the spine of the picture,
-    before its other sources, such as constants, and before items without other links, which can stand anywhere.
-    """
-    bends = layering.is_bend(item) + layering.is_bend(neighbour.item)
-    if bends:
-        return 3.0 if bends == 1 else 8.0
-    upper, lower = sorted((item, neighbour.item), key=lambda i: layering.layer_of[i])
-    if len(layering.above[upper]) + len(layering.below[upper]) == 1:
-        return 0.1
-    return 1.0 if layering.depth_of[upper] == layering.depth_of[lower] - 1 else 0.2
+            row[item] = min(row[target] for target in targets[item]) - 1
+    return depth, row
 
 
 def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: Sequence[float]) -> list[float]:
@@ -383,57 +383,13 @@ def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: S
     return [mean + start for mean, start in zip(means, starts, strict=False)]
 
 
-def _row_tops(layering: Layering, centres: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """The y of each row."""
-    tops: list[float] = []
-    y = 0.0
-    for layer, height in zip(layering.layers, heights, strict=True):
-        tops.append(y)
-        sidesteps = [
-            abs(centres[item] + n.own_offset - centres[n.item] - n.offset)
-            for item in layer
-            for n in layering.below[item]
-        ]
-        widest = max(sidesteps, default=0.0)
-        ports = any(
-            layering.items[i].at_top or layering.items[n.item].at_bottom for i in layer for n in layering.below[i]
-        )
-        gap = min(_ROW_GAP, _BORDER_GAP + widest) if ports else _ROW_GAP
-        y += height + min(gap + _STEEPNESS * widest, _WIDEST_ROW_GAP)
-    return tops
-
-
-def _route(
-    layering: Layering,
-    link: Link,
-    bends: Sequence[int],
-    centres: Sequence[float],
-    tops: Sequence[float],
-    row_tops: Sequence[float],
-    heights: Sequence[float],
-) -> tuple[Point, ...]:
-    """The points of a link: down to the end of the row, straight through the rows between, to the top of its target."""
-    source_row, target_row = layering.layer_of[link.source], layering.layer_of[link.target]
-    start, end = centres[link.source] + link.source_offset, centres[link.target] + link.target_offset
-    points = [(start, tops[link.source] + layering.items[link.source].height)]
-    points.append((start, row_tops[source_row] + heights[source_row]))
-    for bend in bends:
-        row = layering.layer_of[bend]
-        points += [(centres[bend], row_tops[row]), (centres[bend], row_tops[row] + heights[row])]
-    points += [(end, row_tops[target_row]), (end, tops[link.target])]
-    return tuple(dict.fromkeys(points))
-
-
 PADDING = 16.0
 """Between the border of a cluster and what is in it, in pixels."""
 TITLE_BAND = 14.0
 """Above that, for the title of the cluster."""
-_PORT_WIDTH = 2.0
 
 Scope: TypeAlias = int | None
 """A cluster, or None for what is in no cluster."""
-_Value: TypeAlias = tuple[int, int]
-"""A node and the number of one of its results."""
 
 
 @dataclass(frozen=True)
@@ -453,7 +409,7 @@ class Drawing:
     nodes: tuple[Rectangle, ...]
     clusters: tuple[Rectangle | None, ...]
     edges: tuple[tuple[Point, ...], ...]
-    """See `Placement.routes`."""
+    """See `Layering.routes`."""
     width: float
     height: float
 
@@ -464,53 +420,52 @@ def lay_out(graph: GraphModel, sizes: Sequence[tuple[float, float]], title_width
     outermost = layout.solve(None)
     layout.fix(None, 0.0, 0.0)
     return Drawing(
-        tuple(layout.nodes[node] for node in range(len(graph.nodes))),
-        tuple(layout.clusters.get(cluster) for cluster in range(len(graph.clusters))),
+        tuple(layout.boxes[_What.NODE, node, 0] for node in range(len(graph.nodes))),
+        tuple(layout.boxes.get((_What.CLUSTER, cluster, 0)) for cluster in range(len(graph.clusters))),
         tuple(layout.route(number) for number in range(len(graph.edges))),
         outermost.width,
         outermost.height,
     )
 
 
-def spread(position: int, count: int, width: float) -> float:
-    """Where the `position`-th of `count` edges meets a border of this width, from its middle."""
-    return ((position + 1) / (count + 1) - 0.5) * width
+class _What(Enum):
+    """What an item stands for: a node, a cluster inside, or the place where a value crosses the border."""
+
+    NODE = auto()
+    CLUSTER = auto()
+    ENTRY = auto()
+    EXIT = auto()
 
 
-_UNPLACED = Placement((), (), (), 0.0, 0.0)
+_Key: TypeAlias = tuple[_What, int, int]
+"""What an item stands for: the number of the node or cluster, and that of the result of a value."""
+_PORTS = {_What.ENTRY: Item(2.0, 0.0, at_top=True), _What.EXIT: Item(2.0, 0.0, at_bottom=True)}
 
 
 @dataclass
 class _Solved:
-    """A scope laid out by itself: what its items stand for, and where they are from its own top left corner."""
+    """A scope laid out by itself; its items start at (`left`, `top`)."""
 
-    item_of_node: dict[int, int] = field(default_factory=dict[int, int])
-    item_of_cluster: dict[Scope, int] = field(default_factory=dict[Scope, int])
-    in_ports: dict[_Value, int] = field(default_factory=dict[_Value, int])
-    out_ports: dict[_Value, int] = field(default_factory=dict[_Value, int])
-    link_of_edge: dict[int, int] = field(default_factory=dict[int, int])
-    items: list[Item] = field(default_factory=list[Item])
-    links: dict[Link, int] = field(default_factory=dict[Link, int])
-    placement: Placement = _UNPLACED
+    item_of: dict[_Key, int]
+    link_of: dict[int, int]
+    """Edge -> its link in this scope."""
+    layering: Layering
     left: float = 0.0
-    """Of its content."""
     top: float = 0.0
-    width: float = 0.0
-    height: float = 0.0
+    width: float = field(init=False)
+    height: float = field(init=False)
 
-    def add(self, item: Item) -> int:
-        self.items.append(item)
-        return len(self.items) - 1
+    def __post_init__(self) -> None:
+        self.width, self.height = self.layering.width, self.layering.height
 
-    def port(self, ports: dict[_Value, int], value: _Value, item: Item) -> int:
-        """The port of a value; edges of one value share it."""
-        if value not in ports:
-            ports[value] = self.add(item)
-        return ports[value]
-
-    def port_offset(self, port: int) -> float:
-        """Where a port is on the border, from its middle."""
-        return self.left + self.placement.centres[port] - self.width / 2
+    def add_border(self, title_width: float) -> None:
+        """Make room for border and title; the title stands at the top left, clear of the edges that come in."""
+        entries = [self.layering.centres[item] for (what, _, _), item in self.item_of.items() if what is _What.ENTRY]
+        title_end = title_width + PADDING
+        self.left = max(PADDING, title_end + PADDING / 2 - min(entries, default=title_end))
+        self.top = PADDING + TITLE_BAND
+        self.width = max(self.left + self.layering.width, title_end) + PADDING
+        self.height = self.top + self.layering.height + PADDING
 
 
 class _Layout:
@@ -520,117 +475,92 @@ class _Layout:
         self.graph = graph
         self.sizes = sizes
         self.title_widths = title_widths
-        self.ways = [_way(graph, edge) for edge in graph.edges]
+        self.parts = [_parts(graph, edge) for edge in graph.edges]
         self.solved: dict[Scope, _Solved] = {}
         self.origins: dict[Scope, Point] = {}
-        self.nodes: dict[int, Rectangle] = {}
-        self.clusters: dict[Scope, Rectangle] = {}
-        self.edges_in: dict[Scope, list[int]] = defaultdict(list)
-        for number, way in enumerate(self.ways):
-            for scope in way.scopes:
-                self.edges_in[scope].append(number)
+        self.boxes: dict[_Key, Rectangle] = {}
         # An empty cluster is not drawn.
-        self.filled = {scope for node in graph.nodes for scope in _scopes_around(graph, node.cluster)}
+        self.filled = {cluster for node in graph.nodes for cluster in _clusters_around(graph, node.cluster)}
 
     def solve(self, here: Scope) -> _Solved:
         """Lay out a scope, after those inside of it."""
-        solved = self.solved[here] = _Solved()
+        items: dict[_Key, Item] = {}
         for number, cluster in enumerate(self.graph.clusters):
             if cluster.parent == here and number in self.filled:
                 inner = self.solve(number)
-                solved.item_of_cluster[number] = solved.add(Item(inner.width, inner.height, compound=True))
+                items[_What.CLUSTER, number, 0] = Item(inner.width, inner.height, compound=True)
         for number, node in enumerate(self.graph.nodes):
             if node.cluster == here:
-                solved.item_of_node[number] = solved.add(Item(*self.sizes[number]))
-        for number in self.edges_in[here]:
-            link = self.link(solved, here, number)
-            solved.link_of_edge[number] = solved.links.setdefault(link, len(solved.links))
-        solved.placement = place(solved.items, list(solved.links))
-        solved.width, solved.height = solved.placement.width, solved.placement.height
+                items[_What.NODE, number, 0] = Item(*self.sizes[number])
+        ends = [(number, part[here]) for number, part in enumerate(self.parts) if here in part]
+        for _, pair in ends:
+            items.update({key: _PORTS[key[0]] for key in pair if key[0] in _PORTS})
+        item_of = {key: number for number, key in enumerate(items)}
+        links: dict[Link, int] = {}
+        link_of: dict[int, int] = {}
+        for number, (start, end) in ends:
+            offsets = self.offset(number, start, is_source=True), self.offset(number, end, is_source=False)
+            link_of[number] = links.setdefault(Link(item_of[start], item_of[end], *offsets), len(links))
+        solved = self.solved[here] = _Solved(item_of, link_of, Layering(list(items.values()), list(links)))
         if here is not None:
-            self.add_border(solved, self.title_widths[here])
+            solved.add_border(self.title_widths[here])
         return solved
 
-    def link(self, solved: _Solved, here: Scope, number: int) -> Link:
-        """The part of an edge that lies in a scope."""
-        edge, way = self.graph.edges[number], self.ways[number]
-        value = (edge.source, edge.result)
-        step = way.scopes.index(here)
-        if step == 0:
-            source = solved.item_of_node[edge.source]
-            count = self.graph.nodes[edge.source].outputs
-            source_offset = spread(edge.result, count, self.sizes[edge.source][0])
-        elif step <= way.turn:
-            inner = self.solved[way.scopes[step - 1]]
-            source = solved.item_of_cluster[way.scopes[step - 1]]
-            source_offset = inner.port_offset(inner.out_ports[value])
-        else:
-            source, source_offset = solved.port(solved.in_ports, value, Item(_PORT_WIDTH, 0.0, at_top=True)), 0.0
-        if step == len(way.scopes) - 1:
-            target = solved.item_of_node[edge.target]
-            count = self.graph.nodes[edge.target].inputs
-            target_offset = spread(edge.operand, count, self.sizes[edge.target][0])
-        elif step >= way.turn:
-            inner = self.solved[way.scopes[step + 1]]
-            target = solved.item_of_cluster[way.scopes[step + 1]]
-            target_offset = inner.port_offset(inner.in_ports[value])
-        else:
-            target, target_offset = solved.port(solved.out_ports, value, Item(_PORT_WIDTH, 0.0, at_bottom=True)), 0.0
-        return Link(source, target, source_offset, target_offset)
-
-    def add_border(self, solved: _Solved, title_width: float) -> None:
-        """Make room for border and title; the title stands at the top left, clear of the edges that come in."""
-        entries = [solved.placement.centres[port] for port in solved.in_ports.values()]
-        title_end = title_width + PADDING
-        solved.left = max(PADDING, title_end + PADDING / 2 - min(entries, default=title_end))
-        solved.top = PADDING + TITLE_BAND
-        solved.width = max(solved.left + solved.placement.width, title_end) + PADDING
-        solved.height = solved.top + solved.placement.height + PADDING
+    def offset(self, number: int, key: _Key, *, is_source: bool) -> float:
+        """Where an edge meets an item, from its middle."""
+        edge = self.graph.edges[number]
+        what, place, _ = key
+        if what is _What.NODE:
+            node = self.graph.nodes[place]
+            position, count = (edge.result, node.outputs) if is_source else (edge.operand, node.inputs)
+            return ((position + 1) / (count + 1) - 0.5) * self.sizes[place][0]
+        if what is _What.CLUSTER:
+            inner = self.solved[place]
+            port = inner.item_of[_What.EXIT if is_source else _What.ENTRY, edge.source, edge.result]
+            return inner.left + inner.layering.centres[port] - inner.width / 2
+        return 0.0
 
     def fix(self, here: Scope, x: float, y: float) -> None:
         """Place what is in a scope whose top left corner is given."""
         solved = self.solved[here]
         left, top = self.origins[here] = (x + solved.left, y + solved.top)
-        if here is not None:
-            self.clusters[here] = Rectangle(x, y, solved.width, solved.height)
-        for node, item in solved.item_of_node.items():
-            width, height = self.sizes[node]
-            centre = left + solved.placement.centres[item]
-            self.nodes[node] = Rectangle(centre - width / 2, top + solved.placement.tops[item], width, height)
-        for cluster, item in solved.item_of_cluster.items():
-            centre = left + solved.placement.centres[item]
-            self.fix(cluster, centre - self.solved[cluster].width / 2, top + solved.placement.tops[item])
+        for key, number in solved.item_of.items():
+            item = solved.layering.items[number]
+            corner = left + solved.layering.centres[number] - item.width / 2, top + solved.layering.tops[number]
+            self.boxes[key] = Rectangle(*corner, item.width, item.height)
+            if key[0] is _What.CLUSTER:
+                self.fix(key[1], *corner)
 
     def route(self, number: int) -> tuple[Point, ...]:
         """The points of an edge, through every scope on its way."""
         points: dict[Point, None] = {}
-        for scope in self.ways[number].scopes:
+        for scope in self.parts[number]:
             solved, (left, top) = self.solved[scope], self.origins[scope]
-            for x, y in solved.placement.routes[solved.link_of_edge[number]]:
+            for x, y in solved.layering.routes[solved.link_of[number]]:
                 points[round(left + x, 2), round(top + y, 2)] = None
         return tuple(points)
 
 
-@dataclass(frozen=True)
-class _Way:
-    """The scopes an edge passes, from that of its source to that of its target; from `turn` on it goes inwards."""
+def _parts(graph: GraphModel, edge: Edge) -> dict[Scope, tuple[_Key, _Key]]:
+    """The scopes that an edge passes, from that of its source to that of its target, and what it joins in each."""
+    out = _clusters_around(graph, graph.nodes[edge.source].cluster)
+    into = _clusters_around(graph, graph.nodes[edge.target].cluster)
+    common: Scope = None
+    while out and into and out[-1] == into[-1]:
+        common = out.pop()
+        into.pop()
+    starts: list[_Key] = [(_What.NODE, edge.source, 0), *((_What.CLUSTER, cluster, 0) for cluster in out)]
+    ends: list[_Key] = [(_What.NODE, edge.target, 0), *((_What.CLUSTER, cluster, 0) for cluster in into)]
+    leaving, entering = (_What.EXIT, edge.source, edge.result), (_What.ENTRY, edge.source, edge.result)
+    parts: dict[Scope, tuple[_Key, _Key]] = {cluster: (starts[i], leaving) for i, cluster in enumerate(out)}
+    parts[common] = starts[-1], ends[-1]
+    return parts | {into[i]: (entering, ends[i]) for i in reversed(range(len(into)))}
 
-    scopes: tuple[Scope, ...]
-    turn: int
 
-
-def _way(graph: GraphModel, edge: Edge) -> _Way:
-    out = _scopes_around(graph, graph.nodes[edge.source].cluster)
-    into = _scopes_around(graph, graph.nodes[edge.target].cluster)
-    turn = next(position for position, scope in enumerate(out) if scope in into)
-    inwards = into[: into.index(out[turn])]
-    return _Way((*out[: turn + 1], *reversed(inwards)), turn)
-
-
-def _scopes_around(graph: GraphModel, cluster: Scope) -> list[Scope]:
-    """`cluster` and the scopes around it, innermost first."""
-    found: list[Scope] = [cluster]
+def _clusters_around(graph: GraphModel, cluster: Scope) -> list[int]:
+    """`cluster` and the clusters around it, innermost first."""
+    found: list[int] = []
     while cluster is not None:
-        cluster = graph.clusters[cluster].parent
         found.append(cluster)
+        cluster = graph.clusters[cluster].parent
     return found

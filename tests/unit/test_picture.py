@@ -148,7 +148,7 @@ def test_a_hundred_nodes_of_a_model_are_readable() -> None:
     check(graph, drawing)
     assert drawing.width < 5 * 100
     links = [Link(e.source, e.target, 0.0, (e.operand - 0.5) * 30) for e in edges]
-    assert Layering([Item(*size) for size in sizes], links, 2.0).crossings() == 0
+    assert Layering([Item(*size) for size in sizes], links).crossings() == 0
 
 
 def test_layers() -> None:
@@ -163,10 +163,10 @@ def test_layers() -> None:
 def test_the_order_of_layers_takes_crossings_away() -> None:
     """Two complete swaps: 0 to 3, 1 to 2, and 2 to 5, 3 to 4."""
     links = [Link(0, 3), Link(1, 2), Link(2, 5), Link(3, 4)]
-    layering = Layering([Item(10, 10)] * 6, links, 2.0)
+    layering = Layering([Item(10, 10)] * 6, links)
     assert layering.crossings() == 0
     # K(2, 2) has one crossing whatever the order.
-    assert Layering([Item(10, 10)] * 4, [Link(0, 2), Link(0, 3), Link(1, 2), Link(1, 3)], 2.0).crossings() == 1
+    assert Layering([Item(10, 10)] * 4, [Link(0, 2), Link(0, 3), Link(1, 2), Link(1, 3)]).crossings() == 1
 
 
 def test_nearest_with_gaps_is_the_least_squares_optimum() -> None:
