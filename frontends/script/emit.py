@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects.low_access import AccessMode, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_strides, with_strides
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp
@@ -156,8 +156,7 @@ class ScriptEmitter(ElementEmitter):
 
     def effect(self, op: Operation) -> None:
         """Append an op that may change buffers."""
-        op.location = self.location
-        self._blocks[-1].add_op(op)
+        self.finish(op)
         self._memory += 1
 
     def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> None:
@@ -242,9 +241,7 @@ class ScriptEmitter(ElementEmitter):
         size = number if number is not None or not isinstance(extent, Expr) else self.index(extent)
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = hint_of(name)
-        op = ForOp(0 if size is None else size, Region(body), kind, thread, annotations)
-        op.location = self.location
-        return op
+        return ForOp(0 if size is None else size, Region(body), kind, thread, annotations)
 
     def block(
         self,
@@ -262,20 +259,12 @@ class ScriptEmitter(ElementEmitter):
         for argument, (axis, *_) in zip(body.args, axes, strict=True):
             argument.name_hint = hint_of(axis)
         kinds = [kind for _, kind, _, _ in axes]
-        op = BlockOp(name, kinds, extents, bindings, bound, Region(body), pairs, guarded, annotations)
-        op.location = self.location
-        return op
+        return BlockOp(name, kinds, extents, bindings, bound, Region(body), pairs, guarded, annotations)
 
     def region(self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]) -> None:
         """State a region that a block reads or writes."""
         exprs, operands = self.affine_forms(corner)
         self.finish(kind(buffer.value, exprs, operands, sizes))
-
-    def init(self) -> InitOp:
-        """An init that is not yet appended."""
-        op = InitOp(Region(Block()))
-        op.location = self.location
-        return op
 
     def conditional(self, condition: SSAValue, then: Block, otherwise: Block | None, results: int) -> IfOp:
         """An `scf.if` around two filled blocks; `results` values are passed on by their terminators."""
@@ -327,8 +316,5 @@ class ScriptEmitter(ElementEmitter):
 
 
 def _is_element(expr: Expr, buffer: Buffer, indices: Sequence[Expr]) -> bool:
-    return (
-        isinstance(expr, BufferLoad)
-        and expr.buffer.value is buffer.value
-        and list(map(index_key, expr.indices)) == list(map(index_key, indices))
-    )
+    element = BufferLoad(buffer, tuple(indices), buffer.dtype)
+    return isinstance(expr, BufferLoad) and index_key(expr) == index_key(element)

@@ -454,7 +454,7 @@ class FunctionParser(Evaluator):
         dtype = self._dtype(options.get("dtype"))
         if dtype != whole.dtype:
             raise self.error(node, f"{name} is {dtype}, and the memory of {whole.name} is {whole.dtype}")
-        return FlatView(whole.stored, name, None)
+        return FlatView(whole.stored, name)
 
     def flush(self) -> None:
         """State the extents of the buffers that were declared since the last flush."""
@@ -662,7 +662,7 @@ class FunctionParser(Evaluator):
             start = self._start_of(buffer, access)
             whole = start.sizes is not None and math.prod(start.sizes) == extent
             return start if whole else replace(start, sizes=None)
-        place = self.stored_indices(node.args[2], FlatView(buffer, buffer.name, None), [offset])
+        place = self.stored_indices(node.args[2], FlatView(buffer, buffer.name), [offset])
         return self._decided(Pointer(buffer, place, None, access))
 
     def _into(self, node: ast.Call, element: ast.Subscript, word: Construct) -> Pointer:

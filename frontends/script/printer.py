@@ -18,7 +18,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, DimOp, StoreOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.dialects.scf import IfOp, YieldOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.tir import OPERAND, AssumeOp, BlockOp, ForOp, InitOp, IntrinsicOp
@@ -34,7 +34,6 @@ from weft.frontends.script.text import (
     buffer_options,
     element_text,
     expr_text,
-    identifier,
     index_text,
     is_bare,
     is_declarable_buffer,
@@ -79,7 +78,8 @@ def print_script(module: ModuleOp) -> str:
     ```
     """
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    words = _words(list(functions))
+    names = PythonNames({"Module"})
+    words = {symbol: names.new(symbol, "f") for symbol in functions}
     lines = [_IMPORTS, "", "", "@I.ir_module", "class Module:"]
     if module.attributes:
         lines.append(f"    I.module_attrs({attributes_text(module.attributes)})")
@@ -93,17 +93,6 @@ def print_script(module: ModuleOp) -> str:
     if not functions:
         lines.append("    pass")
     return "\n".join(lines) + "\n"
-
-
-def _words(symbols: list[str]) -> dict[str, str]:
-    """A Python name for each function."""
-    words: dict[str, str] = {}
-    for symbol in symbols:
-        word = identifier(symbol, "f")
-        while word in words.values():
-            word += "_"
-        words[symbol] = word
-    return words
 
 
 def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
@@ -439,7 +428,7 @@ class FunctionPrinter:
         return f"{buffer.name}[{', '.join(ranges)}]"
 
     def _init(self, op: InitOp) -> None:
-        mine = self._emitter.init()
+        mine = InitOp(Region(Block()))
         self._write("with T.init():")
         with self._emitter.body(mine.body.block), self._indented():
             self._body(statements(op.body.block))

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, MemRefType
 from xdsl.dialects.math import AbsFOp, AbsIOp
 from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.scf import IfOp, YieldOp
@@ -128,9 +128,13 @@ class Raiser:
             return found
         raise self._not_raised(value)
 
+    def _is_ours(self, op: Operation) -> bool:
+        """Whether `op` may become a part of the expression."""
+        return op in self._window or op.parent_block() in self._open
+
     def _not_raised(self, value: SSAValue) -> NotRaised:
         owner = value.owner
-        return NotRaised(*([] if isinstance(owner, Block) or owner in self._window else [owner]))
+        return NotRaised(*([] if isinstance(owner, Block) or self._is_ours(owner) else [owner]))
 
     def pointer(self, value: SSAValue) -> Pointer | Opaque:
         """A pointer that is taken where it is used, or a value that is neither a scalar nor a buffer."""
@@ -174,17 +178,15 @@ class Raiser:
             return _constant(constant)
         owner = value.owner
         if isinstance(owner, Block) or len(owner.results) != 1:
-            raise NotRaised(*([] if isinstance(owner, Block) else [owner]))
+            raise self._not_raised(value)
         return self._inline(owner)
 
     def _inline(self, op: Operation) -> Expr:
         shared = isinstance(op, _SHARED)
-        ours = op in self._window or op.parent_block() in self._open
-        if op in self._named or not (op.results[0].has_one_use() or shared):
-            raise NotRaised(*([] if ours else [op]))
+        ours = self._is_ours(op)
+        if op in self._named or not (shared or (ours and op.results[0].has_one_use())):
+            raise self._not_raised(op.results[0])
         if not ours:
-            if not shared:
-                raise NotRaised(op)
             self.repeated.add(op)
         return self.op(op)
 
@@ -293,23 +295,18 @@ class Raiser:
     def _dimension(self, value: SSAValue) -> Expr:
         """A dimension of an affine expression: another affine expression would become part of this one."""
         if isinstance(value.owner, ApplyOp) and value not in self._names:
-            ours = value.owner in self._window or value.owner.parent_block() in self._open
-            raise NotRaised(*([] if ours else [value.owner]))
+            raise self._not_raised(value)
         return self.value(value)
 
 
 def _constant(attribute: Attribute) -> Const:
-    match attribute:
-        case FloatAttr():
-            return Const(attribute.value.data, name_of(attribute.type))
-        case IntegerAttr() if isinstance(attribute.type, IndexType):
-            return Const(attribute.value.data, "int64")
-        case IntegerAttr() if attribute.type == IntegerType(1):
-            return Const(attribute.value.data != 0, "bool")
-        case IntegerAttr() if is_scalar(attribute.type):
-            return Const(attribute.value.data, name_of(attribute.type))
-        case _:
-            raise NotRaised
+    if not isinstance(attribute, FloatAttr | IntegerAttr) or not is_scalar(attribute.type):
+        raise NotRaised
+    number = attribute.value.data
+    if isinstance(attribute.type, IndexType):
+        return Const(number, "int64")
+    dtype = name_of(attribute.type)
+    return Const(number != 0 if dtype == "bool" else number, dtype)
 
 
 def _dtype(type: Attribute) -> str:

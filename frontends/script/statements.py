@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.scf import YieldOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from weft.dialects.tir import InitOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp
 from weft.frontends.script import tir
@@ -147,8 +148,7 @@ class StatementParser(FunctionParser):
         return self.evaluate(node.func)
 
     def _calls(self, node: ast.expr, word: Construct) -> bool:
-        found = self._word(node)
-        return isinstance(found, Construct) and found is word
+        return self._word(node) is word
 
     def _is_symbol(self, node: ast.expr) -> bool:
         """Whether `node` is a symbolic extent, `T.int64()`."""
@@ -618,7 +618,7 @@ class StatementParser(FunctionParser):
 
     def _init(self, node: ast.With) -> None:
         self.place(node)
-        op = self.emitter.init()
+        op = InitOp(Region(Block()))
         with self.emitter.body(op.body.block), self.scope():
             self.body(node.body)
         self.place(node)
@@ -633,15 +633,12 @@ class StatementParser(FunctionParser):
         declaring = True
         for node in statements:
             word = self._opening_word(node)
+            may_open = head.init is None and all(self._opening_word(s) is tir.alloc_buffer for s in rest)
             if isinstance(node, ast.With) and word is tir.init:
-                if head.init is not None or any(self._opening_word(s) is not tir.alloc_buffer for s in rest):
+                if not may_open:
                     raise self.error(node, "T.init() stands in a block once, before what is computed")
                 head.init = node
-            elif (
-                word is tir.match_buffer
-                and head.init is None
-                and all(self._opening_word(s) is tir.alloc_buffer for s in rest)
-            ):
+            elif word is tir.match_buffer and may_open:
                 head.views.append(node)
                 continue
             elif isinstance(word, Construct) and word in _HEAD:
@@ -774,17 +771,12 @@ class StatementParser(FunctionParser):
             head.conditions.append(condition)
             return
         left, right = condition.left, condition.right
-        match condition.predicate:
-            case Predicate.LT:
-                head.guards.append((left, right))
-            case Predicate.GT:
-                head.guards.append((right, left))
-            case Predicate.LE:
-                head.guards.append((left, right + 1))
-            case Predicate.GE:
-                head.guards.append((right, left + 1))
-            case Predicate.EQ:
-                head.guards += [(left, right + 1), (right, left + 1)]
+        if condition.predicate in TURNED:
+            left, right = right, left
+        is_strict = condition.predicate in (Predicate.LT, Predicate.GT)
+        head.guards.append((left, right if is_strict else right + 1))
+        if condition.predicate is Predicate.EQ:
+            head.guards.append((right, left + 1))
 
     # Regions
 

@@ -310,16 +310,10 @@ def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: M
     """Axes, guards and annotations as statements."""
     lines = _axis_lines(axes)
     if guards:
-        lines.append(f"T.where({' and '.join(_guard_text(left, right) for left, right in guards)})")
+        lines.append(f"T.where({' and '.join(expr_text(compare(Predicate.LT, *guard)) for guard in guards)})")
     if attributes:
         lines.append(f"T.block_attr({attributes_text(attributes)})")
     return lines
-
-
-def _guard_text(left: Expr, right: Expr) -> str:
-    if isinstance(left, Const) and isinstance(right, Const):  # plain numbers would be compared by Python
-        return f"{expr_text(left)} < {expr_text(right)}"
-    return expr_text(compare(Predicate.LT, left, right))
 
 
 def _axis_lines(axes: Sequence[BlockAxis]) -> list[str]:

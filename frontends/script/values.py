@@ -14,7 +14,7 @@ B_2[i, j]  # is B[vi * 16 + i, j]
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypeAlias, cast
 
@@ -24,9 +24,8 @@ from xdsl.ir import Attribute, SSAValue
 from weft.dialects.element_types import TYPES
 from weft.dialects.strides import strides_of
 from weft.dialects.tir_kinds import IterKindAttr
-from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, Number, binary, name_of, nested
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, binary, name_of, nested
 from weft.texpr.shapes import value_name
 
 _ZERO = Const(0, "int64")
@@ -69,19 +68,17 @@ class Symbol(Expr):
         return self.name
 
 
+@dataclass(eq=False, repr=False)
 class Buffer:
     """A buffer of the program. `extents` are numbers, expressions, or None where unknown."""
 
-    __slots__ = ("extents", "name", "place", "strides", "value")
-
-    def __init__(self, value: SSAValue, name: str, extents: tuple[int | Expr | None, ...]) -> None:
-        self.value = value
-        self.name = name
-        self.extents = extents
-        self.strides: dict[int, Expr] = {}
-        """The symbolic strides, by dimension."""
-        self.place: SourceLocation | None = None
-        """Where it is declared."""
+    value: SSAValue
+    name: str
+    extents: tuple[int | Expr | None, ...]
+    strides: dict[int, Expr] = field(default_factory=dict[int, Expr], init=False)
+    """The symbolic strides, by dimension."""
+    place: SourceLocation | None = field(default=None, init=False)
+    """Where it is declared."""
 
     @property
     def stored(self) -> Buffer:
@@ -241,24 +238,27 @@ def index_key(expr: Expr) -> object:
 
 def static_extent(extent: object) -> int | None:
     """`extent` as a number, if it is one."""
-    number: Number | object = extent.value if isinstance(extent, Const) else extent
-    if isinstance(number, bool):
-        raise InternalError(f"an extent is no bool: {extent}")
+    number = extent.value if isinstance(extent, Const) else extent
     return number if isinstance(number, int) else None
 
 
-class FlatView(Buffer):
-    """A flat view of another buffer's memory."""
+class View(Buffer):
+    """A name for memory of another buffer."""
 
-    __slots__ = ("whole",)
-
-    def __init__(self, whole: Buffer, name: str, extent: int | Expr | None) -> None:
-        super().__init__(whole.value, name, (extent,))
+    def __init__(self, whole: Buffer, name: str, extents: tuple[int | Expr | None, ...]) -> None:
+        super().__init__(whole.value, name, extents)
         self.whole = whole
 
     @property
     def stored(self) -> Buffer:
         return self.whole.stored
+
+
+class FlatView(View):
+    """A flat view of another buffer's memory."""
+
+    def __init__(self, whole: Buffer, name: str) -> None:
+        super().__init__(whole, name, (None,))
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
         return indices_in(self.whole, indices[0])
@@ -270,20 +270,13 @@ class FlatView(Buffer):
         return Const(1, "int64")
 
 
-class RegionView(Buffer):
+class RegionView(View):
     """A view of a box of another buffer, from `corner` on, without its `first` leading dimensions."""
 
-    __slots__ = ("corner", "first", "whole")
-
     def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
-        super().__init__(whole.value, name, sizes)
-        self.whole = whole
+        super().__init__(whole, name, sizes)
         self.corner = corner
         self.first = len(corner) - len(sizes)
-
-    @property
-    def stored(self) -> Buffer:
-        return self.whole.stored
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
         inner = [_sum(low, index) for low, index in zip(self.corner[self.first :], indices, strict=True)]
@@ -321,7 +314,7 @@ def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
     strides = strides_in(whole)
     found: list[Expr | None] = [None] * whole.rank
     densest = next((d for d, stride in enumerate(strides) if isinstance(stride, int) and stride == 1), None)
-    for sign, term in _terms(place, 1):
+    for kind, term in _terms(place, BinaryKind.ADD):
         factors = _factors(term)
         taken = next(((d, at) for at, f in enumerate(factors) for d in range(whole.rank) if _is(f, strides[d])), None)
         if taken is None:
@@ -330,12 +323,11 @@ def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
             dimension, rest = densest, factors
         else:
             dimension, rest = taken[0], [f for at, f in enumerate(factors) if at != taken[1]]
-        index = _product(rest)
+        index = reduce(lambda left, right: binary(BinaryKind.MUL, left, right), rest or [Const(1, "int64")])
         old = found[dimension]
-        if old is None:
-            found[dimension] = index if sign > 0 else binary(BinaryKind.SUB, _ZERO, index)
-        else:
-            found[dimension] = binary(BinaryKind.ADD if sign > 0 else BinaryKind.SUB, old, index)
+        if old is not None or kind is BinaryKind.SUB:
+            index = binary(kind, _ZERO if old is None else old, index)
+        found[dimension] = index
     return tuple(_ZERO if index is None else index for index in found)
 
 
@@ -373,20 +365,15 @@ def _number(expr: Expr) -> object:
     return expr.value if isinstance(expr, Const) else None
 
 
-def _terms(expr: Expr, sign: int) -> list[tuple[int, Expr]]:
-    """What a sum adds up, with signs."""
-    if isinstance(expr, Binary) and expr.kind is BinaryKind.ADD:
-        return _terms(expr.left, sign) + _terms(expr.right, sign)
-    if isinstance(expr, Binary) and expr.kind is BinaryKind.SUB:
-        return _terms(expr.left, sign) + _terms(expr.right, -sign)
-    return [] if _number(expr) == 0 else [(sign, expr)]
+def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
+    """What a sum adds or subtracts, where it is itself added or subtracted as `kind` says."""
+    if isinstance(expr, Binary) and expr.kind in (BinaryKind.ADD, BinaryKind.SUB):
+        right = BinaryKind.ADD if expr.kind is kind else BinaryKind.SUB
+        return _terms(expr.left, kind) + _terms(expr.right, right)
+    return [] if _number(expr) == 0 else [(kind, expr)]
 
 
 def _factors(expr: Expr) -> list[Expr]:
     if isinstance(expr, Binary) and expr.kind is BinaryKind.MUL:
         return _factors(expr.left) + _factors(expr.right)
     return [expr]
-
-
-def _product(factors: Sequence[Expr]) -> Expr:
-    return reduce(lambda left, right: binary(BinaryKind.MUL, left, right), factors or [Const(1, "int64")])
