@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -27,7 +27,7 @@ from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import attributes_text, generic_text, operations_text, to_attributes
 from weft.frontends.script.function import NOALIAS, SYMBOL
-from weft.frontends.script.round_trip import Raiser, Restart, RoundTrip
+from weft.frontends.script.round_trip import Mismatch, Raiser, Restart, RoundTrip
 from weft.frontends.script.text import (
     PythonNames,
     block_head,
@@ -45,7 +45,7 @@ from weft.frontends.script.text import (
     signature,
     type_annotation,
 )
-from weft.frontends.script.values import BlockAxis, Buffer, Guard, Leaf, Symbol, is_scalar, static_shape
+from weft.frontends.script.values import Buffer, Leaf, Symbol, is_scalar, static_shape
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import string_text
 from weft.texpr.expr import Const, Expr, name_of
@@ -241,14 +241,12 @@ class FunctionPrinter:
         if symbols:
             self._write(f"{', '.join(symbols)} = {', '.join(['T.int64()'] * len(symbols))}")
 
-        def emit(raiser: Raiser) -> list[Buffer]:
-            buffers = [self._buffer(entry, raiser) for entry in entries]
-            self._emitter.declare(buffers)
-            return buffers
-
-        buffers = self._trip.attempt(ops, emit)
-        if buffers is None:
-            raise Restart(plain=True)
+        try:
+            with self._trip.attempt(ops) as raiser:
+                buffers = [self._buffer(entry, raiser) for entry in entries]
+                self._emitter.declare(buffers)
+        except Mismatch:
+            raise Restart(plain=True) from None
         for entry, buffer in zip(entries, buffers, strict=True):
             self._match_buffer(entry, buffer)
 
@@ -293,64 +291,64 @@ class FunctionPrinter:
         end = start
         while end < len(ops) and not _is_statement(ops[end]):
             end += 1
-        if end < len(ops) and self._statement(ops[start : end + 1]):
-            return end + 1
+        if end < len(ops):
+            with suppress(Mismatch):
+                self._statement(ops[start : end + 1])
+                return end + 1
         for last in range(min(end, len(ops) - 1, start + _LONGEST), start - 1, -1):
-            if not _is_statement(ops[last]) and self._assignment(ops[start : last + 1]):
-                return last + 1
+            if not _is_statement(ops[last]):
+                with suppress(Mismatch):
+                    self._assignment(ops[start : last + 1])
+                    return last + 1
         first = ops[start]
-        if not isinstance(first, IfOp) or not self._if([first], first):
-            self._other(first)
+        if isinstance(first, IfOp):
+            with suppress(Mismatch):
+                self._if([first], first)
+                return start + 1
+        self._other(first)
         return start + 1
 
-    def _statement(self, ops: Sequence[Operation]) -> bool:
-        """Print the last of `ops`, with the others as its expressions, if that reads back as the same ops."""
+    # The methods from here on print `ops`, the last of them with the others as its expressions. They raise Mismatch,
+    # with nothing printed, where that would not read back as the same ops.
+
+    def _statement(self, ops: Sequence[Operation]) -> None:
         op = ops[-1]
         match op:
             case StoreOp():
-                return self._store(ops, op)
+                self._store(ops, op)
             case ForOp():
-                return self._loops(ops, op)
+                self._loops(ops, op)
             case BlockOp():
-                return self._block(ops, op)
+                self._block(ops, op)
             case InitOp() if len(ops) == 1:
                 self._init(op)
-                return True
             case IfOp():
-                return self._if(ops, op)
+                self._if(ops, op)
             case AllocOp():
-                return self._allocation(ops, op)
+                self._allocation(ops, op)
             case AssumeOp():
-                return self._assumption(ops, op)
+                self._assumption(ops, op)
             case CallOp():
-                return self._call(ops, op)
+                self._call(ops, op)
             case IntrinsicOp():
-                return self._intrinsic(ops, op)
+                self._intrinsic(ops, op)
             case _:
-                return False
+                raise Mismatch
 
     # Loops, blocks and conditions
 
-    def _loops(self, ops: Sequence[Operation], op: ForOp) -> bool:
+    def _loops(self, ops: Sequence[Operation], op: ForOp) -> None:
         nest = _nest_of(op, self._trip.names)
-
-        def emit(raiser: Raiser) -> tuple[list[Expr | int], ForOp]:
+        with self._trip.attempt(ops[:-1], op) as raiser:
             extents = [loop.extent if isinstance(loop.extent, int) else raiser.value(loop.extent) for loop in nest]
             for extent in extents:
                 if isinstance(extent, Expr):
                     self._emitter.index(extent)
             raiser.header = mine = self._loop(op, extents[0])
-            return extents, mine
-
-        found = self._trip.attempt(ops[:-1], emit, op)
-        if found is None:
-            return False
-        extents, mine = found
         with self._names.scope():
             names = [self._names.new(loop.induction_variable.name_hint, "i") for loop in nest]
             self._write(loop_text(op, names, extents))
             self._inside_loops(nest, names, extents, mine)
-        return True
 
     def _loop(self, op: ForOp, extent: Expr | int) -> ForOp:
         thread = None if op.thread_axis is None else op.thread_axis.data
@@ -369,11 +367,10 @@ class FunctionPrinter:
                     self._body(statements(nest[0].body.block))
         self._emitter.effect(mine)
 
-    def _block(self, ops: Sequence[Operation], op: BlockOp) -> bool:
+    def _block(self, ops: Sequence[Operation], op: BlockOp) -> None:
         with self._names.scope():
             names = [self._names.new(variable.name_hint, "v") for variable in op.iter_vars]
-
-            def emit(raiser: Raiser) -> tuple[list[BlockAxis], list[Guard], BlockOp]:
+            with self._trip.attempt(ops[:-1], op) as raiser:
                 extents = [extent if isinstance(extent, int) else raiser.value(extent) for extent in op.extents]
                 bindings = [raiser.affine(expr, op.binding_operands) for expr in op.bindings.data.results]
                 kinds = [SPATIAL if kind is IterKind.SPATIAL else REDUCE for kind in op.kinds]
@@ -381,12 +378,6 @@ class FunctionPrinter:
                 operands = op.guard_operands
                 guards = [(raiser.affine(a, operands), raiser.affine(b, operands)) for a, b in op.guards]
                 raiser.header = mine = self._emitter.block(op.label, axes, guards, op.attributes)
-                return axes, guards, mine
-
-            found = self._trip.attempt(ops[:-1], emit, op)
-            if found is None:
-                return False
-            axes, guards, mine = found
             for printed, own, name in zip(op.iter_vars, mine.iter_vars, names, strict=True):
                 self._trip.bind(printed, own, name)
             self._write(f"with T.block({string_text(op.label)}):")
@@ -398,7 +389,6 @@ class FunctionPrinter:
                 if rest or len(self._lines) == count:
                     self._body(rest)
             self._emitter.effect(mine)
-        return True
 
     def _regions(self, ops: Sequence[Operation]) -> Sequence[Operation]:
         """Print the leading `ops` about regions as `T.reads(...)` and `T.writes(...)`; the ops after that."""
@@ -413,16 +403,13 @@ class FunctionPrinter:
         return ops[count:]
 
     def _region(self, op: AccessRegionOp) -> str:
-        def emit(raiser: Raiser) -> tuple[Buffer, list[Expr]]:
-            corner = [raiser.affine(expr, op.corner_operands) for expr in op.corner.data.results]
-            buffer = raiser.buffer(op.buffer)
-            self._emitter.region(type(op), buffer, corner, op.box_sizes)
-            return buffer, corner
-
-        parts = self._trip.attempt([op], emit)
-        if parts is None:
-            raise CompileError.at(op, f"{op.name} has no form in scripts")
-        buffer, corner = parts
+        try:
+            with self._trip.attempt([op]) as raiser:
+                corner = [raiser.affine(expr, op.corner_operands) for expr in op.corner.data.results]
+                buffer = raiser.buffer(op.buffer)
+                self._emitter.region(type(op), buffer, corner, op.box_sizes)
+        except Mismatch:
+            raise CompileError.at(op, f"{op.name} has no form in scripts") from None
         box = zip(corner, op.box_sizes, strict=True)
         ranges = [index_text(low) if size == 1 else range_text(low, size) for low, size in box]
         return f"{buffer.name}[{', '.join(ranges)}]"
@@ -434,19 +421,13 @@ class FunctionPrinter:
             self._body(statements(op.body.block))
         self._emitter.effect(mine)
 
-    def _if(self, ops: Sequence[Operation], op: IfOp) -> bool:
+    def _if(self, ops: Sequence[Operation], op: IfOp) -> None:
         """A condition around statements, whose results become variables that both branches assign."""
         if op.attributes:
-            return False
-
-        def emit(raiser: Raiser) -> tuple[Expr, SSAValue]:
+            raise Mismatch
+        with self._trip.attempt(ops[:-1]) as raiser:
             condition = raiser.value(op.cond)
-            return condition, self._emitter.value(condition)
-
-        found = self._trip.attempt(ops[:-1], emit)
-        if found is None:
-            return False
-        condition, value = found
+            value = self._emitter.value(condition)
         names = [self._names.keep(result.name_hint, "v") for result in op.results]
         self._write(f"if {expr_text(condition)}:")
         then = self._branch(op.true_region.block, names)
@@ -462,7 +443,6 @@ class FunctionPrinter:
             self._trip.bind(printed, own, name)
             if printed.first_use is None:  # a name that is not used later would not be a result
                 self._write(f"_ = {name}")
-        return True
 
     def _branch(self, printed: Block, names: Sequence[str]) -> Block:
         block = Block()
@@ -489,7 +469,7 @@ class FunctionPrinter:
         if owners - self._trip.named:
             raise Restart(owners)
 
-    # Statements without regions. Each method returns whether the statement reads back as exactly `ops`.
+    # Statements without regions
 
     def _named(self, printed: SSAValue, mine: SSAValue) -> str:
         """Give a local variable its name."""
@@ -497,90 +477,61 @@ class FunctionPrinter:
         self._trip.bind(printed, mine, name)
         return name
 
-    def _assignment(self, ops: Sequence[Operation]) -> bool:
-        """Print `ops` as an assignment of what the last of them gives."""
+    def _assignment(self, ops: Sequence[Operation]) -> None:
+        """An assignment of what the last of `ops` gives."""
         op = ops[-1]
         is_index = isinstance(op.results[0].type, IndexType)
-
-        def emit(raiser: Raiser) -> tuple[Expr, SSAValue]:
+        with self._trip.attempt(ops) as raiser:
             expr = raiser.op(op)
             if isinstance(expr, Const | Leaf | Symbol) or expr.is_index != is_index:
-                raise CompileError("another name for something, or another type")
-            return expr, self._emitter.index(expr) if is_index else self._emitter.value(expr)
-
-        found = self._trip.attempt(ops, emit)
-        if found is None:
-            return False
-        expr, mine = found
+                raise Mismatch  # another name for something, or another type
+            mine = self._emitter.index(expr) if is_index else self._emitter.value(expr)
         name = self._named(op.results[0], mine)
         self._write(f"{name}{': T.int64' if is_index else ''} = {expr_text(expr)}")
-        return True
 
-    def _store(self, ops: Sequence[Operation], op: StoreOp) -> bool:
-        def emit(raiser: Raiser) -> str:
+    def _store(self, ops: Sequence[Operation], op: StoreOp) -> None:
+        with self._trip.attempt(ops) as raiser:
             buffer = raiser.buffer(op.memref)
             indices = [raiser.value(index) for index in op.indices]
             value = raiser.value(op.value)
             adapts = value.is_index and buffer.dtype in ("int32", "int64")
             if value.dtype != buffer.dtype and not adapts:
-                raise CompileError("the value is of another type")
+                raise Mismatch
             self._emitter.store(buffer, indices, value)
-            return f"{element_text(buffer, indices)} = {expr_text(value)}"
+        self._write(f"{element_text(buffer, indices)} = {expr_text(value)}")
 
-        return self._write_attempt(ops, emit)
-
-    def _assumption(self, ops: Sequence[Operation], op: AssumeOp) -> bool:
-        """Print a fact about extents."""
-
-        def emit(raiser: Raiser) -> str:
+    def _assumption(self, ops: Sequence[Operation], op: AssumeOp) -> None:
+        """A fact about extents."""
+        with self._trip.attempt(ops) as raiser:
             sides = [raiser.affine(side, list(op.symbols)) for side in (op.left, op.right)]
             self._emitter.assume(sides[0], op.kind, sides[1])
-            bare = not all(isinstance(side, Const) for side in sides)
-            left, right = (str(side.value) if bare and isinstance(side, Const) else expr_text(side) for side in sides)
-            return f"T.assume({left} {op.kind.value} {right})"
+        bare = not all(isinstance(side, Const) for side in sides)
+        left, right = (str(side.value) if bare and isinstance(side, Const) else expr_text(side) for side in sides)
+        self._write(f"T.assume({left} {op.kind.value} {right})")
 
-        return self._write_attempt(ops, emit)
-
-    def _write_attempt(self, ops: Sequence[Operation], emit: Callable[[Raiser], str]) -> bool:
-        """Print what `emit` gives, if it emits `ops`."""
-        text = self._trip.attempt(ops, emit)
-        if text is not None:
-            self._write(text)
-        return text is not None
-
-    def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> bool:
-        """Print a temporary, if its type is determined by shape, element type and scope."""
+    def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> None:
+        """A temporary, whose type is determined by shape, element type and scope."""
         type = op.memref.type
         if not is_plain_buffer(type) or op.symbol_operands or op.alignment is not None or op.attributes:
-            return False
-        name = self._names.keep(op.memref.name_hint, "buffer")
-
-        def emit(raiser: Raiser) -> Buffer:
+            raise Mismatch
+        with self._trip.attempt(ops) as raiser:
             extents = [raiser.value(size) for size in op.dynamic_sizes]
-            rest = iter(extents)
-            shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
-            return Buffer(self._emitter.allocate(type, extents, name), name, shape)
-
-        buffer = self._trip.attempt(ops, emit)
-        if buffer is None:
-            self._names.release(name)
-            return False
-        self._trip.names[op.memref] = buffer
-        self._write(f"{name} = T.alloc_buffer({shape_text(buffer.extents)}{buffer_options(type)})")
-        return True
+            mine = self._emitter.allocate(type, extents, "buffer")
+        name = self._names.keep(op.memref.name_hint, "buffer")
+        rest = iter(extents)
+        shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+        self._trip.names[op.memref] = Buffer(mine, name, shape)
+        self._write(f"{name} = T.alloc_buffer({shape_text(shape)}{buffer_options(type)})")
 
     def _applied(
         self, ops: Sequence[Operation], emit: Callable[[list[SSAValue]], Operation]
-    ) -> tuple[list[str], Operation] | None:
+    ) -> tuple[list[str], Operation]:
         """The texts of the operands of the last of `ops`, and the op that `emit` makes of their values."""
         values = ops[-1].operands
-
-        def apply(raiser: Raiser) -> tuple[list[str], Operation]:
+        with self._trip.attempt(ops) as raiser:
             operands = [raiser.operand(value) for value in values]
             mine = emit([self._trip.operand(o, v.type) for o, v in zip(operands, values, strict=True)])
-            return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
-
-        return self._trip.attempt(ops, apply)
+        return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
 
     def _other(self, op: Operation) -> None:
         """An op without a form of its own: `T.op(...)`. Raises CompileError for ops with regions."""
@@ -590,16 +541,18 @@ class FunctionPrinter:
             self._emitter.effect(mine)
             return mine
 
-        found = None if op.regions or op.successors else self._applied([op], emit)
-        if found is None:
-            raise CompileError.at(op, f"{op.name} has no form in scripts")
-        texts, mine = found
+        try:
+            if op.regions or op.successors:
+                raise Mismatch
+            texts, mine = self._applied([op], emit)
+        except Mismatch:
+            raise CompileError.at(op, f"{op.name} has no form in scripts") from None
         text = generic_text(op, texts)
         names = [self._named(printed, own) for printed, own in zip(op.results, mine.results, strict=True)]
         self._write(f"{', '.join(names)} = {text}" if names else text)
 
-    def _call(self, ops: Sequence[Operation], op: CallOp) -> bool:
-        """Print a call of a function that the module has or declares. Raises CompileError for others."""
+    def _call(self, ops: Sequence[Operation], op: CallOp) -> None:
+        """A call of a function that the module has or declares. Raises CompileError for others."""
         callee = op.callee.string_value()
         if callee not in self._functions:
             raise CompileError.at(op, f"@{callee} is not in the module")
@@ -607,41 +560,33 @@ class FunctionPrinter:
         outside = self._functions[callee].is_declaration and not takes_buffers
         results = [result.type for result in op.results]
         if results and (not outside or len(results) > 1 or not is_scalar(results[0]) or results[0] == IndexType()):
-            return False
-        found = self._applied(ops, lambda values: self._emitter.call(callee, values, results))
-        if found is None:
-            return False
-        texts, mine = found
+            raise Mismatch
+        texts, mine = self._applied(ops, lambda values: self._emitter.call(callee, values, results))
         if not outside:
             self._write(f"Module.{self._words[callee]}({', '.join(texts)})")
-            return True
+            return
         dtype = name_of(results[0]) if results else "void"
         text = f"T.call_extern({', '.join([string_text(callee), *texts])}, dtype={string_text(dtype)})"
         for printed, own in zip(op.results, mine.results, strict=True):
             text = f"{self._named(printed, own)} = {text}" if printed.first_use is not None else f"T.evaluate({text})"
         self._write(text)
-        return True
 
-    def _intrinsic(self, ops: Sequence[Operation], op: IntrinsicOp) -> bool:
-        """Print the call of an unknown function of TVM."""
+    def _intrinsic(self, ops: Sequence[Operation], op: IntrinsicOp) -> None:
+        """The call of an unknown function of TVM."""
         types = [value.type for value in op.values]
         if op.attributes or len(types) > 1 or any(not is_scalar(type) or type == IndexType() for type in types):
-            return False
+            raise Mismatch
 
         def emit(values: list[SSAValue]) -> Operation:
             mine = IntrinsicOp(op.call.data, values, types)
             self._emitter.effect(mine)
             return mine
 
-        found = self._applied(ops, emit)
-        if found is None:
-            return False
-        texts, mine = found
+        texts, mine = self._applied(ops, emit)
         text = ast.unparse(_Filled(texts).visit(ast.parse(op.call.data, mode="eval").body))
         for printed, own in zip(op.values, mine.results, strict=True):
             text = f"{self._named(printed, own)}: T.{name_of(printed.type)} = {text}"
         self._write(text)
-        return True
 
 
 class _Filled(ast.NodeTransformer):

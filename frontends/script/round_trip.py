@@ -7,8 +7,8 @@ parser would, and compares the ops.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import TypeVar
+from collections.abc import Generator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 
 from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
@@ -51,7 +51,6 @@ from weft.texpr.expr import (
     unary,
 )
 
-_Result = TypeVar("_Result")
 _BINARY = {
     op: kind for kind in BinaryKind if kind is not BinaryKind.FLOORMOD for op in (kind.integer_op, kind.float_op)
 }
@@ -86,6 +85,10 @@ class NotRaised(Exception):
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
         self.needed = frozenset(needed)
+
+
+class Mismatch(Exception):
+    """A statement would not read back as the ops that it is printed for."""
 
 
 class Restart(Exception):
@@ -342,27 +345,26 @@ class RoundTrip:
             return self.emitter.pointer(operand)
         return self.emitter.index(operand) if isinstance(type, IndexType) else self.emitter.argument(operand)
 
-    def attempt(
-        self, window: Sequence[Operation], emit: Callable[[Raiser], _Result], header: Operation | None = None
-    ) -> _Result | None:
-        """What `emit` gives, if the ops that it emits equal those of `window`; else None, and nothing is left of them.
+    @contextmanager
+    def attempt(self, window: Sequence[Operation], header: Operation | None = None) -> Generator[Raiser]:
+        """Emit ops that equal those of `window`; where they do not, nothing is left of them, and this raises Mismatch.
 
-        With `header`, the op that `emit` leaves in `raiser.header` must equal that one but for its regions.
+        With `header`, the op that is left in `raiser.header` must equal that one but for its regions.
         Raises Restart where values from before the window need names.
         """
         raiser = self.raiser(window)
         block = Block()
         with self.emitter.trial(block) as keep:
             try:
-                result = emit(raiser)
+                yield raiser
                 if self._equal(list(block.ops), window, raiser.header, header):
                     keep()
-                    return result
+                    return
             except NotRaised as failure:
                 if failure.needed:
                     raise Restart(failure.needed) from None
                 raiser.repeated.clear()
-            except CompileError:  # the emitter refuses what it cannot write
+            except (CompileError, Mismatch):  # the emitter refuses what it cannot write
                 pass
         if raiser.header is not None:
             raiser.header.erase()
@@ -371,7 +373,7 @@ class RoundTrip:
             op.erase()
         if raiser.repeated:
             raise Restart(frozenset(raiser.repeated))
-        return None
+        raise Mismatch
 
     def _equal(
         self,

@@ -86,11 +86,6 @@ class PythonNames:
         self._scopes[0].add(word)
         return word
 
-    def release(self, name: str) -> None:
-        """Release a name whose statement could not be printed."""
-        for scope in self._scopes:
-            scope.discard(name)
-
     @contextmanager
     def scope(self) -> Generator[None]:
         """A scope, whose names are released at its end."""
