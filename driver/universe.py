@@ -79,14 +79,14 @@ TARGETS: Mapping[str, str] = {
     "asm": "weft.backends.llvm.targets:AsmTarget",
     "c": "weft.backends.c_family.targets:CTarget",
     "cuda": "weft.backends.c_family.targets:CudaTarget",
-    "dot": "weft.backends.picture.targets:DotTarget",
+    "dot": "weft.backends.picture.dot:DotTarget",
     "header": "weft.runtime.export.program:HeaderTarget",
     "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
     "metal": "weft.backends.c_family.targets:MetalTarget",
     "object": "weft.runtime.export.program:ObjectTarget",
     "opencl": "weft.backends.c_family.targets:OpenCLTarget",
     "ptx": "weft.backends.c_family.targets:PtxTarget",
-    "svg": "weft.backends.picture.targets:SvgTarget",
+    "svg": "weft.backends.picture.svg:SvgTarget",
 }
 
 

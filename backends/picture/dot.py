@@ -1,22 +1,34 @@
 """Graph functions as DOT, the language of Graphviz: one digraph, a cluster for each function.
 
 weft-opt model.mlir -t dot | dot -Tpdf -o model.pdf
+weft-opt model.mlir -t 'dot{func=main}'           one of the functions
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, ClassVar
 
-from weft.backends.picture.graph_model import Edge, GraphModel, Node, NodeKind
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.target import Target
 
-_STYLES = {
-    NodeKind.PARAMETER: 'style="rounded,filled", fillcolor="#dcfce7", color="#16a34a"',
-    NodeKind.CONSTANT: 'style="rounded,filled", fillcolor="#f3f4f6", color="#9ca3af", fontsize=9, margin="0.08,0.03", '
-    "height=0.3",
-    NodeKind.OPERATION: 'style="filled", fillcolor="#dbeafe", color="#3b82f6"',
-    NodeKind.CALL: 'style="filled", fillcolor="#ede9fe", color="#8b5cf6"',
-    NodeKind.OUTPUT: 'style="rounded,filled", fillcolor="#ffedd5", color="#ea580c", penwidth=2',
-}
+from weft.backends.picture.graph_model import Edge, GraphModel, Node, NodeKind, graph_models
+
+_MORE = {NodeKind.CONSTANT: ', fontsize=9, margin="0.08,0.03", height=0.3', NodeKind.OUTPUT: ", penwidth=2"}
+
+
+@dataclass(frozen=True)
+class DotTarget(Target):
+    """Graph functions (or the one called `func`) as a DOT digraph. Raises `CompileError` when there is none."""
+
+    name: ClassVar[str] = "dot"
+
+    func: str | None = None
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(dot_text(graph_models(module, self.func)))
 
 
 def dot_text(graphs: Sequence[GraphModel]) -> str:
@@ -54,7 +66,9 @@ def _scope(graph: GraphModel, number: int, here: int | None, indent: str) -> Ite
 
 def _node(node: Node, name: str) -> str:
     label = _quoted("\n".join((node.title, *node.lines)))
-    return f"{name} [label={label}, tooltip={_quoted(node.hover)}, {_STYLES[node.kind]}]"
+    style = "filled" if node.kind in (NodeKind.OPERATION, NodeKind.CALL) else "rounded,filled"
+    look = f'style="{style}", fillcolor="{node.kind.fill}", color="{node.kind.border}"{_MORE.get(node.kind, "")}'
+    return f"{name} [label={label}, tooltip={_quoted(node.hover)}, {look}]"
 
 
 def _edge(edge: Edge, number: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum
 
 from xdsl.dialects.arith import ConstantOp as ScalarConstantOp
 from xdsl.dialects.builtin import (
@@ -41,14 +41,18 @@ LONGEST_LINE = 44
 
 
 class NodeKind(Enum):
-    """What a node stands for; forms differ in shape and colour."""
+    """What a node stands for, with the colours of its inside and of its border."""
 
-    PARAMETER = auto()
-    CONSTANT = auto()
-    OPERATION = auto()
-    CALL = auto()
+    PARAMETER = "#dcfce7", "#16a34a"
+    CONSTANT = "#f3f4f6", "#9ca3af"
+    OPERATION = "#dbeafe", "#3b82f6"
+    CALL = "#ede9fe", "#8b5cf6"
     """Of a function in this module, or of one that is registered at run time."""
-    OUTPUT = auto()
+    OUTPUT = "#ffedd5", "#ea580c"
+
+    def __init__(self, fill: str, border: str) -> None:
+        self.fill = fill
+        self.border = border
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,25 @@
 
 Colours are chosen for light and for dark pages: boxes have a light fill and dark text, all that lies on the page
 itself is of a middle grey. Hover over a box or an edge to see its types as the IR writes them.
+
+weft-opt model.mlir -t svg > model.svg            every graph function
+weft-opt model.mlir -t 'svg{func=main}'           one of them
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import IO, ClassVar
 from xml.sax.saxutils import escape
 
-from weft.backends.picture.graph_model import GraphModel, Node, NodeKind
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.target import Target
+
+from weft.backends.picture.graph_model import GraphModel, Node, NodeKind, graph_models
 from weft.backends.picture.layout import Drawing, Point, Rectangle, lay_out
 
 _MARGIN = 20.0
@@ -25,14 +34,6 @@ _CHARACTER = 0.61
 _EDGE_SPACE = 10.0
 """Between two edges at one side of a box, at least."""
 
-_COLOURS = {
-    NodeKind.PARAMETER: ("parameter", "#dcfce7", "#16a34a"),
-    NodeKind.CONSTANT: ("constant", "#f3f4f6", "#9ca3af"),
-    NodeKind.OPERATION: ("operation", "#dbeafe", "#3b82f6"),
-    NodeKind.CALL: ("call", "#ede9fe", "#8b5cf6"),
-    NodeKind.OUTPUT: ("output", "#ffedd5", "#ea580c"),
-}
-"""Class, fill and border of a kind of node."""
 _GREY = "#7b828c"
 
 _STYLE = "\n".join(
@@ -47,11 +48,24 @@ _STYLE = "\n".join(
         ".grip { fill: none; stroke: #000000; stroke-opacity: 0; stroke-width: 9; }",
         ".edge-group:hover .edge { stroke: #ea580c; stroke-width: 2.4; }",
         *(
-            f".{name} {{ fill: {fill}; stroke: {border}; stroke-width: {2.4 if kind is NodeKind.OUTPUT else 1.2}; }}"
-            for kind, (name, fill, border) in _COLOURS.items()
+            f".{kind.name.lower()} {{ fill: {kind.fill}; stroke: {kind.border}; "
+            f"stroke-width: {2.4 if kind is NodeKind.OUTPUT else 1.2}; }}"
+            for kind in NodeKind
         ),
     ]
 )
+
+
+@dataclass(frozen=True)
+class SvgTarget(Target):
+    """Graph functions (or the one called `func`) as a standalone SVG. Raises `CompileError` when there is none."""
+
+    name: ClassVar[str] = "svg"
+
+    func: str | None = None
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(svg_text(graph_models(module, self.func)))
 
 
 def svg_text(graphs: Sequence[GraphModel]) -> str:
@@ -70,14 +84,13 @@ def svg_text(graphs: Sequence[GraphModel]) -> str:
         parts += [_node(node, box) for node, box in zip(graph.nodes, drawing.nodes, strict=True)]
         parts += ["</g>", "</g>"]
         y += _FUNCTION_TITLE + drawing.height + _FUNCTION_GAP
-    size = f"{_number(width)} {_number(y - _FUNCTION_GAP + _MARGIN)}"
-    return "\n".join([*_head(size, graphs), *parts, "</svg>", ""])
+    return "\n".join([*_head(_number(width), _number(y - _FUNCTION_GAP + _MARGIN), graphs), *parts, "</svg>", ""])
 
 
-def _head(size: str, graphs: Sequence[GraphModel]) -> list[str]:
-    width, height = size.split()
+def _head(width: str, height: str, graphs: Sequence[GraphModel]) -> list[str]:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     return [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {size}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{_escape(', '.join(f'@{graph.name}' for graph in graphs))}</title>",
         f"<style>\n{_STYLE}\n</style>",
         '<defs><marker id="weft-arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
@@ -147,7 +160,6 @@ def _path(points: Sequence[Point]) -> str:
 
 
 def _node(node: Node, box: Rectangle) -> str:
-    name, _, _ = _COLOURS[node.kind]
     corner = {NodeKind.OPERATION: 3, NodeKind.CALL: 3, NodeKind.CONSTANT: 6}.get(node.kind, 14)
     x = _number(box.x + box.width / 2)
     small = node.kind is NodeKind.CONSTANT
@@ -157,7 +169,7 @@ def _node(node: Node, box: Rectangle) -> str:
         y += 15.0
         texts.append(f'<text class="line" x="{x}" y="{_number(y)}">{_escape(line)}</text>')
     hover = f"<title>{_escape(node.hover)}</title>"
-    return f'<g>{hover}<rect class="{name}" {_box(box)} rx="{corner}"/>{"".join(texts)}</g>'
+    return f'<g>{hover}<rect class="{node.kind.name.lower()}" {_box(box)} rx="{corner}"/>{"".join(texts)}</g>'
 
 
 def _box(box: Rectangle) -> str:
