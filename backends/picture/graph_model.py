@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from xdsl.dialects.arith import ConstantOp as ScalarConstantOp
@@ -147,9 +147,8 @@ class _Builder:
             )
         for argument in blocks[0].args:
             title = argument.name_hint or f"argument {argument.index}"
-            node = self.add_node(
-                NodeKind.PARAMETER, title, (show_type(argument.type),), _declared(argument), 0, 1, None
-            )
+            lines = (show_type(argument.type),)
+            node = self.add_node(Node(NodeKind.PARAMETER, title, lines, _declared(argument), 0, 1, None))
             self.sources[argument] = (node, 0)
         self.add_ops(self.function.body, None)
         name = _shortened(self.function.sym_name.data)
@@ -175,7 +174,7 @@ class _Builder:
         for position, value in enumerate(op.operands):
             title = "output" if len(op.operands) == 1 else f"output {position}"
             lines = (_result_line(value),)
-            node = self.add_node(NodeKind.OUTPUT, title, lines, f"returns {_declared(value)}", 1, 0, None)
+            node = self.add_node(Node(NodeKind.OUTPUT, title, lines, f"returns {_declared(value)}", 1, 0, None))
             self.add_edge(value, node, 0)
 
     def add_operation(self, op: Operation, cluster: int | None) -> None:
@@ -187,28 +186,20 @@ class _Builder:
         if _is_constant(op):
             result = op.results[0]
             title = result.name_hint or "constant"
-            lines = (show_type(result.type),)
-            node = self.add_node(NodeKind.CONSTANT, title, lines, hover, 0, len(op.results), cluster)
+            kind, lines = NodeKind.CONSTANT, (show_type(result.type),)
         else:
+            title = _title(op)
             kind = NodeKind.CALL if isinstance(op, CallTirOp | CallDpsOp) else NodeKind.OPERATION
             lines = (*told, *(_result_line(result) for result in op.results))
-            node = self.add_node(kind, _title(op), lines, hover, len(operands), len(op.results), cluster)
+        node = self.add_node(Node(kind, title, lines, hover, len(operands), len(op.results), cluster))
         for position, operand in enumerate(operands):
             self.add_edge(operand, node, position)
         self.sources.update({result: (node, position) for position, result in enumerate(op.results)})
 
-    def add_node(
-        self,
-        kind: NodeKind,
-        title: str,
-        lines: tuple[str, ...],
-        hover: str,
-        inputs: int,
-        outputs: int,
-        cluster: int | None,
-    ) -> int:
-        shown = tuple(_shortened(line) for line in lines)
-        self.nodes.append(Node(kind, _shortened(title), shown, printable(hover), inputs, outputs, cluster))
+    def add_node(self, node: Node) -> int:
+        """Add a node with its texts as they are shown; its position."""
+        lines = tuple(map(_shortened, node.lines))
+        self.nodes.append(replace(node, title=_shortened(node.title), lines=lines, hover=printable(node.hover)))
         return len(self.nodes) - 1
 
     def add_edge(self, value: SSAValue, target: int, operand: int) -> None:

@@ -10,8 +10,8 @@ import os
 import sys
 import token
 import tokenize
-from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum, auto
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -24,30 +24,26 @@ if TYPE_CHECKING:
 
 
 class Style(StrEnum):
-    """What a piece of a script is."""
+    """What a piece of a script is, with its look on terminals and in HTML; readable on white and on black."""
 
-    PLAIN = auto()
-    KEYWORD = auto()
-    NAMESPACE = auto()
-    WORD = auto()
-    DEFINITION = auto()
-    NUMBER = auto()
-    STRING = auto()
-    COMMENT = auto()
-    DECORATOR = auto()
+    PLAIN = "plain", "", ""
+    KEYWORD = "keyword", "1;35", "color:#8250df;font-weight:bold"
+    NAMESPACE = "namespace", "36", "color:#0a7ea4"
+    WORD = "word", "36", "color:#0a7ea4"
+    DEFINITION = "definition", "1;34", "color:#0550ae;font-weight:bold"
+    NUMBER = "number", "33", "color:#b35900"
+    STRING = "string", "32", "color:#1a7f37"
+    COMMENT = "comment", "2;3", "color:#6e7781;font-style:italic"
+    DECORATOR = "decorator", "33", "color:#b35900"
 
+    terminal: str
+    html: str
 
-_COLOURS: Mapping[Style, tuple[str, str]] = {
-    Style.KEYWORD: ("1;35", "color:#8250df;font-weight:bold"),
-    Style.NAMESPACE: ("36", "color:#0a7ea4"),
-    Style.WORD: ("36", "color:#0a7ea4"),
-    Style.DEFINITION: ("1;34", "color:#0550ae;font-weight:bold"),
-    Style.NUMBER: ("33", "color:#b35900"),
-    Style.STRING: ("32", "color:#1a7f37"),
-    Style.COMMENT: ("2;3", "color:#6e7781;font-style:italic"),
-    Style.DECORATOR: ("33", "color:#b35900"),
-}
-"""For terminals and for HTML; readable on white and on black."""
+    def __new__(cls, label: str, terminal: str, html: str) -> Style:
+        style = str.__new__(cls, label)
+        style._value_ = label
+        style.terminal, style.html = terminal, html
+        return style
 
 
 def pieces(text: str) -> Iterator[tuple[Style, str]]:
@@ -94,14 +90,14 @@ def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
 def terminal_text(text: str) -> str:
     """A script with the colours of a terminal."""
     return "".join(
-        f"\x1b[{_COLOURS[style][0]}m{piece}\x1b[0m" if style in _COLOURS else piece for style, piece in pieces(text)
+        f"\x1b[{style.terminal}m{piece}\x1b[0m" if style.terminal else piece for style, piece in pieces(text)
     )
 
 
 def html_text(text: str) -> str:
     """A script as HTML."""
     spans = (
-        f'<span style="{_COLOURS[style][1]}">{html.escape(piece)}</span>' if style in _COLOURS else html.escape(piece)
+        f'<span style="{style.html}">{html.escape(piece)}</span>' if style.html else html.escape(piece)
         for style, piece in pieces(text)
     )
     return f'<pre style="line-height:1.3;overflow-x:auto">{"".join(spans)}</pre>'
