@@ -41,7 +41,7 @@ from weft.frontends.script.values import (
 )
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
-from weft.texpr.emit import ElementEmitter
+from weft.texpr.emit import ElementEmitter, block_results
 from weft.texpr.expr import Binary, Cast, Const, Expr, type_of
 
 _INDEX = IndexType()
@@ -232,16 +232,17 @@ class ScriptEmitter(ElementEmitter):
         self,
         extent: Expr | int,
         name: str,
-        kind: LoopKind = LoopKind.SERIAL,
-        thread: str | None = None,
-        annotations: Mapping[str, Attribute] | None = None,
+        kind: LoopKind,
+        thread: str | None,
+        annotations: Mapping[str, Attribute],
     ) -> ForOp:
         """A loop that is not yet appended."""
-        number = static_extent(extent)
-        size = number if number is not None or not isinstance(extent, Expr) else self.index(extent)
+        if isinstance(extent, Const):
+            extent = int(extent.value)
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = hint_of(name)
-        return ForOp(0 if size is None else size, Region(body), kind, thread, annotations)
+        size = self.index(extent) if isinstance(extent, Expr) else extent
+        return ForOp(size, Region(body), kind, thread, annotations)
 
     def block(
         self,
@@ -266,16 +267,15 @@ class ScriptEmitter(ElementEmitter):
         exprs, operands = self.affine_forms(corner)
         self.finish(kind(buffer.value, exprs, operands, sizes))
 
-    def conditional(self, condition: SSAValue, then: Block, otherwise: Block | None, results: int) -> IfOp:
-        """An `scf.if` around two filled blocks; `results` values are passed on by their terminators."""
-        last = then.last_op
-        types = [] if last is None or not results else [value.type for value in last.operands]
-        for block in (then, otherwise):
-            if block is not None and not isinstance(block.last_op, ScfYieldOp):
-                done = ScfYieldOp()
-                done.location = self.location
-                block.add_op(done)
-        return IfOp(condition, types, Region(then), Region() if otherwise is None else Region(otherwise))
+    def conditional(self, condition: SSAValue, branches: Sequence[Block]) -> IfOp:
+        """An `scf.if` around one or two filled blocks, not yet appended; it gives what their terminators pass on."""
+        for block in branches:
+            if not isinstance(block.last_op, ScfYieldOp):
+                with self.inside(block):
+                    self.finish(ScfYieldOp())
+        types = [value.type for value in block_results(branches[0])]
+        regions = [Region(block) for block in branches]
+        return IfOp(condition, types, regions[0], regions[1] if len(regions) > 1 else None)
 
     def call(self, callee: str, arguments: Sequence[SSAValue], results: Sequence[Attribute] = ()) -> CallOp:
         op = CallOp(callee, list(arguments), list(results))

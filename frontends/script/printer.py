@@ -430,12 +430,11 @@ class FunctionPrinter:
             value = self._emitter.value(condition)
         names = [self._names.keep(result.name_hint, "v") for result in op.results]
         self._write(f"if {expr_text(condition)}:")
-        then = self._branch(op.true_region.block, names)
-        otherwise = None
+        branches = [self._branch(op.true_region.block, names)]
         if op.false_region.blocks:
             self._write("else:")
-            otherwise = self._branch(op.false_region.block, names)
-        mine = self._emitter.conditional(value, then, otherwise, len(names))
+            branches.append(self._branch(op.false_region.block, names))
+        mine = self._emitter.conditional(value, branches)
         self._emitter.effect(mine)
         for printed, own, name in zip(op.results, mine.results, names, strict=True):
             if printed.type != own.type:

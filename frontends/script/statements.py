@@ -515,23 +515,29 @@ class StatementParser(FunctionParser):
         if test.dtype != "bool":
             raise self.error(node.test, f"a condition is a bool, `{test}` is {test.dtype}: compare it")
         condition = self.emitter.value(test)
-        then, chosen = self._branch(node.body)
-        otherwise, other = self._branch(node.orelse) if node.orelse else (None, {})
-        names = self._joined(node, chosen, other)
-        if otherwise is not None and names:
-            self._yield(node, then, otherwise, names, chosen, other)
+        branches: list[Block] = []
+        bound: list[dict[str, object]] = []
+        """The names that each branch binds."""
+        for statements in filter(None, (node.body, node.orelse)):
+            branches.append(Block())
+            with self.emitter.body(branches[-1]), self.scope() as names:
+                self.body(statements)
+                bound.append(names)
+        joined = self._joined(node, *bound) if len(bound) == 2 else []
+        pairs = [self._unified(node, name, *(names[name] for names in bound)) for name in joined]
+        are_indices = [all(_is_index(names[name]) for names in bound) for name in joined]
+        for side, block in enumerate(branches if joined else ()):
+            with self.emitter.inside(block):
+                values = [
+                    self.emitter.index(pair[side]) if is_index else self.emitter.value(pair[side], pair[0].dtype)
+                    for pair, is_index in zip(pairs, are_indices, strict=True)
+                ]
+                self.emitter.finish(YieldOp(*values))
         self.place(node)
-        op = self.emitter.conditional(condition, then, otherwise, len(names))
+        op = self.emitter.conditional(condition, branches)
         self.emitter.effect(op)
-        for name, result in zip(names, op.results, strict=True):
+        for name, result in zip(joined, op.results, strict=True):
             self.bind(name, self._named(result, name))
-
-    def _branch(self, statements: Sequence[ast.stmt]) -> tuple[Block, dict[str, object]]:
-        """The ops of a branch, and the names that it binds."""
-        block = Block()
-        with self.emitter.body(block), self.scope() as names:
-            self.body(statements)
-            return block, names
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
         """The names that both branches assign and that are used after the condition."""
@@ -542,25 +548,6 @@ class StatementParser(FunctionParser):
             if isinstance(use, ast.Name) and isinstance(use.ctx, ast.Load) and use.lineno > end
         }
         return [name for name in chosen if name in other and name in later]
-
-    def _yield(
-        self,
-        node: ast.If,
-        then: Block,
-        otherwise: Block,
-        names: Sequence[str],
-        chosen: Mapping[str, object],
-        other: Mapping[str, object],
-    ) -> None:
-        pairs = [self._unified(node, name, chosen[name], other[name]) for name in names]
-        are_indices = [all(_is_index(side[name]) for side in (chosen, other)) for name in names]
-        for side, block in enumerate((then, otherwise)):
-            with self.emitter.inside(block):
-                values = [
-                    self.emitter.index(pair[side]) if is_index else self.emitter.value(pair[side], pair[0].dtype)
-                    for pair, is_index in zip(pairs, are_indices, strict=True)
-                ]
-                self.emitter.finish(YieldOp(*values))
 
     def _unified(self, node: ast.If, name: str, left: object, right: object) -> tuple[Expr, Expr]:
         """The values of `name` in the two branches, in one dtype."""
@@ -594,7 +581,7 @@ class StatementParser(FunctionParser):
         with self.emitter.body(then):
             self._block_op(node, name, head, body)
         self.place(node)
-        self.emitter.effect(self.emitter.conditional(value, then, None, 0))
+        self.emitter.effect(self.emitter.conditional(value, [then]))
 
     def _block_op(self, node: ast.With, name: str, head: _Head, body: Sequence[ast.stmt]) -> None:
         op = self.emitter.block(name, head.axes, head.guards, head.annotations)
