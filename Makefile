@@ -34,7 +34,7 @@ $(STAMP): pyproject.toml | $(BIN)/python
 # Tools that read imports without running them cannot follow the editable install: they see this folder of links.
 types:
 	@mkdir -p .types/weft
-	@ln -sfn $(addprefix ../../,$(wildcard api/*.py) api/py.typed) $(addprefix ../../,$(filter-out api,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))) .types/weft
+	@ln -sfn $(addprefix ../../,$(wildcard api/*.py api/*.pyi) api/py.typed) $(addprefix ../../,$(filter-out api,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))) .types/weft
 
 lint: ruff imports typecheck
 

@@ -69,7 +69,13 @@ def test_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> No
     files = run(installed / "bin" / "python", "-c", code, cwd=tmp_path, PYTHONPATH=dependencies)
     assert len(files.split()) == len(packages)
     assert [f for f in files.split() if not Path(f).is_relative_to(installed)] == []
-    for name in ("py.typed", "schedule/steps.pyi", "backends/reserved_names.txt", "runtime/native_call.ll"):
+    for name in (
+        "py.typed",
+        "__init__.pyi",
+        "schedule/steps.pyi",
+        "backends/reserved_names.txt",
+        "runtime/native_call.ll",
+    ):
         assert list(installed.rglob(f"weft/{name}")), name
 
     module = [installed / "bin" / "python", "-m", "weft.tools.weft_opt"]
