@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from graphlib import TopologicalSorter
 from itertools import combinations, pairwise
 from math import inf
 from typing import TypeAlias
@@ -334,21 +335,16 @@ def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[l
     `links` must be acyclic. Items that nothing feeds, and trees of what only they feed, hang right above their first
     target: a constant and its transposition stand by their use, not at the top of the picture.
     """
-    targets: dict[int, list[int]] = defaultdict(list)
-    sources: dict[int, list[int]] = defaultdict(list)
+    targets: list[list[int]] = [[] for _ in items]
+    sources: list[list[int]] = [[] for _ in items]
     for link in links:
         targets[link.source].append(link.target)
         sources[link.target].append(link.source)
-    waiting = [len(sources[item]) for item in range(len(items))]
+    order = list(TopologicalSorter(dict(enumerate(sources))).static_order())
     first = 1 if any(item.at_top for item in items) else 0
     row = [0 if item.at_top else first for item in items]
-    order = [item for item in range(len(items)) if not waiting[item]]
     for item in order:
-        for target in targets[item]:
-            row[target] = max(row[target], row[item] + 1)
-            waiting[target] -= 1
-            if not waiting[target]:
-                order.append(target)
+        row[item] = max([row[item], *(row[source] + 1 for source in sources[item])])
     last = max((n for n, item in zip(row, items, strict=True) if not item.at_bottom), default=-1) + 1
     depth = [last if item.at_bottom else n for n, item in zip(row, items, strict=True)]
     row = list(depth)

@@ -70,7 +70,10 @@ class SvgTarget(Target):
 
 def svg_text(graphs: Sequence[GraphModel]) -> str:
     """The picture of graph functions, one below the other."""
-    drawings = [_draw(graph) for graph in graphs]
+    drawings = [
+        lay_out(graph, [_size(node) for node in graph.nodes], [_width(c.title, _LINE_SIZE) for c in graph.clusters])
+        for graph in graphs
+    ]
     names = [_width(f"@{graph.name}", 16.0) for graph in graphs]
     width = max([*(drawing.width for drawing in drawings), *names]) + 2 * _MARGIN
     parts: list[str] = []
@@ -96,11 +99,6 @@ def _head(width: str, height: str, graphs: Sequence[GraphModel]) -> list[str]:
         '<defs><marker id="weft-arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
         f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="{_GREY}"/></marker></defs>',
     ]
-
-
-def _draw(graph: GraphModel) -> Drawing:
-    sizes = [_size(node) for node in graph.nodes]
-    return lay_out(graph, sizes, [_width(cluster.title, _LINE_SIZE) for cluster in graph.clusters])
 
 
 def _size(node: Node) -> tuple[float, float]:

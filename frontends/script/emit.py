@@ -161,7 +161,8 @@ class ScriptEmitter(ElementEmitter):
 
     def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> None:
         dtype = buffer.dtype
-        if isinstance(value, Binary) and not value.is_index and _is_element(value.left, buffer, indices):
+        element = index_key(BufferLoad(buffer, tuple(indices), dtype))
+        if isinstance(value, Binary) and isinstance(value.left, BufferLoad) and index_key(value.left) == element:
             self.value(value.right, dtype)
         stored = self.value(value, dtype)
         self.effect(StoreOp.create(operands=[stored, buffer.value, *(self.index(index) for index in indices)]))
@@ -313,8 +314,3 @@ class ScriptEmitter(ElementEmitter):
             del self._blocks[depth:], self._written[depth:]
             if not kept:
                 self._memory = memory
-
-
-def _is_element(expr: Expr, buffer: Buffer, indices: Sequence[Expr]) -> bool:
-    element = BufferLoad(buffer, tuple(indices), buffer.dtype)
-    return isinstance(expr, BufferLoad) and index_key(expr) == index_key(element)

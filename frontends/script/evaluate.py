@@ -22,7 +22,7 @@ from xdsl.ir import Attribute
 from weft.frontends.script import ir, tir
 from weft.frontends.script.attributes import AttributeText, to_attributes
 from weft.frontends.script.constructs import BUILTINS, Construct, DType, IntrinsicWord, Namespace
-from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
+from weft.frontends.script.limits import check_arguments, check_result, check_terms
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
 from weft.support.errors import CompileError, did_you_mean
@@ -255,7 +255,7 @@ class Evaluator:
             left, right = adapted([self.scalar(node, left), self.scalar(node, right)])
         elif isinstance(left, Buffer) or isinstance(right, Buffer):
             self.scalar(node, left if isinstance(left, Buffer) else right)
-        self.apply(node, check_operands, type(kind), left, right)
+        self.apply(node, check_arguments, function, (left, right))
         return self.apply(node, function, left, right)
 
     def _unary(self, node: ast.UnaryOp) -> object:
@@ -416,7 +416,7 @@ class Evaluator:
         corner = list(self.stored_indices(node, buffer, low))
         stored = list(buffer.box([size or 0 for size in sizes]))
         for dimension, extent in enumerate(buffer.stored.extents):
-            if stored[dimension] < 1 or not _is_affine(corner[dimension]):
+            if stored[dimension] < 1 or not all(map(_is_affine, walk(corner[dimension]))):
                 if not isinstance(extent, int) or extent < 1:
                     return None
                 corner[dimension], stored[dimension] = as_expr(0), extent
@@ -565,11 +565,7 @@ def shown(value: object) -> str:
 
 
 def _is_affine(expr: Expr) -> bool:
-    """Whether an index is made of variables by + and -, and by * // and % with numbers."""
-    return all(_is_affine_part(part) for part in walk(expr))
-
-
-def _is_affine_part(expr: Expr) -> bool:
+    """Whether an index is a variable, or made of its parts by + and -, or by * // and % with numbers."""
     match expr:
         case Binary(kind=BinaryKind.ADD | BinaryKind.SUB):
             return True

@@ -414,18 +414,16 @@ class FunctionParser(Evaluator):
                 what = f"stride {dimension} of {name}"
                 self._same_as(options["strides"], stride, own[dimension], view.stride(dimension), what, whole)
         if "elem_offset" in options:
-            value = self.evaluate(options["elem_offset"])
-            offset = view.offset
-            number = offset.value if isinstance(offset, Const) else offset
-            self._same_as(options["elem_offset"], value, number, offset, f"elem_offset of {name}", whole)
+            value, offset = self.evaluate(options["elem_offset"]), view.offset
+            self._same_as(options["elem_offset"], value, offset, offset, f"elem_offset of {name}", whole)
         return view
 
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
-        """Check a stride or offset of a region: a new name, which is bound to `expr`, or the number `known`."""
+        """Check a stride or offset of a region: a new name, which is bound to `expr`, or the number that `known` is."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
         if name is not None and name.isidentifier() and not isinstance(self.known(name), Leaf):
             self.bind(name, expr)
-        elif value is not None and (as_number(value) is None or as_number(value) != known):
+        elif value is not None and (as_number(value) is None or as_number(value) != static_extent(known)):
             raise self.error(
                 node, f"{what} is that of its region in {whole.name}, which gives it: name it or leave it out"
             )

@@ -5,8 +5,8 @@ Operations whose results can be much larger than their operands are checked befo
 
 from __future__ import annotations
 
-import ast
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import cast
@@ -29,27 +29,26 @@ _OF_RANGES = (range, bool, len)
 """Functions that do not visit the numbers of a range."""
 
 
-def check_operands(kind: type[ast.operator], left: object, right: object) -> None:
-    """Raises ValueError for operands whose result would be too large, or which format text."""
-    if kind is ast.Pow:
-        _check_power(left, right)
-    elif kind is ast.LShift and isinstance(left, int) and isinstance(right, int):
-        _limit(right if left else 0, MOST_BITS, "bits in a shift")
-    elif kind is ast.Mult:
-        for items, count in ((left, right), (right, left)):
-            if isinstance(items, _SEQUENCES) and isinstance(count, int):
-                _limit(size_of(cast("object", items)) * count, MOST_ITEMS, _ITEMS)
-    elif kind is ast.Mod and isinstance(left, str | bytes):
-        raise ValueError("text is not formatted in a script")
-
-
 def check_arguments(function: object, args: Sequence[object]) -> None:
-    """Raises ValueError for arguments of a Python function that would take it too long."""
+    """Raises ValueError for arguments of a Python function or operator that would take it too long, make its result
+    too large, or format text."""
     for arg in args:
         if isinstance(arg, range) and function not in _OF_RANGES:
             _limit((arg.stop - arg.start) // arg.step, MOST_ITEMS, "numbers in a range")
-    if function is pow and len(args) == 2:
-        _check_power(*args)
+    if function in (pow, operator.pow) and len(args) == 2:
+        base, exponent = args
+        if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1:
+            _limit(base.bit_length() * exponent, MOST_BITS, "bits in an integer")
+    elif function is operator.lshift:
+        number, count = args
+        if isinstance(number, int) and isinstance(count, int):
+            _limit(count if number else 0, MOST_BITS, "bits in a shift")
+    elif function is operator.mul:
+        for items, count in (args, args[::-1]):
+            if isinstance(items, _SEQUENCES) and isinstance(count, int):
+                _limit(size_of(cast("object", items)) * count, MOST_ITEMS, _ITEMS)
+    elif function is operator.mod and isinstance(args[0], str | bytes):
+        raise ValueError("text is not formatted in a script")
     elif function in (round, math.factorial, math.comb, math.perm):
         for arg in args[-1:] if function is round else args:
             if isinstance(arg, int) and (function is not round or len(args) > 1):
@@ -94,11 +93,6 @@ def check_terms(expr: Expr) -> None:
         raise ValueError(
             f"this expression has more than {MOST_TERMS} terms: compute a part of it once, part: T.int64 = ..."
         )
-
-
-def _check_power(base: object, exponent: object) -> None:
-    if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1:
-        _limit(base.bit_length() * exponent, MOST_BITS, "bits in an integer")
 
 
 def _limit(number: int, most: int, what: str) -> None:
