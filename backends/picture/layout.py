@@ -398,32 +398,6 @@ class Rectangle:
     height: float
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """The places of nodes, clusters (None for an empty one) and edges of a `GraphModel`, in its order."""
-
-    nodes: tuple[Rectangle, ...]
-    clusters: tuple[Rectangle | None, ...]
-    edges: tuple[tuple[Point, ...], ...]
-    """See `Layering.routes`."""
-    width: float
-    height: float
-
-
-def lay_out(graph: GraphModel, sizes: Sequence[tuple[float, float]], title_widths: Sequence[float]) -> Drawing:
-    """Place a graph whose nodes have the given widths and heights, and whose cluster titles the given widths."""
-    layout = _Layout(graph, sizes, title_widths)
-    outermost = layout.solve(None)
-    layout.fix(None, 0.0, 0.0)
-    return Drawing(
-        tuple(layout.boxes[_What.NODE, node, 0] for node in range(len(graph.nodes))),
-        tuple(layout.boxes.get((_What.CLUSTER, cluster, 0)) for cluster in range(len(graph.clusters))),
-        tuple(layout.route(number) for number in range(len(graph.edges))),
-        outermost.width,
-        outermost.height,
-    )
-
-
 class _What(Enum):
     """What an item stands for: a node, a cluster inside, or the place where a value crosses the border."""
 
@@ -464,74 +438,84 @@ class _Solved:
         self.height = self.top + self.layering.height + PADDING
 
 
-class _Layout:
-    """Sizes from the inside out (`solve`), then places from the outside in (`fix`)."""
+class Drawing:
+    """The places of nodes, clusters (None for an empty one) and edges (see `Layering.routes`) of a graph, in its order.
+
+    Sizes are found from the inside out (`_solve`), then places from the outside in (`_fix`).
+    """
 
     def __init__(self, graph: GraphModel, sizes: Sequence[tuple[float, float]], title_widths: Sequence[float]) -> None:
-        self.graph = graph
-        self.sizes = sizes
-        self.title_widths = title_widths
-        self.parts = [_parts(graph, edge) for edge in graph.edges]
-        self.solved: dict[Scope, _Solved] = {}
-        self.origins: dict[Scope, Point] = {}
-        self.boxes: dict[_Key, Rectangle] = {}
+        """Place a graph whose nodes have the given widths and heights, and whose cluster titles the given widths."""
+        self._graph = graph
+        self._sizes = sizes
+        self._title_widths = title_widths
+        self._parts = [_parts(graph, edge) for edge in graph.edges]
+        self._solved: dict[Scope, _Solved] = {}
+        self._origins: dict[Scope, Point] = {}
+        self._boxes: dict[_Key, Rectangle] = {}
         # An empty cluster is not drawn.
-        self.filled = {cluster for node in graph.nodes for cluster in _clusters_around(graph, node.cluster)}
+        self._filled = {cluster for node in graph.nodes for cluster in _clusters_around(graph, node.cluster)}
+        outermost = self._solve(None)
+        self._fix(None, 0.0, 0.0)
+        self.nodes = [self._boxes[_What.NODE, node, 0] for node in range(len(graph.nodes))]
+        self.clusters = [self._boxes.get((_What.CLUSTER, cluster, 0)) for cluster in range(len(graph.clusters))]
+        self.edges = [self._route(number) for number in range(len(graph.edges))]
+        self.width, self.height = outermost.width, outermost.height
 
-    def solve(self, here: Scope) -> _Solved:
+    def _solve(self, here: Scope) -> _Solved:
         """Lay out a scope, after those inside of it."""
         items: dict[_Key, Item] = {}
-        for number, cluster in enumerate(self.graph.clusters):
-            if cluster.parent == here and number in self.filled:
-                inner = self.solve(number)
+        for number, cluster in enumerate(self._graph.clusters):
+            if cluster.parent == here and number in self._filled:
+                inner = self._solve(number)
                 items[_What.CLUSTER, number, 0] = Item(inner.width, inner.height, compound=True)
-        for number, node in enumerate(self.graph.nodes):
+        for number, node in enumerate(self._graph.nodes):
             if node.cluster == here:
-                items[_What.NODE, number, 0] = Item(*self.sizes[number])
-        ends = [(number, part[here]) for number, part in enumerate(self.parts) if here in part]
+                items[_What.NODE, number, 0] = Item(*self._sizes[number])
+        ends = [(number, part[here]) for number, part in enumerate(self._parts) if here in part]
         for _, pair in ends:
             items.update({key: _PORTS[key[0]] for key in pair if key[0] in _PORTS})
         item_of = {key: number for number, key in enumerate(items)}
         links: dict[Link, int] = {}
         link_of: dict[int, int] = {}
         for number, (start, end) in ends:
-            offsets = self.offset(number, start, is_source=True), self.offset(number, end, is_source=False)
+            offsets = self._offset(number, start, is_source=True), self._offset(number, end, is_source=False)
             link_of[number] = links.setdefault(Link(item_of[start], item_of[end], *offsets), len(links))
-        solved = self.solved[here] = _Solved(item_of, link_of, Layering(list(items.values()), list(links)))
+        solved = self._solved[here] = _Solved(item_of, link_of, Layering(list(items.values()), list(links)))
         if here is not None:
-            solved.add_border(self.title_widths[here])
+            solved.add_border(self._title_widths[here])
         return solved
 
-    def offset(self, number: int, key: _Key, *, is_source: bool) -> float:
+    def _offset(self, number: int, key: _Key, *, is_source: bool) -> float:
         """Where an edge meets an item, from its middle."""
-        edge = self.graph.edges[number]
+        edge = self._graph.edges[number]
         what, place, _ = key
         if what is _What.NODE:
-            node = self.graph.nodes[place]
+            node = self._graph.nodes[place]
             position, count = (edge.result, node.outputs) if is_source else (edge.operand, node.inputs)
-            return ((position + 1) / (count + 1) - 0.5) * self.sizes[place][0]
+            return ((position + 1) / (count + 1) - 0.5) * self._sizes[place][0]
         if what is _What.CLUSTER:
-            inner = self.solved[place]
+            inner = self._solved[place]
             port = inner.item_of[_What.EXIT if is_source else _What.ENTRY, edge.source, edge.result]
             return inner.left + inner.layering.centres[port] - inner.width / 2
         return 0.0
 
-    def fix(self, here: Scope, x: float, y: float) -> None:
+    def _fix(self, here: Scope, x: float, y: float) -> None:
         """Place what is in a scope whose top left corner is given."""
-        solved = self.solved[here]
-        left, top = self.origins[here] = (x + solved.left, y + solved.top)
+        solved = self._solved[here]
+        left, top = self._origins[here] = (x + solved.left, y + solved.top)
         for key, number in solved.item_of.items():
             item = solved.layering.items[number]
             corner = left + solved.layering.centres[number] - item.width / 2, top + solved.layering.tops[number]
-            self.boxes[key] = Rectangle(*corner, item.width, item.height)
+            self._boxes[key] = Rectangle(*corner, item.width, item.height)
             if key[0] is _What.CLUSTER:
-                self.fix(key[1], *corner)
+                self._fix(key[1], *corner)
 
-    def route(self, number: int) -> tuple[Point, ...]:
+    def _route(self, number: int) -> tuple[Point, ...]:
         """The points of an edge, through every scope on its way."""
         points: dict[Point, None] = {}
-        for scope in self.parts[number]:
-            solved, (left, top) = self.solved[scope], self.origins[scope]
+        for scope in self._parts[number]:
+            solved, (left, top) = self._solved[scope], self._origins[scope]
             for x, y in solved.layering.routes[solved.link_of[number]]:
                 points[round(left + x, 2), round(top + y, 2)] = None
         return tuple(points)

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
 from weft.backends.picture.graph_model import GraphModel, Node, NodeKind, graph_models
-from weft.backends.picture.layout import Drawing, Point, Rectangle, lay_out
+from weft.backends.picture.layout import Drawing, Point, Rectangle
 
 _MARGIN = 20.0
 _FUNCTION_TITLE = 30.0
@@ -71,7 +71,7 @@ class SvgTarget(Target):
 def svg_text(graphs: Sequence[GraphModel]) -> str:
     """The picture of graph functions, one below the other."""
     drawings = [
-        lay_out(graph, [_size(node) for node in graph.nodes], [_width(c.title, _LINE_SIZE) for c in graph.clusters])
+        Drawing(graph, [_size(node) for node in graph.nodes], [_width(c.title, _LINE_SIZE) for c in graph.clusters])
         for graph in graphs
     ]
     names = [_width(f"@{graph.name}", 16.0) for graph in graphs]

@@ -153,12 +153,10 @@ def shape_text(extents: Sequence[int | Expr | None]) -> str:
 def _text(expr: Expr) -> tuple[str, int]:
     """The text of an expression, and the precedence of its outermost operator."""
     match expr:
-        case Leaf() | Symbol():
-            return expr.name, _ATOM
+        case Leaf() | Symbol() | Stride():
+            return str(expr), _ATOM
         case Const():
             return number_text(expr.value, expr.dtype), _ATOM
-        case Stride():
-            return f"{expr.buffer.name}.strides[{expr.dimension}]", _ATOM
         case BufferLoad():
             return element_text(expr.buffer, expr.indices), _ATOM
         case Binary():

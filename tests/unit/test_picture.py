@@ -18,7 +18,6 @@ from weft.backends.picture.layout import (
     Link,
     Point,
     Rectangle,
-    lay_out,
     longest_path_layers,
     nearest_with_gaps,
 )
@@ -56,7 +55,7 @@ def random_graph(seed: int, size: int) -> GraphModel:
 def drawing_of(graph: GraphModel, seed: int = 0) -> Drawing:
     draw = random.Random(seed)
     sizes = [(draw.uniform(20, 200), draw.uniform(20, 70)) for _ in graph.nodes]
-    return lay_out(graph, sizes, [60.0] * len(graph.clusters))
+    return Drawing(graph, sizes, [60.0] * len(graph.clusters))
 
 
 def apart(a: Rectangle, b: Rectangle) -> bool:
@@ -144,7 +143,7 @@ def test_a_hundred_nodes_of_a_model_are_readable() -> None:
     graph = GraphModel("f", tuple(nodes), tuple(edges), ())
     assert len(nodes) > 100
     sizes = [(100.0, 40.0)] * len(nodes)
-    drawing = lay_out(graph, sizes, [])
+    drawing = Drawing(graph, sizes, [])
     check(graph, drawing)
     assert drawing.width < 5 * 100
     links = [Link(e.source, e.target, 0.0, (e.operand - 0.5) * 30) for e in edges]
@@ -293,6 +292,6 @@ def test_gap_between_boxes() -> None:
     nodes = tuple(Node(NodeKind.CONSTANT, "k", (), "", 0, 1, None) for _ in range(3))
     use = Node(NodeKind.OPERATION, "concat", (), "", 3, 1, None)
     graph = GraphModel("f", (*nodes, use), tuple(Edge(i, 0, 3, i, "") for i in range(3)), ())
-    boxes = lay_out(graph, [(50.0, 20.0)] * 4, []).nodes
+    boxes = Drawing(graph, [(50.0, 20.0)] * 4, []).nodes
     assert [b.x for b in boxes[:3]] == pytest.approx([0, 50 + GAP, 2 * (50 + GAP)])
     assert boxes[3].x == pytest.approx(50 + GAP)
