@@ -454,7 +454,7 @@ class FunctionPrinter:
                 self._body(ops)
             values: list[SSAValue] = []
             for name, value in zip(names, given, strict=True):
-                expr = self._trip.raiser(()).value(value)
+                expr = Raiser(self._trip, ()).value(value)
                 self._write(f"{name} = {operand_text(expr, value.type)}")
                 values.append(self._trip.operand(expr, value.type))
             if names:

@@ -7,7 +7,7 @@ parser would, and compares the ops.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Generator, Mapping, MutableMapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import arith
@@ -103,23 +103,18 @@ class Restart(Exception):
 class Raiser:
     """Makes the expressions of one statement.
 
-    `names` are the values that have names already. Ops in `window`, those just before the statement, become parts of
-    expressions; `named` ones never do. Ops from before the window may be computed again where the emitter remembers
-    them; these are collected in `repeated`.
+    Values that have names in `trip` already are these. Ops in `window`, those just before the statement, become parts
+    of expressions; those that must be named never do. Ops from before the window may be computed again where the
+    emitter remembers them; these are collected in `repeated`.
     """
 
-    def __init__(
-        self,
-        names: Mapping[SSAValue, Leaf | Symbol | Buffer | Opaque],
-        window: Sequence[Operation],
-        named: frozenset[Operation],
-    ) -> None:
-        self._names = names
+    def __init__(self, trip: RoundTrip, window: Sequence[Operation]) -> None:
+        self._names = trip.names
         self._window = set(window)
-        self._named = named
+        self._named = trip.named
         self._open: list[Block] = []
         self._depth = 0
-        self._memo: MutableMapping[SSAValue, Expr] = {}
+        self._memo: dict[SSAValue, Expr] = {}
         self.repeated: set[Operation] = set()
         self.header: Operation | None = None
         """An op of the statement that is appended later, with its regions."""
@@ -334,9 +329,6 @@ class RoundTrip:
         self.names[printed] = named_value(mine, name) if extent is None else Leaf.of(mine, name, extent)
         self._values[mine] = printed
 
-    def raiser(self, window: Sequence[Operation]) -> Raiser:
-        return Raiser(self.names, window, self.named)
-
     def operand(self, operand: Operand, type: Attribute) -> SSAValue:
         """Emit an argument of a call."""
         if isinstance(operand, Buffer | Opaque):
@@ -352,7 +344,7 @@ class RoundTrip:
         With `header`, the op that is left in `raiser.header` must equal that one but for its regions.
         Raises Restart where values from before the window need names.
         """
-        raiser = self.raiser(window)
+        raiser = Raiser(self, window)
         block = Block()
         with self.emitter.trial(block) as keep:
             try:
