@@ -45,14 +45,6 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    CustomDirective,
-    OptionalOperandVariable,
-    ParsingState,
-    PrintingState,
-    TypeDirective,
-    irdl_custom_directive,
-)
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator, RecursiveMemoryEffect
@@ -63,7 +55,7 @@ from weft.dialects.effects import PURE as PURE
 from weft.dialects.low_access import AccessAttr, AccessMode, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
-from weft.dialects.low_lanes import LANE_FORMS, LdexpOp, mask_type
+from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type, vector_type
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.support.call_preconditions import CallPrecondition
@@ -301,26 +293,6 @@ class ParallelForOp(IRDLOperation):
         return ParallelForOp(extent, Region(body))
 
 
-@irdl_custom_directive
-class LaneTypes(CustomDirective):
-    """The type of a vector. A mask of its lanes has a type that follows from it, which is not written."""
-
-    lanes: TypeDirective
-    mask: TypeDirective
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        at = parser.pos
-        type_ = parser.parse_type()
-        if not isinstance(type_, VectorType):
-            parser.raise_error(f"{state.op_type.name} takes vectors, got {type_}", at, parser.pos)
-        self.lanes.set(state, (type_,))
-        given = state.operands[cast("OptionalOperandVariable", self.mask.inner).index]
-        self.mask.set(state, (mask_type(type_),) * len(given or ()))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        self.lanes.print(printer, state, op)
-
-
 @irdl_op_definition
 class GatherOp(IRDLOperation):
     """Lanes read from unrelated places: lane l is `base[indices[l]]`, and zero where the mask is false.
@@ -334,15 +306,13 @@ class GatherOp(IRDLOperation):
     name = "low.gather"
 
     base = operand_def(MemRefType)
-    indices = operand_def(VectorType)
-    mask = opt_operand_def(VectorType)
+    indices = operand_def(LANES)
+    mask = opt_operand_def(MASK)
     result = result_def(VectorType)
 
     traits = traits_def(MemoryReadEffect())
-    custom_directives = (LaneTypes,)
     assembly_format = (
-        "$base `[` $indices `]` (`mask` $mask^)? attr-dict `:` type($base) `,` "
-        "custom<LaneTypes>(type($indices), type($mask)) `->` type($result)"
+        "$base `[` $indices `]` (`mask` $mask^)? attr-dict `:` type($base) `,` type($indices) `->` type($result)"
     )
 
     def __init__(
@@ -367,14 +337,13 @@ class ScatterOp(IRDLOperation):
 
     value = operand_def(VectorType)
     base = operand_def(MemRefType)
-    indices = operand_def(VectorType)
-    mask = opt_operand_def(VectorType)
+    indices = operand_def(LANES)
+    mask = opt_operand_def(MASK)
 
     traits = traits_def(MemoryWriteEffect())
-    custom_directives = (LaneTypes,)
     assembly_format = (
         "$value `,` $base `[` $indices `]` (`mask` $mask^)? attr-dict `:` type($value) `,` type($base) `,` "
-        "custom<LaneTypes>(type($indices), type($mask))"
+        "type($indices)"
     )
 
     def __init__(self, value: SSAValue, base: SSAValue, indices: SSAValue, mask: SSAValue | None) -> None:
@@ -385,11 +354,8 @@ class ScatterOp(IRDLOperation):
 
 
 def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAValue, mask: SSAValue | None) -> None:
-    base_type, index_type, lane_type = base.type, indices.type, lanes.type
-    if not (
-        isinstance(base_type, MemRefType) and isinstance(index_type, VectorType) and isinstance(lane_type, VectorType)
-    ):
-        raise VerifyException(f"{op.name} works on a memref, a vector of indices and a vector of lanes")
+    base_type = cast("MemRefType[Attribute]", base.type)
+    index_type, lane_type = vector_type(indices.type), vector_type(lanes.type)
     if base_type.get_num_dims() != 1:
         raise VerifyException(f"{op.name} works on flat buffers, got {base_type}")
     if not isinstance(index_type.element_type, IndexType) or index_type.get_shape() != lane_type.get_shape():

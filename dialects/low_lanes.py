@@ -8,8 +8,9 @@ and `math` ops take vectors as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -26,13 +27,23 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
+    AttrConstraint,
+    InferenceContext,
     IRDLOperation,
     VarConstraint,
+    VerificationContext,
     irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
     traits_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -43,11 +54,61 @@ from xdsl.utils.type import get_element_type_or_self
 T = TypeVar("T")
 
 
+def vector_type(type_: Attribute) -> VectorType[Attribute]:
+    """`type_`, which must be a vector type. Raises `VerifyException` for others."""
+    if not isinstance(type_, VectorType):
+        raise VerifyException(f"lanes and masks are vectors, got {type_}")
+    return type_
+
+
 def mask_type(lanes: Attribute) -> VectorType[Attribute]:
     """The type of a mask for vectors of type `lanes`: one i1 a lane."""
-    if not isinstance(lanes, VectorType):
-        raise VerifyException(f"a mask belongs to a vector, got {lanes}")
-    return VectorType(i1, lanes.get_shape())
+    return VectorType(i1, vector_type(lanes).get_shape())
+
+
+@dataclass(frozen=True)
+class LaneType(AttrConstraint[VectorType[Attribute]]):
+    """A vector type. The parser infers it from LANES by a rule; `verify_` of the op checks that it follows."""
+
+    rule: Callable[[Attribute], VectorType[Attribute]] = vector_type
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        vector_type(attr)
+
+    def can_infer(self, var_constraint_names: Set[str]) -> bool:
+        return LANES.name in var_constraint_names
+
+    def infer(self, context: InferenceContext) -> VectorType[Attribute]:
+        return self.rule(LANES.infer(context))
+
+    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> LaneType:
+        return self
+
+
+LANES: Final = VarConstraint("LANES", LaneType())
+"""The vector type that the text of an op gives."""
+SAME: Final = LaneType()
+MASK: Final = LaneType(mask_type)
+
+
+@irdl_custom_directive
+class PredicateName(CustomDirective):
+    """The predicate of a comparison, by its name in `PREDICATES` of the op."""
+
+    predicate: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        names = cast("type[_LaneCompareOp]", state.op_type).PREDICATES
+        at = parser.pos
+        name = parser.parse_identifier()
+        if name not in names:
+            parser.raise_error(f"unknown predicate '{name}' of {state.op_type.name}", at, parser.pos)
+        self.predicate.set(state, IntegerAttr(names.index(name), i64))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        compare = cast("_LaneCompareOp", op)
+        state.print_whitespace(printer)
+        printer.print_string(compare.PREDICATES[compare.predicate.value.data])
 
 
 class _LaneCompareOp(IRDLOperation):
@@ -55,12 +116,14 @@ class _LaneCompareOp(IRDLOperation):
 
     PREDICATES: ClassVar[Sequence[str]] = ()
 
-    lhs = operand_def(VectorType)
-    rhs = operand_def(VectorType)
+    lhs = operand_def(LANES)
+    rhs = operand_def(SAME)
     predicate = prop_def(IntegerAttr)
-    result = result_def(VectorType)
+    result = result_def(MASK)
 
     traits = traits_def(Pure())
+    custom_directives = (PredicateName,)
+    assembly_format = "custom<PredicateName>($predicate) `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: int) -> None:
         super().__init__(
@@ -77,38 +140,6 @@ class _LaneCompareOp(IRDLOperation):
             )
         if not 0 <= self.predicate.value.data < len(self.PREDICATES):
             raise VerifyException(f"{self.name} has no predicate {self.predicate.value.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> _LaneCompareOp:
-        at = parser.pos
-        name = parser.parse_identifier()
-        if name not in cls.PREDICATES:
-            parser.raise_error(f"unknown predicate '{name}' of {cls.name}", at, parser.pos)
-        parser.parse_punctuation(",")
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        flags = cls.parse_flags(parser)
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        op = cls(parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), cls.PREDICATES.index(name))
-        op.properties.update(flags)
-        return op
-
-    @classmethod
-    def parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
-        """Properties that stand between the operands and the type."""
-        return {}
-
-    def print_flags(self, printer: Printer) -> None:
-        """Print what `parse_flags` reads."""
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.PREDICATES[self.predicate.value.data]}, ")
-        printer.print_list([self.lhs, self.rhs], printer.print_ssa_value)
-        self.print_flags(printer)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
 
 
 @irdl_op_definition
@@ -128,16 +159,9 @@ class CmpfOp(_LaneCompareOp):
 
     fastmath = prop_def(arith.FastMathFlagsAttr, default_value=arith.FastMathFlagsAttr("none"))
 
-    @classmethod
-    def parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
-        if parser.parse_optional_keyword("fastmath") is None:
-            return {}
-        return {"fastmath": arith.FastMathFlagsAttr(arith.FastMathFlagsAttr.parse_parameter(parser))}
-
-    def print_flags(self, printer: Printer) -> None:
-        if self.fastmath.data:
-            printer.print_string(" fastmath")
-            self.fastmath.print_parameter(printer)
+    assembly_format = (
+        "custom<PredicateName>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
+    )
 
 
 @irdl_op_definition
@@ -151,12 +175,13 @@ class SelectOp(IRDLOperation):
 
     name = "low.select"
 
-    cond = operand_def(VectorType)
-    lhs = operand_def(VectorType)
-    rhs = operand_def(VectorType)
-    result = result_def(VectorType)
+    cond = operand_def(MASK)
+    lhs = operand_def(LANES)
+    rhs = operand_def(SAME)
+    result = result_def(SAME)
 
     traits = traits_def(Pure())
+    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> None:
         super().__init__(operands=[cond, lhs, rhs], result_types=[lhs.type])
@@ -167,27 +192,6 @@ class SelectOp(IRDLOperation):
                 f"{self.name} chooses between equal types by a mask, "
                 f"got {self.cond.type}, {self.lhs.type}, {self.rhs.type}"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SelectOp:
-        operands = [parser.parse_unresolved_operand()]
-        for _ in range(2):
-            parser.parse_punctuation(",")
-            operands.append(parser.parse_unresolved_operand())
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        cond, lhs, rhs = operands
-        return cls(
-            parser.resolve_operand(cond, mask_type(type_)),
-            parser.resolve_operand(lhs, type_),
-            parser.resolve_operand(rhs, type_),
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
 
 
 class LaneCastOp(IRDLOperation):
