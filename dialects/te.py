@@ -146,22 +146,51 @@ def is_element_type(type: Attribute) -> bool:
     return isinstance(type, AnyFloat)
 
 
-def type_list(values: Sequence[SSAValue]) -> str:
-    return ", ".join(str(value.type) for value in values) or "nothing"
+def type_list(types: Sequence[Attribute]) -> str:
+    return ", ".join(map(str, types)) or "nothing"
 
 
-def verify_region(op: Operation, what: str, region: Region, arguments: Sequence[Attribute]) -> YieldOp:
-    """Check that `region` is one block over `arguments` that ends in `te.yield`; returns that."""
+def _verify_region(
+    what: str, region: Region, arguments: Sequence[Attribute], results: str, types: Sequence[Attribute]
+) -> None:
+    """Check that `region` is one block over `arguments` that ends in `te.yield` of values of `types`, those of
+    `results`."""
     if len(region.blocks) != 1:
         raise VerifyException(f"{what} holds exactly one block of operations, got {len(region.blocks)}")
     block = region.block
-    if [argument.type for argument in block.args] != list(arguments):
-        expected = ", ".join(map(str, arguments)) or "nothing"
-        raise VerifyException(f"{what} takes arguments of types {expected}, got {type_list(block.args)}")
+    if list(block.arg_types) != list(arguments):
+        raise VerifyException(
+            f"{what} takes arguments of types {type_list(arguments)}, got {type_list(block.arg_types)}"
+        )
     last = block.last_op
     if not isinstance(last, YieldOp):
         raise VerifyException(f"{what} must end in te.yield, got {'nothing' if last is None else last.name}")
-    return last
+    if list(last.operand_types) != list(types):
+        raise VerifyException(f"{what} yields {type_list(last.operand_types)}, but {results} are {type_list(types)}")
+
+
+def _compute_around(op: Operation) -> ComputeOp | None:
+    """The innermost computation in whose element `op` stands."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, ComputeOp):
+        parent = parent.parent_op()
+    return parent
+
+
+def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
+    """An empty block over so many indices."""
+    block = Block(arg_types=[IndexType()] * count)
+    for argument, hint in zip(block.args, hints, strict=False):
+        argument.name_hint = hint
+    return block
+
+
+def _print_results_and_body(printer: Printer, op: ComputeOp | ReduceOp) -> None:
+    printer.print_string(") : ")
+    printer.print_list(op.result_types, printer.print_attribute)
+    printer.print_op_attributes(op.attributes, print_keyword=True)
+    printer.print_string(" ")
+    printer.print_region(op.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -278,10 +307,7 @@ class ReduceOp(IRDLOperation):
         axis_hints: Sequence[str | None] = (),
     ) -> ReduceOp:
         """A reduction whose body has its axes as arguments and is to be filled up to a `te.yield`."""
-        block = Block(arg_types=[IndexType()] * len(extents))
-        for argument, hint in zip(block.args, axis_hints, strict=False):
-            argument.name_hint = hint
-        return ReduceOp(combiner, extents, types, Region(block))
+        return ReduceOp(combiner, extents, types, Region(_indexed_block(len(extents), axis_hints)))
 
     @property
     def kind(self) -> Combiner:
@@ -312,48 +338,31 @@ class ReduceOp(IRDLOperation):
 
     def verify_(self) -> None:
         what = f"te.reduce {self.kind.value}"
-        self._verify_place(what)
+        if _compute_around(self) is None:
+            raise VerifyException(f"{what} stands in an element region of te.compute, got none around it")
         static = self.static_extents.get_values()
         if not static:
             raise VerifyException(f"{what} has no axis to reduce over")
         if static.count(DYNAMIC_INDEX) != len(self.extent_operands):
             raise VerifyException(f"{what}: dynamic extents and their operands differ in number")
-        types = [result.type for result in self.results]
+        types = self.result_types
         for type in types:
             if not is_element_type(type) and not isinstance(type, IndexType):
                 raise VerifyException(f"{what} combines numbers, got {type}")
         self._verify_types(what, types)
-        yielded = verify_region(self, what, self.body, [IndexType()] * len(static))
-        if [value.type for value in yielded.values] != types:
-            raise VerifyException(
-                f"{what} yields {type_list(yielded.values)}, but its results are {type_list(self.results)}"
-            )
+        _verify_region(what, self.body, [IndexType()] * len(static), "its results", types)
         if self.kind is not Combiner.CUSTOM:
             if self.combiner_regions:
                 raise VerifyException(f"{what} has its own combiner and identity: only `custom` takes regions")
-            return
-        if self.combine is None or self.identity is None:
+        elif self.combine is None or self.identity is None:
             raise VerifyException(f"{what} needs the regions `combine` and `identity`")
-        for role, region, arguments in (
-            ("combine", self.combine, types + types),
-            ("identity", self.identity, ()),
-        ):
-            yielded = verify_region(self, f"{what}: {role}", region, arguments)
-            if [value.type for value in yielded.values] != types:
-                raise VerifyException(
-                    f"{what}: {role} yields {type_list(yielded.values)}, but the results are {type_list(self.results)}"
-                )
-
-    def _verify_place(self, what: str) -> None:
-        parent = self.parent_op()
-        while parent is not None and parent.name != "te.compute":
-            parent = parent.parent_op()
-        if parent is None:
-            raise VerifyException(f"{what} stands in an element region of te.compute, got none around it")
+        else:
+            _verify_region(f"{what}: combine", self.combine, (*types, *types), "the results", types)
+            _verify_region(f"{what}: identity", self.identity, (), "the results", types)
 
     def _verify_types(self, what: str, types: Sequence[Attribute]) -> None:
         """What a built-in combiner asks of the types it combines."""
-        got = type_list(self.results)
+        got = type_list(types)
         match self.kind:
             case Combiner.CUSTOM:
                 if not types:
@@ -415,11 +424,7 @@ class ReduceOp(IRDLOperation):
             print_extent(printer, axis[1])
 
         printer.print_list(zip(self.axes, self.extents, strict=True), print_axis)
-        printer.print_string(") : ")
-        printer.print_list(self.results, lambda result: printer.print_attribute(result.type))
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        _print_results_and_body(printer, self)
         if self.combine is not None:
             printer.print_string(" combine (")
             printer.print_list(self.combine.block.args, printer.print_ssa_value)
@@ -486,12 +491,10 @@ class ComputeOp(IRDLOperation):
 
         The results take `name` as hint (`name_v0`, `name_v1`, ... when there are several).
         """
-        block = Block(arg_types=[IndexType()] * len(extents))
-        for argument, hint in zip(block.args, index_hints, strict=False):
-            argument.name_hint = hint
+        body = Region(_indexed_block(len(extents), index_hints))
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         types = [TensorType(element, shape) for element in element_types]
-        op = ComputeOp(name, types, [extent for extent in extents if isinstance(extent, SSAValue)], Region(block))
+        op = ComputeOp(name, types, [extent for extent in extents if isinstance(extent, SSAValue)], body)
         for position, result in enumerate(op.results):
             hint = name if len(element_types) == 1 else f"{name}_v{position}"
             result.name_hint = hint if SSAValue.is_valid_name(hint) else None
@@ -535,15 +538,11 @@ class ComputeOp(IRDLOperation):
             raise VerifyException(
                 f"{what} gives {len(self.extent_operands)} extents for {dynamic} dynamic dimensions of {types[0]}"
             )
-        yielded = verify_region(self, what, self.body, [IndexType()] * len(self.shape))
-        if [value.type for value in yielded.values] != [type.element_type for type in types]:
-            elements = ", ".join(str(type.element_type) for type in types)
-            raise VerifyException(f"{what} yields {type_list(yielded.values)}, but its elements are {elements}")
-        parent = self.parent_op()
-        while parent is not None:
-            if isinstance(parent, ComputeOp):
-                raise VerifyException(f'{what} stands in an element of te.compute "{parent.label}"')
-            parent = parent.parent_op()
+        elements = [type.element_type for type in types]
+        _verify_region(what, self.body, [IndexType()] * len(self.shape), "its elements", elements)
+        around = _compute_around(self)
+        if around is not None:
+            raise VerifyException(f'{what} stands in an element of te.compute "{around.label}"')
 
     @classmethod
     def parse(cls, parser: Parser) -> ComputeOp:
@@ -560,7 +559,9 @@ class ComputeOp(IRDLOperation):
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_index)
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        shape = cls._shape(parser, name, types, at)
+        if not isinstance(types[0], TensorType):
+            parser.raise_error(f'te.compute "{name}" computes tensors, got {types[0]}', at, parser.pos)
+        shape = types[0].get_shape()
         if len(shape) != len(indices):
             parser.raise_error(
                 f'te.compute "{name}" has {len(indices)} indices, but {types[0]} has rank {len(shape)}',
@@ -581,18 +582,6 @@ class ComputeOp(IRDLOperation):
             annotations.data if annotations else None,
         )
 
-    @staticmethod
-    def _shape(parser: Parser, name: str, types: Sequence[Attribute], at: int) -> tuple[int, ...]:
-        """The one shape of the result types."""
-        for type in types:
-            if not isinstance(type, TensorType):
-                parser.raise_error(f'te.compute "{name}" computes tensors, got {type}', at, parser.pos)
-            if type.get_shape() != cast("TensorType[Attribute]", types[0]).get_shape():
-                parser.raise_error(
-                    f'te.compute "{name}": results differ in shape, {types[0]} and {type}', at, parser.pos
-                )
-        return cast("TensorType[Attribute]", types[0]).get_shape()
-
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_string_literal(self.label)
@@ -605,11 +594,7 @@ class ComputeOp(IRDLOperation):
                 printer.print_ssa_value(index[1])
 
         printer.print_list(zip(self.indices, self.extents, strict=True), print_index)
-        printer.print_string(") : ")
-        printer.print_list(self.results, lambda result: printer.print_attribute(result.type))
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        _print_results_and_body(printer, self)
 
 
 TE = Dialect("te", record_places([ComputeOp, ReduceOp, YieldOp, AssumeShapeOp]), [CombinerAttr])
