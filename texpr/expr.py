@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -487,6 +487,18 @@ class Cast(Expr):
 def nested(depth: int, *exprs: Expr) -> str:
     """The parts of an expression whose text goes down to `depth`."""
     return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
+
+
+def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
+    """Expressions and their parts: each once, before its parts, in the order of the text."""
+    pending = list(roots)[::-1]
+    seen: set[int] = set()
+    while pending:
+        expr = pending.pop()
+        if id(expr) not in seen:
+            seen.add(id(expr))
+            yield expr
+            pending.extend(reversed(expr.parts))
 
 
 def same(left: Expr, right: Expr) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from weft.dialects.te import Combiner
+from weft.dialects.te import Combiner, identity_of
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 from weft.texpr.expr import (
@@ -22,10 +21,11 @@ from weft.texpr.expr import (
     caller,
     cast_to,
     error,
-    greatest,
     is_float,
-    least,
     nested,
+    number_as,
+    subexpressions,
+    type_of,
 )
 from weft.texpr.math import if_then_else
 from weft.texpr.shapes import as_index, checked_extent, checked_name, items
@@ -82,18 +82,7 @@ class ReduceValue(Expr):
 
 def reductions_in(exprs: Iterable[Expr]) -> tuple[Reduction, ...]:
     """The reductions in expressions and in each other, outer ones first, each once."""
-    found: dict[Reduction, None] = {}
-    pending = list(exprs)[::-1]
-    seen: set[int] = set()
-    while pending:
-        expr = pending.pop()
-        if id(expr) in seen:
-            continue
-        seen.add(id(expr))
-        if isinstance(expr, ReduceValue):
-            found[expr.reduction] = None
-        pending.extend(reversed(expr.parts))
-    return tuple(found)
+    return tuple(dict.fromkeys(e.reduction for e in subexpressions(exprs) if isinstance(e, ReduceValue)))
 
 
 def reduce_axis(dom: Sequence[int | Expr], name: str = "rv") -> IterVar:
@@ -148,20 +137,9 @@ def _numeric(
     if value.dtype == "bool":
         raise error(f"te.{name} takes numbers, got bool `{value}`: cast, or use te.any and te.all")
     if where is not None:
-        value = if_then_else(where, value, Const(_identity(combiner, value.dtype), value.dtype))
+        (neutral,) = identity_of(combiner, [type_of(value.dtype)])
+        value = if_then_else(where, value, number_as(neutral, value.dtype))
     return _reduced(combiner, axes, (value,))[0]
-
-
-def _identity(combiner: Combiner, dtype: str) -> int | float:
-    match combiner:
-        case Combiner.SUM:
-            return 0.0 if is_float(dtype) else 0
-        case Combiner.PROD:
-            return 1.0 if is_float(dtype) else 1
-        case Combiner.MIN:
-            return math.inf if is_float(dtype) else greatest(dtype)
-        case _:
-            return -math.inf if is_float(dtype) else least(dtype)
 
 
 def sum(expr: ExprLike, axis: IterVar | Sequence[IterVar] | None = None, where: ExprLike | None = None) -> Expr:

@@ -20,9 +20,10 @@ from weft.texpr.expr import (
     checked_dtype,
     error,
     nested,
+    subexpressions,
 )
 from weft.texpr.reductions import reductions_in
-from weft.texpr.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items
+from weft.texpr.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items, shape_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,25 +64,11 @@ class ComputeOp(Operation):
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
         """The axes of its reductions, each once, in the order of first use."""
-        found: dict[IterVar, None] = {}
-        for reduction in reductions_in(self.body):
-            found.update(dict.fromkeys(reduction.axes))
-        return tuple(found)
+        return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        found: dict[Tensor, None] = {}
-        pending: list[Expr] = list(reversed(self.body))
-        seen: set[int] = set()
-        while pending:
-            expr = pending.pop()
-            if id(expr) in seen:
-                continue
-            seen.add(id(expr))
-            if isinstance(expr, Read):
-                found[expr.tensor] = None
-            pending.extend(reversed(expr.parts))
-        return tuple(found)
+        return tuple(dict.fromkeys(expr.tensor for expr in subexpressions(self.body) if isinstance(expr, Read)))
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -139,7 +126,7 @@ class Tensor:
                 raise error(f"{self.name}[{_index_text(indices)}]: slices are not elements; give {self.ndim} indices")
         if len(indices) != self.ndim:
             raise error(
-                f"{self.name} has rank {self.ndim} (shape {_shape_text(self.shape)}) but is read with "
+                f"{self.name} has rank {self.ndim} (shape {shape_text(self.shape)}) but is read with "
                 f"{len(indices)} {'index' if len(indices) == 1 else 'indices'}, {self.name}[{_index_text(indices)}]"
             )
         exprs = tuple(as_index(index, f"index {d} of {self.name}") for d, index in enumerate(indices))
@@ -152,7 +139,7 @@ class Tensor:
         return Read(self, exprs, self.dtype)
 
     def __repr__(self) -> str:
-        return f"Tensor({self.name}: {_shape_text(self.shape)}, {self.dtype})"
+        return f"Tensor({self.name}: {shape_text(self.shape)}, {self.dtype})"
 
     def _refuse(self, *_: object) -> NoReturn:
         raise error(
@@ -172,10 +159,6 @@ def _index_text(indices: tuple[object, ...]) -> str:
 
 def _one_index_text(index: object) -> str:
     return str(index) if isinstance(index, Expr) else shown(index)
-
-
-def _shape_text(shape: tuple[Extent, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def placeholder(shape: object, dtype: object = None, name: str | None = None, *, strides: object = None) -> Tensor:
@@ -216,19 +199,26 @@ def compute(
     """
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
-    axis = tuple(
-        IterVar(hint, 0, extent, False)
-        for hint, extent in zip(_index_names(fcompute, len(extents), label), extents, strict=True)
-    )
-    value = fcompute(*axis)
+    return computed(extents, _index_names(fcompute, len(extents), label), fcompute, label)
+
+
+def computed(
+    extents: tuple[Extent, ...],
+    index_names: Sequence[str],
+    element: Callable[..., ExprLike | Sequence[ExprLike]],
+    label: str,
+) -> Any:
+    """`compute` of checked arguments, with names for its indices."""
+    axis = tuple(IterVar(name, 0, extent, False) for name, extent in zip(index_names, extents, strict=True))
+    value = element(*axis)
     several = isinstance(value, list | tuple)
-    body = tuple(as_expr(element) for element in items(value))
+    body = tuple(map(as_expr, items(value)))
     if not body:
         raise error(f"compute {label} returns no element")
     op = ComputeOp(label, caller(), axis, body)
-    for position, element in enumerate(body):
+    for position, expr in enumerate(body):
         result_name = f"{label}_v{position}" if several else label
-        op.outputs.append(Tensor(extents, element.dtype, result_name, op, position))
+        op.outputs.append(Tensor(extents, expr.dtype, result_name, op, position))
     return tuple(op.outputs) if several else op.outputs[0]
 
 

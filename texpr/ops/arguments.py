@@ -8,11 +8,9 @@ from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from weft.support.argument_types import shown
-from weft.texpr import tensor as tensors
 from weft.texpr.expr import (
     Expr,
     ExprLike,
-    IterVar,
     Number,
     as_expr,
     as_number,
@@ -21,8 +19,8 @@ from weft.texpr.expr import (
     is_float,
     is_integer,
 )
-from weft.texpr.shapes import Extent, UnknownExtent, is_same, items, shape_text
-from weft.texpr.tensor import Tensor
+from weft.texpr.shapes import Extent, UnknownExtent, checked_name, checked_shape, is_same, items, shape_text
+from weft.texpr.tensor import Tensor, computed
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,15 +141,9 @@ def compute(
     shape: Sequence[Extent], element: Callable[..., ExprLike], name: str, names: Sequence[str] | None = None
 ) -> Tensor:
     """A new tensor, its elements from a function of the indices, called `names` (i0, i1, ... if not given)."""
-    called = names if names is not None else [f"i{d}" for d in range(len(shape))]
-
-    def indexed(*indices: IterVar) -> ExprLike:
-        return element(*indices)
-
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    signature = inspect.Signature([inspect.Parameter(index, kind) for index in called])
-    vars(indexed)["__signature__"] = signature
-    return cast("Tensor", tensors.compute(tuple(shape), indexed, name))
+    label = checked_name(name, "compute")
+    extents = checked_shape(shape, f"compute {label}")
+    return computed(extents, [f"i{d}" for d in range(len(extents))] if names is None else names, element, label)
 
 
 def variant(

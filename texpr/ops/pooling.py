@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec
 
+from weft.dialects.element_types import least
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, IterVar, error, is_float, least
+from weft.texpr.expr import Expr, IterVar, error, is_float, type_of
 from weft.texpr.math import cast
 from weft.texpr.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
 from weft.texpr.ops.convolution import LETTERS, KernelWindow, Laid, checked_layout, windows
@@ -41,11 +42,6 @@ def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: 
     return Laid(source, checked_layout(f"{what}: layout", layout or letters, letters))
 
 
-def lowest(dtype: str) -> float:
-    """The least value of a dtype, -inf for floats."""
-    return -float("inf") if is_float(dtype) else least(dtype)
-
-
 def _pool(
     of: tuple[str, int],
     data: Tensor,
@@ -75,7 +71,7 @@ def _pool(
     }
     shape = {c: source.extent(c) for c in "NC"}
     shape |= {c: window.positions(source.extent(c), what) for c, window in moving.items()}
-    border = source.padded(moving, lowest(dtype) if kind == "max" else 0, f"{name}_pad")
+    border = source.padded(moving, least(type_of(dtype)) if kind == "max" else 0, f"{name}_pad")
     offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
     wide = dtype if kind == "max" else sum_dtype(dtype)
     limits = {
