@@ -9,10 +9,9 @@ from itertools import chain, count
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import memref, scf
+from xdsl.dialects import memref
 from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
 from xdsl.dialects.builtin import (
-    FunctionType,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -21,7 +20,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -48,12 +47,11 @@ from weft.dialects.graph_shapes import (
     show_extent,
 )
 from weft.dialects.tir import AssumeShapeOp
-from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION
+from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.passes.graph.functions import graph_functions
 from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops
-from weft.passes.schedule.loop_nests import block_in_loops
-from weft.passes.te.lower_te_to_tir import buffer_type
+from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
@@ -87,10 +85,10 @@ def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) ->
     inline_dataflow(function)
     tuples = fold_tuples(function)
     erase_dead(function.body.block)
-    host = _BufferFunction(module, function, _returned(function, tuples), taken)
-    for op in list(function.body.block.ops):
-        _lower_op(host, op)
-    host.finish()
+    lowering = _FunctionLowering(module, function, _returned(function, tuples), taken)
+    for op in list(lowering.old.ops):
+        lowering.lower(op)
+    lowering.finish()
 
 
 def inline_dataflow(function: FuncOp) -> None:
@@ -134,26 +132,6 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
     return leaves
 
 
-def _lower_op(host: _BufferFunction, op: Operation) -> None:
-    match op:
-        case ConstantOp():
-            host.constant(op)
-        case CallTirOp():
-            host.call(op)
-        case MakeTupleOp() | TupleGetOp() | ReturnOp():
-            pass
-        case CallDpsOp():
-            raise CompileError.at(
-                op,
-                f'graph.call_dps "{op.callee.data}": functions registered in Python cannot be called from compiled '
-                "code; use graph.call_tir, or run the graph function in the interpreter",
-            )
-        case GraphOp():
-            raise CompileError.at(op, f"{op.name} must be legalised first (pass legalize-graph-to-te)")
-        case _:
-            host.keep(op)
-
-
 @dataclass(frozen=True)
 class LowerGraphToTirPass(ModulePass):
     """Give graph functions buffers and calls; see `lower_graph_function`."""
@@ -166,86 +144,44 @@ class LowerGraphToTirPass(ModulePass):
             lower_graph_function(op, function, taken)
 
 
-def _result_name(hint: str | None, taken: set[str]) -> str:
-    """A parameter name that is not taken. It ends in no `_<number>`, which xDSL cuts off name hints."""
-    base = hint or "out"
-    candidates = chain((base, f"{base}_out"), (f"{base}_out{number}" for number in count(2)))
-    name = next(name for name in candidates if name not in taken)
-    taken.add(name)
-    return name
+def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str | None]:
+    """A name for each argument and returned tensor. Those of results are not taken, and end in no `_<number>`, which
+    xDSL cuts off name hints."""
+    names = [argument.name_hint for argument in function.args]
+    for value in returned:
+        base = value.name_hint or "out"
+        candidates = chain((base, f"{base}_out"), (f"{base}_out{number}" for number in count(2)))
+        names.append(next(name for name in candidates if name not in names))
+    return names
 
 
-class _BufferFunction:
-    """A function over buffers in the place of a graph function: it takes the parameters of `function` as buffers, then
-    a buffer for each of `returned`. Extents, temporaries and constants come first, then the calls.
-
-    Call `constant`, `call` and `keep` in the order of the old ops, then `finish`.
-    """
+class _FunctionLowering(Bufferization):
+    """Extents, temporaries and constants come first, then the calls. Lower the ops in order, then `finish`."""
 
     def __init__(self, module: ModuleOp, function: FuncOp, returned: Sequence[SSAValue], symbols: set[str]) -> None:
         self._module = module
-        self._function = function
         self._name = function.sym_name.data
         self._symbols = symbols
-        self._block = Block([scf.YieldOp(), ReturnOp()])
-        for op in self._block.ops:
-            op.location = function.location
-        self._head, self._end = self._block.ops
-        """A placeholder at the end of what comes first, and the end of the function."""
         self._extents: dict[Expression, SSAValue] = {}
         """The values of dynamic extents."""
-        self._buffers: dict[SSAValue, SSAValue] = {}
-        """Tensors and the buffers they lie in."""
-        self._targets: dict[SSAValue, SSAValue] = {}
-        """Tensors still to be computed and the result parameters that they go to."""
         self._globals: dict[Attribute, str] = {}
-        self._add_parameters()
-        self._copies = self._add_results(returned)
-
-    # Parameters and results
-
-    def _add_parameters(self) -> None:
-        tensors: list[tuple[SSAValue, Tensor]] = []
-        for old in self._function.args:
-            if isinstance(old.type, TupleType):
+        for argument in function.args:
+            if isinstance(argument.type, TupleType):
                 raise CompileError.at(
-                    self._function, f"@{self._name}: tuple parameters cannot be lowered, got {old.type}"
+                    function, f"@{self._name}: tuple parameters cannot be lowered, got {argument.type}"
                 )
-            type_ = buffer_type(old.type) if isinstance(old.type, TensorType) else old.type
-            new = self._add_argument(type_, old.name_hint)
-            if isinstance(old.type, TensorType):
-                self._buffers[old] = new
-                tensors.append((new, cast("Tensor", old.type)))
-            else:
-                old.replace_all_uses_with(new)
-        for buffer, type_ in tensors:
-            for axis, extent in enumerate(self._shape(type_)):
-                if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
-                    dim = memref.DimOp(buffer, constant_before(axis, self._head))
-                    self._know(extent, result_before(dim, self._head))
-        for buffer, type_ in tensors:
-            self._tie(buffer, type_)
-
-    def _add_argument(self, type_: Attribute, hint: str | None) -> SSAValue:
-        argument = self._block.insert_arg(type_, len(self._block.args))
-        argument.name_hint = hint
-        return argument
-
-    def _add_results(self, returned: Sequence[SSAValue]) -> list[tuple[SSAValue, SSAValue]]:
-        """A parameter for each returned tensor. Gives the pairs (tensor, parameter) that must be copied at the end:
-        what no call computes, and the second and further returns of one tensor."""
-        names = {a.name_hint for a in self._block.args if a.name_hint is not None}
-        copies: list[tuple[SSAValue, SSAValue]] = []
         for value in returned:
             if not isinstance(value.type, TensorType):
-                raise CompileError.at(self._function, f"@{self._name} must return tensors, got {value.type}")
-            buffer = self._add_argument(buffer_type(value.type), _result_name(value.name_hint, names))
-            self._tie(buffer, value.type)
-            if isinstance(value.owner, CallTirOp) and value not in self._targets:
-                self._targets[value] = buffer
-            else:
-                copies.append((value, buffer))
-        return copies
+                raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
+        super().__init__(function, returned, _parameter_names(function, returned))
+        function.attributes[TIR_FUNCTION] = UnitAttr()  # it may hold calls alone
+        for tensor, buffer in self.memory.items():
+            for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
+                if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
+                    dim = memref.DimOp(buffer, constant_before(axis, self.head))
+                    self._know(extent, result_before(dim, self.head))
+        for tensor, buffer in (*self.memory.items(), *self.results):
+            self._tie(buffer, cast("Tensor", tensor.type))
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
         """State the extents of a parameter, unless all of them are read from it."""
@@ -253,7 +189,7 @@ class _BufferFunction:
         if not all(isinstance(e.owner, memref.DimOp) and e.owner.source is buffer for e in extents) or (
             len(set(extents)) < len(extents)
         ):
-            insert_before(self._head, [AssumeShapeOp(buffer, extents)])
+            insert_before(self.head, [AssumeShapeOp(buffer, extents)])
 
     # Extents
 
@@ -262,10 +198,10 @@ class _BufferFunction:
         try:
             shape = shape_of(type_)
         except ShapeError as error:
-            raise CompileError.at(self._function, str(error)) from None
+            raise CompileError.at(self.function, str(error)) from None
         if None in shape:
             raise CompileError.at(
-                self._function,
+                self.function,
                 f"@{self._name}: {type_} has an unknown extent; name the dynamic extents with #graph.dims<...>",
             )
         return cast("Sequence[KnownExtent]", shape)
@@ -284,7 +220,7 @@ class _BufferFunction:
         if isinstance(extent, int):
             return extent
         if extent not in self._extents:
-            self._know(extent, index_before(self._index(extent), self._head))
+            self._know(extent, index_before(self._index(extent), self.head))
         return self._extents[extent]
 
     def _index(self, extent: KnownExtent) -> Index:
@@ -309,17 +245,38 @@ class _BufferFunction:
         if value is None:
             bound = ", ".join(sorted(map(show_extent, self._extents))) or "none"
             raise CompileError.at(
-                self._function, f"extent '{atom}' is not bound by the shape of any operand (bound: {bound})"
+                self.function, f"extent '{atom}' is not bound by the shape of any operand (bound: {bound})"
             )
         return Index.of(value)
 
     def _combined(self, op_type: type[MuliOp | FloorDivSIOp | RemSIOp], left: Index, right: Index) -> Index:
-        values = index_before(left, self._head), index_before(right, self._head)
-        return Index.of(result_before(op_type(*values), self._head))
+        values = index_before(left, self.head), index_before(right, self.head)
+        return Index.of(result_before(op_type(*values), self.head))
 
     # The body
 
-    def constant(self, op: ConstantOp) -> None:
+    def lower(self, op: Operation) -> None:
+        match op:
+            case ConstantOp():
+                self._constant(op)
+            case CallTirOp():
+                self._call(op)
+            case ReturnOp():
+                self._copy_results()
+            case MakeTupleOp() | TupleGetOp():
+                pass
+            case CallDpsOp():
+                raise CompileError.at(
+                    op,
+                    f'graph.call_dps "{op.callee.data}": functions registered in Python cannot be called from compiled '
+                    "code; use graph.call_tir, or run the graph function in the interpreter",
+                )
+            case GraphOp():
+                raise CompileError.at(op, f"{op.name} must be legalised first (pass legalize-graph-to-te)")
+            case _:
+                self.insert(op, self.end)
+
+    def _constant(self, op: ConstantOp) -> None:
         """A constant becomes data of the module; equal constants of the function share it."""
         try:
             value = dense_value(op)
@@ -333,10 +290,10 @@ class _BufferFunction:
             self._globals[value] = name
             data = memref.GlobalOp.get(StringAttr(name), type_, value, constant=UnitAttr())
             data.location = op.location
-            self._module.body.block.insert_op_before(data, self._function)
-        self._buffers[op.result] = self._insert(memref.GetGlobalOp(name, type_), self._head, op, op.result.name_hint)
+            self._module.body.block.insert_op_before(data, self.function)
+        self.memory[op.result] = self._value(memref.GetGlobalOp(name, type_), self.head, op, op.result.name_hint)
 
-    def call(self, op: CallTirOp) -> None:
+    def _call(self, op: CallTirOp) -> None:
         """Call the function with the operands and a buffer for each result: a result parameter or a temporary."""
         callee = callee_of(op)
         wanted = callee.function_type.inputs.data
@@ -346,28 +303,27 @@ class _BufferFunction:
             )
         _check_call_shapes(op, callee)
         for result in op.results:
-            target = self._targets.pop(result, None)
-            self._buffers[result] = self._allocate(op, result) if target is None else target
+            buffer = self.result_parameter(result)
+            if buffer is None:
+                extents = self._dynamic(cast("Tensor", result.type))
+                allocation = memref.AllocOp(extents, (), buffer_type(result.type))
+                buffer = self._value(allocation, self.head, op, result.name_hint)
+            self.memory[result] = buffer
         buffers = [self._buffer(op, value) for value in (*op.operands, *op.results)]
         arguments = [self._cast(op, buffer, type_) for buffer, type_ in zip(buffers, wanted, strict=True)]
         call = CallOp(op.callee, arguments, ())
-        insert_before(self._end, [call])
         call.location = op.location
+        self.insert(call, self.end)
 
-    def _insert(self, new: Operation, anchor: Operation, like: Operation, hint: str | None = None) -> SSAValue:
-        """Insert an op with the location of `like`; gives its result."""
-        result = result_before(new, anchor)
-        new.location = like.location
-        result.name_hint = hint
-        return result
-
-    def _allocate(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        type_ = cast("Tensor", tensor.type)
-        allocation = memref.AllocOp(self._dynamic(type_), (), buffer_type(type_))
-        return self._insert(allocation, self._head, op, tensor.name_hint)
+    def _value(self, op: Operation, section: Operation, like: Operation, hint: str | None = None) -> SSAValue:
+        """The result of an op that is put into a section, with the location of `like`."""
+        op.location = like.location
+        self.insert(op, section)
+        op.results[0].name_hint = hint
+        return op.results[0]
 
     def _buffer(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        buffer = self._buffers.get(tensor)
+        buffer = self.memory.get(tensor)
         if buffer is None:
             raise InternalError(f"{op.name} uses %{tensor.name_hint}, which has no buffer")
         return buffer
@@ -376,38 +332,15 @@ class _BufferFunction:
         """The buffer as a callee takes it: static extents forgotten where it takes any."""
         if buffer.type == type_:
             return buffer
-        return self._insert(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self._end, op)
+        return self._value(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self.end, op)
 
-    def keep(self, op: Operation) -> None:
-        """An op on scalars stays as it is."""
-        op.detach()
-        self._block.insert_op_before(op, self._end)
-
-    def finish(self) -> None:
-        """Put the new function in the place of the old one."""
-        for value, target in self._copies:
-            source = self._buffer(self._function, value)
-            self._block.insert_op_before(self._copy(source, target, cast("Tensor", value.type)), self._end)
-        Rewriter.erase_op(self._head)
-        new = FuncOp(
-            self._name,
-            FunctionType.from_lists([a.type for a in self._block.args], []),
-            Region(self._block),
-            self._function.sym_visibility,
-        )
-        new.attributes = {**self._function.attributes, TIR_FUNCTION: UnitAttr()}  # it may hold calls alone
-        new.location = self._function.location
-        Rewriter.replace_op(self._function, new)
-
-    def _copy(self, source: SSAValue, target: SSAValue, type_: Tensor) -> Operation:
-        """Loops that copy one buffer to another."""
-        extents = [self._extent(extent) for extent in self._shape(type_)]
-        numbers = range(len(extents))
-        label, kinds, hints = f"copy_{target.name_hint}", [SPATIAL] * len(extents), [f"v{at}" for at in numbers]
-        block, nest = block_in_loops(label, kinds, extents, hints, self._function, [f"i{at}" for at in numbers])
-        load = memref.LoadOp.get(source, block.iter_vars)
-        block.body.block.add_ops([load, memref.StoreOp.get(load.res, target, block.iter_vars)])
-        return nest
+    def _copy_results(self) -> None:
+        """What no call computes is copied, and the second and further returns of one tensor."""
+        for value, target in self.results:
+            source = self._buffer(self.function, value)
+            if source is not target:
+                extents = [self._extent(extent) for extent in self._shape(cast("Tensor", value.type))]
+                self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
 
 
 def _check_call_shapes(call: CallTirOp, callee: FuncOp) -> None:

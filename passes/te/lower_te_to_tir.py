@@ -10,10 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ArrayAttr,
     DenseArrayBase,
-    DictionaryAttr,
-    FunctionType,
     IndexType,
     IntegerAttr,
     LocationAttr,
@@ -26,7 +23,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.dialects.tensor import ExtractOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -37,19 +34,14 @@ from weft.dialects.tir import InitOp
 from weft.dialects.tir_assume import AssumeOp
 from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
+from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import erase_dead, insert_at_start
 from weft.passes.schedule.loop_nests import block_in_loops
+from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.te.combiners import ConstantPool, combine, identity
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.names import free_name
-
-
-def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The buffer that holds a tensor: its shape and elements, whatever its encoding."""
-    if not isinstance(tensor, TensorType):
-        raise InternalError(f"expected a tensor, got {tensor}")
-    return MemRefType(tensor.element_type, tensor.get_shape())
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
@@ -140,153 +132,57 @@ def _erase_unused(function: FuncOp) -> None:
             Rewriter.erase_op(op)
 
 
-class _FunctionLowering:
-    """Moves a function into a new entry block: first constants, extents and allocations, then the loop nests."""
+class _FunctionLowering(Bufferization):
+    """First extents and allocations, then facts, then the loop nests."""
 
     def __init__(self, function: FuncOp, constants: ConstantPool) -> None:
-        self._function = function
         self._constants = constants
-        self._old = function.body.block
-        self._returned = list(cast(ReturnOp, self._old.last_op).arguments)
-        self._order = self._parameter_order()
-        self._memory: dict[SSAValue, SSAValue] = {}
-        """The buffer of each tensor."""
-        self._types: dict[Attribute, MemRefType[Attribute]] = {}
         self._labels: set[str] = set()
-        self._head: list[Operation] = []
-        self._nests: list[Operation] = []
-        self._facts: list[Operation] = []
-        """What stands between the head and the nests."""
-        self._replaced: list[Operation] = []
-        """Ops of tensors, erased at the end."""
-        self._in_head: set[SSAValue] = set()
-        """Values that are known before any loop runs."""
-
-    # Parameters
-
-    def _parameter_order(self) -> list[int]:
-        """Positions in inputs and results, in the order of the parameters."""
-        count = len(self._old.args) + len(self._returned)
-        attribute = self._function.attributes.get(PARAMETER_ORDER)
-        if attribute is None:
-            return list(range(count))
-        order = list(attribute.get_values()) if isinstance(attribute, DenseArrayBase) else []  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue, reportUnknownArgumentType]
-        if sorted(cast("list[int]", order)) != list(range(count)):
-            raise CompileError.at(
-                self._function,
-                f"{PARAMETER_ORDER} must list each of the {count} inputs and results once, as array<i64: 0, 1, ...>, "
-                f"got {attribute}",
-            )
-        return cast("list[int]", order)
-
-    def _type(self, tensor: Attribute) -> MemRefType[Attribute]:
-        if tensor not in self._types:
-            self._types[tensor] = buffer_type(tensor)
-        return self._types[tensor]
-
-    def _make_parameters(self) -> Block:
-        sources = [*self._old.args, *self._returned]
-        types = [self._type(source.type) if isinstance(source.type, TensorType) else source.type for source in sources]
-        block = Block(arg_types=[types[position] for position in self._order])
-        parameters: dict[int, BlockArgument] = dict(zip(self._order, block.args, strict=True))
-        taken: set[str] = set()
-        for position, source in enumerate(sources):
-            inputs = len(self._old.args)
-            default = f"arg{position}" if position < inputs else f"out{position - inputs}"
-            hint = source.name_hint or default
-            while hint in taken:  # a number after an underscore would be no part of the name of a value
-                hint, default = default, f"{default}x"
-            taken.add(hint)
-            parameters[position].name_hint = hint
-            parameters[position].location = self._function.location
-        for position, argument in enumerate(self._old.args):
-            if isinstance(argument.type, TensorType):
-                self._memory[argument] = parameters[position]
-            else:
-                argument.replace_all_uses_with(parameters[position])
-                self._in_head.add(parameters[position])
-        self._results = [parameters[len(self._old.args) + r] for r in range(len(self._returned))]
-        return block
+        self._late: set[SSAValue] = set()
+        """Scalars that are known behind some computation only."""
+        returned = cast(ReturnOp, function.body.block.last_op).arguments
+        super().__init__(function, returned, _parameter_names(function, returned), _parameter_order(function, returned))
 
     def run(self) -> None:
-        block = self._make_parameters()
-        ops = list(self._old.ops)
-        for op in ops:
-            op.detach()
-        for op in ops:
+        for op in list(self.old.ops):
             self._lower(op)
-        for op in reversed(self._replaced):
-            op.erase()
-        block.add_ops([*self._head, *self._facts, *self._nests, ReturnOp()])
-        self._constants.place(block)
-        region = self._function.body
-        region.detach_block(self._old)
-        region.add_block(block)
-        self._old.erase()
-        self._update_signature(block)
-
-    def _update_signature(self, block: Block) -> None:
-        function = self._function
-        function.function_type = FunctionType.from_lists(list(block.arg_types), [])
-        function.attributes.pop(PARAMETER_ORDER, None)
-        inputs = list(function.arg_attrs or [DictionaryAttr({})] * len(self._old.args))
-        results = list(function.res_attrs or [DictionaryAttr({})] * len(self._returned))
-        attributes = [*inputs, *results]
-        if any(entry.data for entry in attributes):
-            function.arg_attrs = ArrayAttr([attributes[position] for position in self._order])
-        function.res_attrs = None
+        self._constants.place(self.block)
+        self.finish()
+        self.function.attributes.pop(PARAMETER_ORDER, None)
 
     # Ops
 
-    def _place(self, op: Operation) -> None:
-        """Before all loops if what it uses is known there, else after the loops so far."""
-        known = True
-        own: set[SSAValue] = set()
-        for inner in op.walk():
-            own.update(inner.results)
-            own.update(argument for region in inner.regions for block in region.blocks for argument in block.args)
-            known = known and all(self._is_known(value) or value in own for value in inner.operands)
-        if known:
-            self._head.append(op)
-            self._in_head.update(op.results)
-        else:
-            self._nests.append(op)
-
-    def _is_known(self, value: SSAValue) -> bool:
-        """Whether a value is there before any loop runs."""
-        return value in self._in_head or isinstance(value.type, MemRefType) or isinstance(value.owner, ConstantOp)
+    def _place(self, op: Operation, *, waits: bool = False) -> None:
+        """Before all loops if what it uses is known there and it does not wait, else after the loops so far."""
+        waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
+        if waits:
+            self._late.update(op.results)
+        self.insert(op, self.end if waits else self.head)
 
     def _lower(self, op: Operation) -> None:
         match op:
             case ComputeOp():
                 self._lower_compute(op)
-                self._replaced.append(op)
             case AssumeShapeOp():
-                self._state_shape(self._memory[op.tensor], list(op.extents), op)
-                self._replaced.append(op)
+                self._state_shape(self.memory[op.tensor], list(op.extents), op)
             case TensorDimOp():
                 self._lower_dim(op)
-                self._replaced.append(op)
             case AssumeOp():
-                self._facts.append(op)
+                self.insert(op, self.assumptions)
             case ReturnOp():
                 self._copy_results(op)
-                self._replaced.append(op)
             case _:
                 self._lower_scalar(op)
 
     def _lower_scalar(self, op: Operation) -> None:
         """A scalar between computations: where it reads what one of them makes, it stands behind it."""
+        op.detach()
         holder = Block([op])
         reads = [inner for inner in op.walk() if isinstance(inner, ExtractOp)]
         waits = any(isinstance(read.tensor.owner, ComputeOp) for read in reads)
-        read_memory(reads, self._memory)
+        read_memory(reads, self.memory)
         for lowered in list(holder.ops):
-            lowered.detach()
-            if waits:
-                self._nests.append(lowered)
-            else:
-                self._place(lowered)
+            self._place(lowered, waits=waits)
 
     def _state_shape(self, buffer: SSAValue, extents: Sequence[SSAValue], like: Operation) -> None:
         op = TirAssumeShapeOp(buffer, extents)
@@ -298,7 +194,7 @@ class _FunctionLowering:
         if isinstance(producer, ComputeOp):
             op.result.replace_all_uses_with(self._extent_value(producer, op))
             return
-        dim = DimOp(self._memory[op.source], op.index)
+        dim = DimOp(self.memory[op.source], op.index)
         dim.location = op.location
         dim.result.name_hint = op.result.name_hint
         op.result.replace_all_uses_with(dim.result)
@@ -328,18 +224,17 @@ class _FunctionLowering:
                 if result not in yielded:
                     outputs.append(self._allocate(compute, MemRefType(result.type, compute.shape), result.name_hint))
         label = self._new_label(compute.label)
-        self._nests.append(compute_nest(compute, label, outputs, self._memory, self._constants))
+        self.insert(compute_nest(compute, label, outputs, self.memory, self._constants), self.end)
 
     def _output(self, compute: ComputeOp, result: SSAValue) -> SSAValue:
         """The buffer of a result: the parameter where it is returned, else a new one."""
-        for parameter, value in zip(self._results, self._returned, strict=True):
-            if value is result:
-                if compute.extent_operands:
-                    self._state_shape(parameter, list(compute.extent_operands), compute)
-                self._memory[result] = parameter
-                return parameter
-        self._memory[result] = self._allocate(compute, self._type(result.type), result.name_hint or compute.label)
-        return self._memory[result]
+        buffer = self.result_parameter(result)
+        if buffer is None:
+            buffer = self._allocate(compute, buffer_type(result.type), result.name_hint or compute.label)
+        elif compute.extent_operands:
+            self._state_shape(buffer, list(compute.extent_operands), compute)
+        self.memory[result] = buffer
+        return buffer
 
     def _allocate(self, compute: ComputeOp, type: MemRefType[Attribute], hint: str | None) -> SSAValue:
         alloc = AllocOp(list(compute.extent_operands), [], type)
@@ -352,23 +247,15 @@ class _FunctionLowering:
 
     def _copy_results(self, returned: ReturnOp) -> None:
         """What is returned without having been computed into its parameter is copied there."""
-        for parameter, value in zip(self._results, self._returned, strict=True):
-            if self._memory[value] is parameter:
+        for value, parameter in self.results:
+            if self.memory[value] is parameter:
                 continue
             extents = self._extents_of(value, returned)
             dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
             if dynamic:
                 self._state_shape(parameter, dynamic, returned)
-            element = cast("TensorType[Attribute]", value.type).element_type
-            name = parameter.name_hint or "out"
-            copy = ComputeOp.over(f"{name}_copy", extents, [element], [f"i{d}" for d in range(len(extents))])
-            copy.location = returned.location
-            read = ExtractOp(value, list(copy.indices), element)
-            read.location = returned.location
-            copy.body.block.add_ops([read, YieldOp(read.result)])
-            label = self._new_label(copy.label)
-            self._nests.append(compute_nest(copy, label, [parameter], self._memory, self._constants))
-            self._replaced.append(copy)
+            label = self._new_label(f"{parameter.name_hint or 'out'}_copy")
+            self.copy(self.memory[value], parameter, extents, label, "vi", returned)
 
     def _extents_of(self, tensor: SSAValue, like: Operation) -> list[int | SSAValue]:
         if isinstance(tensor.owner, ComputeOp):
@@ -378,11 +265,40 @@ class _FunctionLowering:
             if extent != DYNAMIC_INDEX:
                 extents.append(extent)
                 continue
-            dim = DimOp(self._memory[tensor], self._constants.get(dimension, IndexType()))
+            dim = DimOp(self.memory[tensor], self._constants.get(dimension, IndexType()))
             dim.location = like.location
             self._place(dim)
             extents.append(dim.result)
         return extents
+
+
+def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str]:
+    """A name of its own for each argument and returned tensor."""
+    inputs = len(function.args)
+    taken: dict[str, None] = {}
+    for position, source in enumerate((*function.args, *returned)):
+        default = f"arg{position}" if position < inputs else f"out{position - inputs}"
+        hint = source.name_hint or default
+        while hint in taken:  # a number after an underscore would be no part of the name of a value
+            hint, default = default, f"{default}x"
+        taken[hint] = None
+    return list(taken)
+
+
+def _parameter_order(function: FuncOp, returned: Sequence[SSAValue]) -> list[int]:
+    """Positions in arguments and returned tensors, in the order of the parameters."""
+    count = len(function.args) + len(returned)
+    attribute = function.attributes.get(PARAMETER_ORDER)
+    if attribute is None:
+        return list(range(count))
+    order = list(attribute.get_values()) if isinstance(attribute, DenseArrayBase) else []  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue, reportUnknownArgumentType]
+    if sorted(cast("list[int]", order)) != list(range(count)):
+        raise CompileError.at(
+            function,
+            f"{PARAMETER_ORDER} must list each of the {count} inputs and results once, as array<i64: 0, 1, ...>, "
+            f"got {attribute}",
+        )
+    return cast("list[int]", order)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,110 @@
+"""Functions over tensors become functions over buffers, in place: what the lowerings of te and of graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, MemRefType, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.memref import LoadOp, StoreOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.tir_kinds import SPATIAL
+from weft.passes.schedule.loop_nests import block_in_loops
+from weft.support.errors import InternalError
+
+
+@lru_cache(maxsize=4096)
+def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
+    """The buffer that holds a tensor: its shape and elements, whatever its encoding."""
+    if not isinstance(tensor, TensorType):
+        raise InternalError(f"expected a tensor, got {tensor}")
+    return MemRefType(tensor.element_type, tensor.get_shape())
+
+
+class Bufferization:
+    """Moves a function over tensors into a new entry block over buffers.
+
+    Each tensor argument becomes a buffer, each returned tensor a further parameter behind them. Ops are put into three
+    sections: the head (extents, allocations), assumptions, and the body. `finish` erases the ops that were not moved.
+    """
+
+    def __init__(
+        self,
+        function: FuncOp,
+        returned: Sequence[SSAValue],
+        names: Sequence[str | None],
+        order: Sequence[int] | None = None,
+    ) -> None:
+        """`names` and `order` count the arguments, then `returned`; `order` is that of the parameters."""
+        self.function = function
+        self.old = function.body.block
+        self.memory: dict[SSAValue, SSAValue] = {}
+        """The buffer of each tensor."""
+        sources = [*self.old.args, *returned]
+        self._order = range(len(sources)) if order is None else order
+        types = [buffer_type(s.type) if isinstance(s.type, TensorType) else s.type for s in sources]
+        self.head, self.assumptions, self.end = scf.YieldOp(), scf.YieldOp(), ReturnOp()
+        """Where the sections end: ops are inserted before these."""
+        self.block = Block([self.head, self.assumptions, self.end], arg_types=[types[at] for at in self._order])
+        for new in (*self.block.ops, *self.block.args):
+            new.location = function.location
+        parameters: dict[int, SSAValue] = dict(zip(self._order, self.block.args, strict=True))
+        for position, (source, name) in enumerate(zip(sources, names, strict=True)):
+            parameter = parameters[position]
+            parameter.name_hint = name
+            if position < len(self.old.args):
+                if isinstance(source.type, TensorType):
+                    self.memory[source] = parameter
+                else:
+                    source.replace_all_uses_with(parameter)
+        self.results = [(value, parameters[len(self.old.args) + at]) for at, value in enumerate(returned)]
+        """The returned tensors, each with its parameter."""
+
+    def insert(self, op: Operation, section: Operation) -> None:
+        """Put an op, which leaves its place, at the end of a section."""
+        if op.parent is not None:
+            op.detach()
+        self.block.insert_op_before(op, section)
+
+    def result_parameter(self, tensor: SSAValue) -> SSAValue | None:
+        """The first parameter as which `tensor` is returned."""
+        return next((parameter for value, parameter in self.results if value is tensor), None)
+
+    def copy(
+        self,
+        source: SSAValue,
+        target: SSAValue,
+        extents: Sequence[int | SSAValue],
+        label: str,
+        hint: str,
+        at: Operation,
+    ) -> None:
+        """Append loops that copy a buffer to another one; iterators of the block are called `hint` and a number."""
+        numbers, kinds = range(len(extents)), [SPATIAL] * len(extents)
+        hints, loop_hints = [f"{hint}{number}" for number in numbers], [f"i{number}" for number in numbers]
+        block, nest = block_in_loops(label, kinds, extents, hints, at, loop_hints)
+        load = LoadOp.get(source, block.iter_vars)
+        block.body.block.add_ops([load, StoreOp.get(load.res, target, block.iter_vars)])
+        for op in block.body.block.ops:
+            op.location = at.location
+        self.insert(nest, self.end)
+
+    def finish(self) -> None:
+        """Give the function the new block and its type."""
+        for placeholder in (self.head, self.assumptions):
+            Rewriter.erase_op(placeholder)
+        function = self.function
+        inputs = list(function.arg_attrs or [DictionaryAttr({})] * len(self.old.args))
+        results = list(function.res_attrs or [DictionaryAttr({})] * len(self.results))
+        attributes = [*inputs, *results]
+        if any(entry.data for entry in attributes):
+            function.arg_attrs = ArrayAttr([attributes[position] for position in self._order])
+        function.res_attrs = None
+        function.function_type = FunctionType.from_lists(list(self.block.arg_types), [])
+        function.body.detach_block(self.old)
+        function.body.add_block(self.block)
+        self.old.erase()
