@@ -208,11 +208,7 @@ def _silent(op_class: type[Operation]) -> bool:
     traits = [trait for trait in op_class.traits.traits if isinstance(trait, MemoryEffect)]
     if not traits:
         return not _UPSTREAM.get(op_class, _stated.get(op_class.name, frozenset((WRITE,))))
-    return all(_says_nothing(trait) for trait in traits)
-
-
-def _says_nothing(trait: MemoryEffect) -> bool:
-    return isinstance(trait, NoMemoryEffect | RecursiveMemoryEffect | StatesFact)
+    return all(isinstance(trait, NoMemoryEffect | RecursiveMemoryEffect | StatesFact) for trait in traits)
 
 
 class RegionEffects(RecursiveMemoryEffect):
@@ -366,7 +362,7 @@ def is_opaque(op: Operation) -> bool:
 
 def opaque_op(root: Operation | Block) -> Operation | None:
     """The first op in `root` that may do anything."""
-    return next((op for op in operations_in(root) if not _silent(type(op)) and effects_of(op).is_opaque), None)
+    return next((op for op in operations_in(root) if is_opaque(op)), None)
 
 
 def opaque_text(op: Operation) -> str:

@@ -190,10 +190,7 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
     """What calls of a low function check of its symbols and index parameters. Raises `VerifyException` for text that is
     no fact, or that names something else."""
-    attribute = function.attributes.get(ASSUME)
-    texts = (
-        [text.data for text in attribute if isinstance(text, StringAttr)] if isinstance(attribute, ArrayAttr) else []
-    )
+    texts = _texts(function, ASSUME)
     known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
     facts: list[CallPrecondition] = []
     for text in texts:

@@ -132,6 +132,11 @@ class ElementEmitter:
         self._written[-1][key] = value
         return value
 
+    def _once(self, key: object, make: Callable[[], Operation], hint: str | None = None) -> SSAValue:
+        """The result of an op that is emitted once a scope."""
+        known = self._known(key)
+        return self._remember(key, self.append(make(), hint)) if known is None else known
+
     def _identity_of(self, expr: Expr | Reduction) -> int:
         """A key for `expr`, which is kept alive: Python gives the identity of an object that is gone to a new one."""
         self._alive[id(expr)] = expr
@@ -187,10 +192,7 @@ class ElementEmitter:
         if not expr.is_index:
             return self._native(expr)
         key = (self._identity_of(expr), target)
-        known = self._known(key)
-        if known is not None:
-            return known
-        return self._remember(key, self.append(IndexCastOp(self.index(expr), type_of(target))))
+        return self._once(key, lambda: IndexCastOp(self.index(expr), type_of(target)))
 
     def index(self, expr: Expr) -> SSAValue:
         """The value of an integer expression as an index."""
@@ -201,17 +203,15 @@ class ElementEmitter:
         operands: list[SSAValue] = []
         form = self._affine(expr, operands)
         if isinstance(form, AffineDimExpr):
-            result = operands[form.position]
-        elif isinstance(form, AffineConstantExpr):
-            result = self.constant(form.value, _INDEX)
-        else:
-            affine_map, values = canonical_map([form], operands)
-            apply_key = (affine_map, values)
-            result = self._known(apply_key)
-            if result is None:
-                properties = {"map": AffineMapAttr(affine_map)}
-                result = self.append(ApplyOp.create(operands=values, result_types=[_INDEX], properties=properties))
-                self._remember(apply_key, result)
+            return self._remember(key, operands[form.position])
+        if isinstance(form, AffineConstantExpr):
+            return self._remember(key, self.constant(form.value, _INDEX))
+        affine_map, values = canonical_map([form], operands)
+        properties = {"map": AffineMapAttr(affine_map)}
+        result = self._once(
+            (affine_map, values),
+            lambda: ApplyOp.create(operands=values, result_types=[_INDEX], properties=properties),
+        )
         return self._remember(key, result)
 
     def affine_forms(self, exprs: Sequence[Expr]) -> tuple[list[AffineExpr], list[SSAValue]]:
@@ -331,12 +331,8 @@ class ElementEmitter:
         if source is None:
             raise error(f"placeholder {read.tensor.name} is read, but it is not in the list of parameters", self.place)
         indices = [self.index(index) for index in read.indices]
-        key = (source, *indices)
-        known = self._known(key)
-        if known is not None:
-            return known
-        element = self.append(ExtractOp(source, indices, type_of(read.dtype)), value_name(read.tensor.name.lower()))
-        return self._remember(key, element)
+        hint = value_name(read.tensor.name.lower())
+        return self._once((source, *indices), lambda: ExtractOp(source, indices, type_of(read.dtype)), hint)
 
     def _select(self, select: Select, emit: Callable[[Expr], SSAValue]) -> SSAValue:
         condition = self.value(select.condition)

@@ -86,11 +86,6 @@ class ScriptEmitter(ElementEmitter):
         index, target = self.index(expr), dtype or expr.dtype
         return self._once(("cast", index, target), lambda: IndexCastOp(index, type_of(target)))
 
-    def _once(self, key: object, make: Callable[[], Operation], hint: str | None = None) -> SSAValue:
-        """The result of an op that is emitted once a scope."""
-        known = self._known(key)
-        return self._remember(key, self.append(make(), hint)) if known is None else known
-
     def _index_leaf(self, expr: Expr) -> SSAValue:
         if isinstance(expr, Symbol):
             if expr.value is None:

@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
     IndexType,
-    IntegerAttr,
     LocationAttr,
     MemRefType,
     ModuleOp,
@@ -28,6 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph import CallTirOp
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.levels import allowed_at
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, Combiner, ComputeOp, ReduceOp, YieldOp
 from weft.dialects.tir import InitOp
@@ -201,11 +201,10 @@ class _FunctionLowering(Bufferization):
         self._place(dim)
 
     def _extent_value(self, compute: ComputeOp, op: TensorDimOp) -> SSAValue:
-        constant = op.index.owner
-        value = constant.value if isinstance(constant, ConstantOp) else None
-        if not isinstance(value, IntegerAttr) or not 0 <= value.value.data < len(compute.shape):
+        dimension = constant_integer(op.index)
+        if dimension is None or not 0 <= dimension < len(compute.shape):
             raise CompileError.at(op, f"tensor.dim needs a constant dimension of {op.source.type}")
-        extent = compute.extents[value.value.data]
+        extent = compute.extents[dimension]
         if isinstance(extent, SSAValue):
             return extent
         return self._constants.get(extent, op.result.type)

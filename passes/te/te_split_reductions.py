@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import IfOp
 from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.dialects.tensor import ExtractOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -112,12 +112,10 @@ class _Split:
         pending += _used_by(self._reduce)
         while pending:
             value = pending.pop()
-            if isinstance(value, BlockArgument) or not is_defined_inside(value, self._compute):
-                continue
             owner = value.owner
-            if not isinstance(owner, Operation) or owner in needed or owner is self._reduce:
+            if not isinstance(owner, Operation) or owner in needed or self._reduce.is_ancestor(owner):
                 continue
-            if not self._reduce.is_ancestor(owner):
+            if is_defined_inside(value, self._compute):
                 needed.add(owner)
                 pending += _used_by(owner)
         return needed
