@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.passes.te.lower_te_to_tir import lower_te_function
 from weft.texpr.buffers import Binds, set_strides
 from weft.texpr.expr import Var
-from weft.texpr.function import Facts, declare_intrinsics, te_function
+from weft.texpr.function import Assumptions, declare_intrinsics, te_function
 from weft.texpr.shapes import items
 from weft.texpr.tensor import Tensor
 
 
 def create_func(
-    args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None, assume: Facts = ()
+    args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None, assume: Assumptions = ()
 ) -> ModuleOp:
     """A module with one function of block loops that computes the tensors in `args` from the placeholders in `args`.
 

@@ -26,7 +26,7 @@ from weft.support.argument_types import checked, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.buffers import Binds
 from weft.texpr.expr import Expr, IterVar, Var, error
-from weft.texpr.function import checked_facts
+from weft.texpr.function import checked_assumptions
 from weft.texpr.shapes import value_name
 from weft.texpr.tensor import ComputeOp, Operation, Tensor
 
@@ -248,7 +248,7 @@ class StageSchedule:
 
     def assume(self, *facts: Expr | bool) -> None:
         """State facts about variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
-        self.facts.extend(checked_facts(facts))
+        self.facts.extend(checked_assumptions(facts))
 
     @property
     def stages(self) -> list[Stage]:

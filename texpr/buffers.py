@@ -1,4 +1,4 @@
-"""How the arrays behind tensors lie in memory: `te.decl_buffer`, and strides given to parameters.
+"""Memory layouts of tensors: `te.decl_buffer`, and strides of parameters.
 
 ```python
 s = te.var("s")
@@ -53,10 +53,10 @@ def decl_buffer(
     offset_factor: int = 0,
     data_alignment: int = -1,
 ) -> Buffer:
-    """A buffer with strides in elements: integers, variables, or None for one that is decided by the call.
+    """A buffer whose strides, in elements, are integers, variables, or None where each call decides.
 
-    Without strides it is dense, row by row. Arrays start at their first element and are aligned to it, so
-    `offset_factor` and `data_alignment` (which may be given) change nothing.
+    Without strides the buffer is dense and row-major. `offset_factor` and `data_alignment` are options of TVM that have
+    no effect in weft: an array starts at its first element.
     """
     del offset_factor, data_alignment
     label = checked_name(name, "buffer")
@@ -66,9 +66,10 @@ def decl_buffer(
 
 
 def set_strides(function: FuncOp, parameters: Sequence[Tensor | Var], binds: Binds | None) -> None:
-    """Give the parameters of a function of buffers the strides that placeholders and `binds` state, in place.
+    """Set the strides that placeholders and `binds` state on the parameters of a function over buffers, in place.
 
-    Strides that are the same variable must be equal, and equal the extents and parameters that it is.
+    All strides given by one variable must be equal to each other, and to the extents and parameters that are this
+    variable: calls check it.
     """
     stated = dict(_stated(parameters, binds or {}))
     if not stated:
@@ -93,7 +94,7 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
             raise error(f"binds: {shown(tensor)} is no parameter of the function")
         if buffer.dtype != tensor.dtype or len(buffer.shape) != tensor.ndim:
             rank = len(buffer.shape)
-            raise error(f"binds: {shown(tensor)} cannot lie in buffer {buffer.name} of rank {rank} and {buffer.dtype}")
+            raise error(f"binds: {shown(tensor)} does not fit buffer {buffer.name} of rank {rank} and {buffer.dtype}")
         for dimension, (one, other) in enumerate(zip(tensor.shape, buffer.shape, strict=True)):
             if one is not other and one != other:
                 raise error(f"binds: extent {dimension} of {tensor.name} is {one}, that of {buffer.name} is {other}")
@@ -103,7 +104,7 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
 
 
 class _Ties:
-    """Values of variables, and ops that state strides, at the top of a function."""
+    """Emits the values of variables, and the ops that state strides, at the top of a function."""
 
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
         block = function.body.block
@@ -131,7 +132,7 @@ class _Ties:
                 known = None if stride is None else self._known(stride)
                 is_tied = is_tied or known is not None
                 if known is None and stride is not None:
-                    # The stride that first bears the name; naming it also names the symbol that calls decide.
+                    # The first stride of this name: its hint also names the symbol in the signature.
                     known = self._values[stride] = self._stride(buffer, dimension, value_name(stride.name))
                 values.append(known)
             if is_tied:
@@ -140,7 +141,7 @@ class _Ties:
                 self._append(AssumeStridesOp(buffer, stated_values))
 
     def _known(self, variable: Var) -> SSAValue | None:
-        """The value of a variable that is a parameter, an extent, or a stride that was met before."""
+        """The value of a variable that is a parameter, an extent, or an earlier stride."""
         if variable not in self._values and variable in self._extents:
             source, axis = self._extents[variable]
             position = ConstantOp(IntegerAttr(axis, IndexType()))

@@ -1,8 +1,8 @@
-"""Expressions -> the IR of element regions.
+"""Emits expressions as the IR of element regions.
 
-Each expression is written once a scope, where it is first used: shared parts of a program stay shared. Index
-expressions become `affine.apply` as far as they are affine; what is not, a product of symbols or an element that was
-read, stands in the map as a value.
+Each expression is emitted once per scope, at its first use: shared subexpressions stay shared. The affine part of an
+index expression becomes one `affine.apply`; other parts, such as a product of symbols or an element of a tensor, are
+operands of its map.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ _INDEX = IndexType()
 
 
 class ElementEmitter:
-    """Writes expressions into blocks, starting with the entry block of a function."""
+    """Emits expressions into blocks, starting with the entry block of a function."""
 
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
-        """`tensors` and `variables` may grow while this is in use."""
+        """`tensors` and `variables` may be extended during emission."""
         self.place: SourceLocation | None = None
-        """The source location of the expressions being written."""
+        """The source location of the expressions being emitted."""
         self._entry = entry
         self._tensors = tensors
         self._variables = variables
@@ -104,7 +104,7 @@ class ElementEmitter:
 
     @contextmanager
     def inside(self, block: Block, iterators: Mapping[IterVar, SSAValue] | None = None) -> Generator[None]:
-        """Write into `block`, a region of an op that is not yet appended; what is written there stays there."""
+        """Emit into `block`, in a region of an op that is not appended yet; its values are not reused outside."""
         added = dict(iterators or {})
         self._blocks.append(block)
         self._written.append({})
@@ -133,19 +133,19 @@ class ElementEmitter:
         return value
 
     def _once(self, key: object, make: Callable[[], Operation], hint: str | None = None) -> SSAValue:
-        """The result of an op that is emitted once a scope."""
+        """The result of an op that is emitted once per scope."""
         known = self._known(key)
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
-        """A key for `expr`, which is kept alive: Python gives the identity of an object that is gone to a new one."""
+        """A key for `expr`, which is kept alive: Python reuses the identity of a deleted object."""
         self._alive[id(expr)] = expr
         return id(expr)
 
     # Constants and extents stand at the top of the function.
 
     def constant(self, number: Number, type: Attribute) -> SSAValue:
-        """A number; each is written once a function."""
+        """A constant, emitted once per function."""
         attribute = FloatAttr(number, type) if isinstance(type, AnyFloat) else _integer(int(number), type)
         # -0.0 equals 0.0 in Python, and so do the attributes.
         key = (attribute, math.copysign(1.0, number))
@@ -165,7 +165,7 @@ class ElementEmitter:
         return op.result
 
     def extent(self, extent: Extent) -> int | SSAValue:
-        """An extent, written once into the entry block."""
+        """An extent, emitted once, in the entry block."""
         if isinstance(extent, int):
             return extent
         key = self._extent_key(extent)
@@ -177,7 +177,7 @@ class ElementEmitter:
         return self._extents[key]
 
     def _extent_key(self, extent: Expr) -> object:
-        """Equal for extents that are equal by form."""
+        """Equal for structurally equal extents."""
         if isinstance(extent, Binary):
             return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
         return extent.value if isinstance(extent, Const) else self._identity_of(extent)
@@ -185,7 +185,7 @@ class ElementEmitter:
     # Expressions
 
     def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
-        """The value of `expr` in its dtype; index expressions convert to `dtype`."""
+        """The value of `expr` in its dtype; index expressions are converted to `dtype`."""
         target = dtype or expr.dtype
         if isinstance(expr, Const):
             return self.constant(float(expr.value) if is_float(target) else expr.value, type_of(target))
@@ -215,12 +215,12 @@ class ElementEmitter:
         return self._remember(key, result)
 
     def affine_forms(self, exprs: Sequence[Expr]) -> tuple[list[AffineExpr], list[SSAValue]]:
-        """Integer expressions as affine expressions over values, which are returned too."""
+        """Integer expressions as affine expressions, and the values of their dimensions."""
         operands: list[SSAValue] = []
         return [self._affine(expr, operands) for expr in exprs], operands
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
-        """`expr` as an affine expression over `operands`, to which it adds what it needs."""
+        """`expr` as an affine expression over `operands`, which it extends."""
         if isinstance(expr, Const):
             return AffineConstantExpr(int(expr.value))
         if isinstance(expr, IterVar):
@@ -245,7 +245,7 @@ class ElementEmitter:
         return _dimension(self._index_leaf(expr), operands)
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
-        """An index that is no affine form of others."""
+        """An index value that is not affine in other values."""
         key = (self._identity_of(expr), "leaf")
         known = self._known(key)
         if known is not None:
@@ -262,7 +262,7 @@ class ElementEmitter:
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
 
     def _native(self, expr: Expr) -> SSAValue:
-        """The value of an expression that is no index expression; without recursion, for sums can be long."""
+        """The value of an expression that is not an index expression; iterative, since sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -274,7 +274,7 @@ class ElementEmitter:
                 self._remember(self._identity_of(top), self._write(pending.pop()))
         value = self._known(id(expr))
         if value is None:
-            raise InternalError(f"{expr} was not written")
+            raise InternalError(f"{expr} was not emitted")
         return value
 
     def _write(self, expr: Expr) -> SSAValue:
@@ -349,7 +349,7 @@ class ElementEmitter:
         return self.append(IfOp(condition, results, Region(chosen), Region(other)))
 
     def _reduction(self, reduction: Reduction) -> Sequence[SSAValue]:
-        """The results of a reduction; the op is written once a scope."""
+        """The results of a reduction, which is emitted once per scope."""
         keys = [(self._identity_of(reduction), position) for position in range(len(reduction.values))]
         known = self._known(keys[0])
         if known is not None:
@@ -386,7 +386,7 @@ class ElementEmitter:
 
 
 def _operands(expr: Expr) -> list[Expr]:
-    """The parts whose values are computed just before that of `expr`, in order."""
+    """The subexpressions that are evaluated right before `expr`, in order."""
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
@@ -409,7 +409,7 @@ def block_results(block: Block) -> Sequence[SSAValue]:
 
 
 def _is_of_index_width(expr: Expr) -> bool:
-    """Whether arithmetic on indices gives the value of an integer expression: then analyses see more of it."""
+    """Whether an integer expression may be computed by index arithmetic, which analyses see through."""
     return expr.is_index or expr.dtype == "int64"
 
 
@@ -421,7 +421,7 @@ def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
 
 
 def _constant_hint(number: Number, type: Attribute) -> str:
-    """`zero`, `one`, `c7`, `c7_i32`, `cst`: what people would call it."""
+    """The name hint of a constant: `zero`, `one`, `c7`, `c7_i32`, `cst`."""
     if number in (0, 1) and not isinstance(type, IndexType):
         return ("false", "true")[int(number)] if isinstance(number, bool) else ("zero", "one")[int(number)]
     if isinstance(number, float):
@@ -436,7 +436,7 @@ _OVERFLOW = arith.IntegerOverflowAttr("none")
 
 @cache
 def _defaults(op_class: type[Operation]) -> Mapping[str, Attribute]:
-    """The properties that an op has when nothing else is asked; `create` would leave them out."""
+    """The default properties of an op class, which `create` does not fill in."""
     if not issubclass(op_class, IRDLOperation):
         raise InternalError(f"{op_class} declares no properties")
     known = op_class.get_irdl_definition().properties
@@ -504,12 +504,12 @@ def _unary(body: ElementEmitter, function: str, operand: SSAValue) -> SSAValue:
 
 
 _EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float16Type: 11.0, Float64Type: 709.0}
-"""Type -> a number whose exponential is finite, and so great that 1 more is no other number; 88 unless given."""
+"""Type -> a number whose exponential is finite and absorbs the addition of 1; 88 for other types."""
 
 
 def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
-    """t / (1 + t) with t = exp(x): 1 / (1 + exp(-x)) would be 0 from where exp(-x) is infinite, for results that are
-    subnormal numbers. Greater x than t has room for give 1 as well."""
+    """t / (1 + t) with t = exp(x). In 1 / (1 + exp(-x)) the exponential overflows where the result is subnormal; here
+    x is clamped where t would overflow, and the quotient is 1."""
     one, end = (body.constant(number, x.type) for number in (1.0, _EXP_IS_FINITE.get(type(x.type), 88.0)))
     is_beyond = body.append(arith.CmpfOp(x, end, "ogt"))
     t = _apply(body, math_ops.ExpOp, body.append(arith.SelectOp(is_beyond, end, x)))

@@ -1,8 +1,9 @@
-"""Scalar expressions: what the function given to `te.compute` returns, built by Python's operators.
+"""Scalar expressions, built by Python's operators: the elements of `te.compute`.
 
-Every expression has a dtype. Both operands of an operator have the same one, a Python number takes that of the other;
-nothing converts silently. *Index expressions* are integer arithmetic over indices, axes and extents: they are exact
-integers as long as they stay within 64 bits, adapt to each other's width, and become affine maps where they can.
+Every expression has a dtype. The operands of an operator have one dtype, a Python number takes that of the other
+operand, and there are no implicit conversions. *Index expressions* are integer arithmetic over indices, axes and
+extents: exact within 64 bits, of either integer width beside each other, and emitted as affine maps where they are
+affine.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _column(frame: FrameType) -> int:
 
 
 def caller() -> SourceLocation | None:
-    """The innermost place on the call stack outside of the builder and the frontends."""
+    """The innermost source location on the call stack outside of the builder and the frontends."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -49,7 +50,7 @@ def caller() -> SourceLocation | None:
 
 
 def error(message: str, place: SourceLocation | None = None) -> CompileError:
-    """A CompileError at `place`, or at the user's line that led here."""
+    """A CompileError at `place`, or at the user's line that called the builder."""
     return CompileError(message, location=place or caller())
 
 
@@ -118,10 +119,10 @@ OpClass: TypeAlias = type[Operation]
 
 
 class BinaryKind(StrEnum):
-    """Operators on two values of one dtype that give a value of that dtype.
+    """Binary operators: the operands and the result have one dtype.
 
-    Each with its symbol, its ops on floats and on integers (none where it does not take them), and whether it makes an
-    index expression of two.
+    Each has its symbol, its ops on floats and on integers (None where undefined), and whether it combines two index
+    expressions to an index expression.
     """
 
     ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
@@ -159,9 +160,9 @@ class BinaryKind(StrEnum):
 
 
 class Predicate(StrEnum):
-    """Comparisons, each with its symbol and its predicates on integers and on floats.
+    """Comparisons, each with its symbol and the predicates of `arith.cmpi` and `arith.cmpf`.
 
-    NaN equals nothing, itself included, and has no order; `!=` is the one comparison that it satisfies.
+    Comparisons with NaN are false, but for `!=`.
     """
 
     EQ = "eq", "==", "eq", "oeq"
@@ -192,7 +193,7 @@ FUNCTIONS: Final[Mapping[str, OpClass]] = {
     "neg": arith.NegfOp,
     **{_OTHER_NAMES.get(name, name): op for name, op in _MATH.items() if name not in ("absf", "absi", "round")},
 }
-"""Functions of one value that are one op, of floats but for those of integers."""
+"""Unary functions that are one op each, on floats unless they are `INTEGER_FUNCTIONS`."""
 INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
 
 
@@ -208,7 +209,7 @@ def as_number(value: object) -> Number | None:
 
 
 _TEXT_DEPTH = 5
-"""Messages show expressions down to here: they can be huge."""
+"""The depth to which messages show expressions."""
 
 
 _Method: TypeAlias = "Callable[[Expr, ExprLike], Expr]"
@@ -235,7 +236,7 @@ class Expr:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The expressions that it is made of."""
+        """Its direct subexpressions."""
         return ()
 
     __add__, __radd__ = _operator(BinaryKind.ADD)
@@ -282,7 +283,7 @@ class Expr:
         )
 
     def text(self, depth: int) -> str:
-        """This expression as Python would write it, parts that are nested deeper than `depth` as dots."""
+        """This expression in Python's syntax, with dots for parts that are nested deeper than `depth`."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -319,7 +320,7 @@ class Const(Expr):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Expr):
-    """A scalar that the compiled function is given: an extent of the arrays it is called with, or a parameter."""
+    """A scalar that is known at the call: an extent of an array, or a parameter."""
 
     name: str
     dtype: str
@@ -391,7 +392,7 @@ class Binary(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Unary(Expr):
-    """A function of one value that gives the same dtype (`isnan` and its like give bool)."""
+    """A function of one value of the same dtype (bool for `isnan`, `isinf` and `isfinite`)."""
 
     function: str
     operand: Expr
@@ -438,7 +439,7 @@ class Compare(Expr):
         return self.left, self.right
 
     def __bool__(self) -> bool:
-        """Extents compare by form, so that shapes can be compared: `A.shape[1] == B.shape[0]`."""
+        """Extents are compared structurally, so that shapes can be compared: `A.shape[1] == B.shape[0]`."""
         equality = self.predicate in (Predicate.EQ, Predicate.NE)
         if equality and is_extent(self.left) and is_extent(self.right):
             return same(self.left, self.right) == (self.predicate is Predicate.EQ)
@@ -485,7 +486,7 @@ class Cast(Expr):
 
 
 def nested(depth: int, *exprs: Expr) -> str:
-    """The parts of an expression whose text goes down to `depth`."""
+    """The text of the parts of an expression that is shown to `depth`."""
     return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
 
 
@@ -502,7 +503,7 @@ def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def same(left: Expr, right: Expr) -> bool:
-    """Whether two expressions are the same by form."""
+    """Whether two expressions are structurally equal."""
     if left is right:
         return True
     if type(left) is not type(right):
@@ -548,7 +549,7 @@ def default_number(value: Number) -> Const:
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """`value` as an expression; a Python number takes `dtype`. Raises CompileError for what is no scalar."""
+    """`value` as an expression; a Python number takes `dtype`. Raises CompileError for other values."""
     if isinstance(value, Expr):
         return value
     number = as_number(value)
@@ -575,7 +576,7 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
         return left, number_as(right_number, left.dtype, str(left))
     left, right = as_expr(left), as_expr(right)
     if left.is_index != right.is_index and left.dtype != right.dtype and "int32" in (left.dtype, right.dtype):
-        # An index beside an int32 is one.
+        # Beside an int32, an index expression is converted to int32.
         left = Cast(left, right.dtype) if left.is_index and right.dtype == "int32" else left
         right = Cast(right, left.dtype) if right.is_index and left.dtype == "int32" else right
     if left.dtype != right.dtype and not (left.is_index and right.is_index):

@@ -1,4 +1,4 @@
-"""Functions of tensor expressions (te IR) from tensors, and what programs assume of their variables."""
+"""Builds functions of te IR from tensors, with the assumptions of programs on their variables."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_ext
 from weft.texpr.shapes import items, value_name
 from weft.texpr.tensor import ComputeOp, PlaceholderOp, Tensor
 
-Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
+Assumptions: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
 
-RELATIONS = {
+_RELATIONS = {
     Predicate.EQ: Relation.EQUAL,
     Predicate.LE: Relation.AT_MOST,
     Predicate.LT: Relation.LESS,
     Predicate.GE: Relation.AT_MOST,
     Predicate.GT: Relation.LESS,
 }
-TURNED = (Predicate.GE, Predicate.GT)
-"""Comparisons whose sides change places."""
 
 
-def checked_facts(assume: object) -> tuple[Compare, ...]:
-    """The facts of `assume`. Raises CompileError for what is no comparison of extents."""
-    return tuple(_checked(fact) for fact in items(assume))
+def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
+    """A comparison as a relation of `tir.assume` between its sides, swapped for `>=` and `>`; None for `!=`."""
+    relation = _RELATIONS.get(assumption.predicate)
+    if relation is None:
+        return None
+    if assumption.predicate in (Predicate.GE, Predicate.GT):
+        return assumption.right, relation, assumption.left
+    return assumption.left, relation, assumption.right
 
 
-def _checked(fact: object) -> Compare:
-    if not isinstance(fact, Compare):
-        raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {shown(fact)}")
-    if fact.predicate not in RELATIONS:
-        raise error(f"assume compares by ==, <=, <, >= or >, got {fact}")
-    for side in (fact.left, fact.right):
+def checked_assumptions(assume: object) -> tuple[Compare, ...]:
+    """The assumptions of `assume`. Raises CompileError for values that are not comparisons of extents."""
+    return tuple(map(_checked, items(assume)))
+
+
+def _checked(given: object) -> Compare:
+    if not isinstance(given, Compare):
+        raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {shown(given)}")
+    if relation_of(given) is None:
+        raise error(f"assume compares by ==, <=, <, >= or >, got {given}")
+    for side in (given.left, given.right):
         if not is_extent(side):
-            raise error(f"assume compares extents, made of integers and integer variables, got {side} in {fact}")
-    return fact
-
-
-def state_facts(emitter: ElementEmitter, facts: Sequence[Compare]) -> None:
-    """Write the facts into the entry block of a function, after its extents are known."""
-    for fact in facts:
-        left, right = (fact.right, fact.left) if fact.predicate in TURNED else (fact.left, fact.right)
-        (first, second), operands = emitter.affine_forms([left, right])
-        emitter.finish(AssumeOp(first, RELATIONS[fact.predicate], second, operands))
+            raise error(f"assume compares extents, made of integers and integer variables, got {side} in {given}")
+    return given
 
 
 _INDEX = IndexType()
 
 
-def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: Facts = ()) -> ModuleOp:
+def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: Assumptions = ()) -> ModuleOp:
     """A module with one function of tensor expressions, from its inputs and outputs.
 
     ```mlir
@@ -78,9 +78,7 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
     function = te_function(args, name, assume)
     for tensor in items(args):
         if isinstance(tensor, Tensor) and tensor.strides is not None:
-            raise error(
-                f"{tensor.name} has strides, which tensors have not: make a function of buffers, te.create_func"
-            )
+            raise error(f"{tensor.name} has strides, but values of tensor type have none: use te.create_func")
     module = ModuleOp([function])
     declare_intrinsics(module)
     return module
@@ -103,7 +101,7 @@ def te_function(args: object, name: object, assume: object) -> FuncOp:
         raise error(f"the name of a function is a word, got {shown(name)}")
     parameters = _checked_parameters(items(args))
     try:
-        return _Function(parameters, name, checked_facts(assume)).finish()
+        return _Function(parameters, name, checked_assumptions(assume)).finish()
     except RecursionError:
         raise error("an expression is nested too deeply: compute parts of it as tensors of their own") from None
 
@@ -129,11 +127,11 @@ def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
 
 
 class _Function:
-    """Writes a function."""
+    """Emits a function."""
 
-    def __init__(self, parameters: list[Tensor | Var], name: str, facts: Sequence[Compare]) -> None:
+    def __init__(self, parameters: list[Tensor | Var], name: str, assumptions: Sequence[Compare]) -> None:
         self._name = name
-        self._facts = facts
+        self._assumptions = assumptions
         self._parameters = parameters
         self._inputs = [p for p in parameters if isinstance(p, Var) or isinstance(p.op, PlaceholderOp)]
         self._outputs = [p for p in parameters if isinstance(p, Tensor) and isinstance(p.op, ComputeOp)]
@@ -150,7 +148,9 @@ class _Function:
 
     def finish(self) -> FuncOp:
         self._bind_extents()
-        state_facts(self._emitter, self._facts)
+        for left, relation, right in filter(None, map(relation_of, self._assumptions)):
+            (first, second), operands = self._emitter.affine_forms([left, right])
+            self._emitter.finish(AssumeOp(first, relation, second, operands))
         for op in _in_order([tensor.op for tensor in self._outputs]):
             self._compute(op)
         self._emitter.place = None
@@ -165,7 +165,7 @@ class _Function:
         return function
 
     def _bind_extents(self) -> None:
-        """A variable is the extent that first bears it; the other extents of placeholders are stated."""
+        """Bind each variable to the first extent that it is, and state the other dynamic extents of placeholders."""
         own: dict[Tensor, set[int]] = {}
         placeholders = [p for p in self._inputs if isinstance(p, Tensor)]
         for tensor in placeholders:
@@ -217,7 +217,7 @@ def _argument_type(parameter: Tensor | Var) -> Attribute:
 
 
 def _in_order(ops: Sequence[object]) -> list[ComputeOp]:
-    """The computations that `ops` need, each after what it reads."""
+    """The computations that `ops` depend on, in topological order."""
     order: dict[ComputeOp, None] = {}
     pending = [(op, False) for op in reversed(ops)]
     while pending:

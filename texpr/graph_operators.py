@@ -3,7 +3,7 @@
 An operator is one line of `OPERATORS`: its function, its operands, its reference in NumPy, and those parameters of the
 function that are properties of the op. The types of its results, the tensor expressions that it is lowered to and the
 function's checks follow from the function, called on placeholders of the operand types; the interpreter calls the
-reference. Docs of the operator are those of the function.
+reference. The docstring of the op is that of the function.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ class Application:
 
 
 class _Extents:
-    """Extents of graph types as extents of tensor expressions, and back.
+    """Maps extents of graph types to extents of tensor expressions, and back.
 
-    A name that is an extent of its own is a variable. What is computed from other names is one variable as a whole:
-    no extent of the operands tells the names.
+    A name that is itself an extent of an operand becomes a variable. An expression over other names, which no extent
+    binds, becomes one variable as a whole.
     """
 
     def __init__(self, shapes: Sequence[Sequence[GraphExtent]]) -> None:
@@ -160,7 +160,7 @@ def _inferred(
 
 
 def _computed(result: object) -> Tensor:
-    """A result as a tensor of its own, also where the function returned one that it was given."""
+    """A computed tensor: `result`, or a copy of it where the function returned one of its operands."""
     if not isinstance(result, Tensor):
         raise InternalError(f"operators return tensors, got {result!r}")
     return result if isinstance(result.op, ComputeOp) else compute(result.shape, result, f"{result.name}_copy")
@@ -183,7 +183,7 @@ def python_value(attribute: Attribute) -> Any:
         case TypeAttribute():
             return name_of(attribute)
         case _:
-            raise InternalError(f"no argument of a function is {attribute}")
+            raise InternalError(f"expected a property of an operator, got {attribute}")
 
 
 def _operator(

@@ -90,9 +90,9 @@ trunc = _function("trunc", "A float rounded towards zero.")
 isnan = _function("isnan", "Whether a float is not a number.")
 isinf = _function("isinf", "Whether a float is infinite.")
 isfinite = _function("isfinite", "Whether a float is neither infinite nor NaN.")
-popcount = _function("popcount", "How many bits of an integer are set.")
-clz = _function("clz", "How many leading bits of an integer are zero.")
-ctz = _function("ctz", "How many trailing bits of an integer are zero.")
+popcount = _function("popcount", "The number of set bits of an integer.")
+clz = _function("clz", "The number of leading zero bits of an integer.")
+ctz = _function("ctz", "The number of trailing zero bits of an integer.")
 nearbyint = round
 pow = _binary(
     BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."

@@ -33,7 +33,7 @@ from weft.texpr.shapes import as_index, checked_extent, checked_name, items
 
 @dataclass(eq=False)
 class CustomCombiner:
-    """A user's combiner: over `lefts` and `rights`, and what it starts from."""
+    """A user's combiner over `lefts` and `rights`, and its identity."""
 
     name: str
     lefts: tuple[Accumulator, ...]
@@ -54,7 +54,7 @@ class Reduction:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """All expressions that belong to it, for walks."""
+        """The values, the combiner and the bounds of the axes."""
         bounds = [b for axis in self.axes for b in axis.dom if isinstance(b, Expr)]
         custom = (*self.custom.combined, *self.custom.identity) if self.custom else ()
         return (*self.values, *custom, *bounds)
@@ -255,7 +255,7 @@ def _located(combiner: Combiner, expr: ExprLike, axis: IterVar | Sequence[IterVa
 def comm_reducer(
     fcombine: Callable[..., object], fidentity: Callable[..., object], name: str = "reduce"
 ) -> Callable[..., Expr | tuple[Expr, ...]]:
-    """A reduction of one's own: `fcombine(x, y)` combines two values, `fidentity(dtype)` is where it starts.
+    """A reduction with a user's combiner: `fcombine(x, y)` combines two values, `fidentity(dtype)` is its identity.
 
     For several values together, x and y are tuples, `fcombine` and `fidentity(dtype0, dtype1, ...)` return as many:
 

@@ -1,4 +1,4 @@
-"""Shapes, extents, strides and names: as users give them, and compared as polynomials."""
+"""Shapes, extents, strides and names: checks of arguments, and comparison of extents as polynomials."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def items(value: object) -> tuple[object, ...]:
 
 
 def as_index(value: object, what: str) -> Expr:
-    """`value` as an index or extent. Raises CompileError for what is no integer."""
+    """`value` as an index or extent. Raises CompileError for other types."""
     expr = as_expr(value)
     if not is_integer(expr.dtype):
         raise error(f"{what} must be an integer, got {expr.dtype} `{expr}`")
@@ -50,7 +50,7 @@ MOST_ELEMENTS: Final = 1 << 59
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
-    """A shape as numbers and extents. Raises CompileError for negative ones and for what is no extent."""
+    """A shape as numbers and expressions. Raises CompileError for negative extents and for other values."""
     extents = tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
     if len(extents) > MOST_DIMENSIONS:
         raise error(f"{what}: arrays have at most {MOST_DIMENSIONS} dimensions, got {len(extents)}")
@@ -82,7 +82,7 @@ def _made_of_variables(expr: Expr, what: str) -> Expr:
 
 
 def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:
-    """Strides as integers, variables, and None for those that are free. Raises CompileError for others."""
+    """Strides as integers, variables, and None where each call decides. Raises CompileError for other values."""
     if strides is None:
         return None
     values = items(strides)
@@ -115,13 +115,13 @@ def checked_name(name: object, default: str) -> str:
 
 
 def value_name(name: str) -> str:
-    """`name` as the name of a value in IR, where a number after an underscore means nothing: `x_1` is called `x1`."""
+    """`name` as a name hint, of which xDSL cuts off a number behind an underscore: `x_1` becomes `x1`."""
     head, underscore, tail = name.rpartition("_")
     return value_name(head + tail) if head and underscore and tail.isdigit() else name
 
 
 class UnknownExtent(Var):
-    """An extent of which nothing is known, not whether it equals another: what checks compare it with fits."""
+    """An unknown extent. Checks take it as equal to every other extent."""
 
     __slots__ = ()
 
@@ -139,7 +139,7 @@ _COMBINE = {
 
 
 class ExtentNames:
-    """Names of the variables in extents, and of what else is no arithmetic of extents, one for each."""
+    """A unique name for each variable in extents, and for each subexpression that is not extent arithmetic."""
 
     def __init__(self, given: Mapping[str, Expr] | None = None) -> None:
         self._exprs = dict(given or {})
@@ -170,7 +170,7 @@ class ExtentNames:
         return self._names[id(expr)]
 
     def extent(self, polynomial: KnownExtent) -> Extent:
-        """A polynomial as an expression: first what is added, then what is subtracted, numbers last."""
+        """A polynomial as an expression: positive terms, then negative terms, the constant last."""
         if isinstance(polynomial, int):
             return polynomial
         result: Extent | None = None
@@ -212,23 +212,23 @@ def is_same(left: Extent, right: Extent) -> bool:
 
 
 def product(extents: Sequence[Extent]) -> Extent:
-    """How many elements a shape has."""
+    """The number of elements of a shape."""
     return simplified(reduce(lambda x, y: x * y, extents, 1))
 
 
 def is_empty(shape: Sequence[Extent]) -> bool:
-    """Whether a shape has no elements for certain."""
+    """Whether a shape is known to have no elements."""
     return any(isinstance(extent, int) and extent == 0 for extent in map(simplified, shape))
 
 
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """What `total` divided by `divisor` is where it is known to leave nothing: numbers, or a product that is a factor
-    of every term."""
+    """The quotient of `total` by `divisor` where the division is known to be exact: of numbers, or by a product that
+    is a factor of every term."""
     names = ExtentNames()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 
 
 def shape_text(shape: Sequence[Extent]) -> str:
-    """A shape as messages show it."""
+    """A shape as text for messages."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

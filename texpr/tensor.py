@@ -1,4 +1,4 @@
-"""Tensors: inputs of a program and what is computed from them, element by element."""
+"""Tensors: inputs of a program, and computations that define each element by an expression."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Tensor:
 
     __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
-    # A tensor with __getitem__ but no end would otherwise be iterated for ever.
+    # Python would otherwise iterate by __getitem__, without end.
     __iter__ = None
 
     def __init__(self, shape: tuple[Extent, ...], dtype: str, name: str, op: Operation, value_index: int = 0) -> None:
@@ -103,7 +103,7 @@ class Tensor:
         self.op = op
         self.value_index = value_index
         self.strides: tuple[Stride, ...] | None = None
-        """Where the elements of an input lie; None for a dense array."""
+        """The strides of an input, in elements; None for a dense array."""
 
     @property
     def ndim(self) -> int:

@@ -47,7 +47,7 @@ from weft.texpr.expr import (
     binary,
     default_number,
 )
-from weft.texpr.function import RELATIONS, TURNED
+from weft.texpr.function import relation_of
 from weft.texpr.shapes import as_index
 
 _LOOPS: Mapping[object, LoopKind] = {range: LoopKind.SERIAL, **{word: kind for kind, word in tir.LOOPS.items()}}
@@ -328,15 +328,16 @@ class StatementParser(FunctionParser):
             raise self.error(node, f"T.assume takes comparisons of extents: `{tir.assume.usage}`")
         for argument in node.args:
             fact = self.evaluate(argument)
-            if not isinstance(fact, Compare) or fact.predicate not in RELATIONS:
+            relation = relation_of(fact) if isinstance(fact, Compare) else None
+            if relation is None:
                 raise self.error(
                     argument, f"T.assume takes comparisons of extents by ==, <=, <, >= or >: `{tir.assume.usage}`"
                 )
-            left, right = (fact.right, fact.left) if fact.predicate in TURNED else (fact.left, fact.right)
+            left, comparison, right = relation
             for side in (left, right):
                 if not (side.is_index or isinstance(side, Const)):
                     raise self.error(argument, f"T.assume compares extents, `{side}` is {side.dtype}")
-            self.emitter.assume(left, RELATIONS[fact.predicate], right)
+            self.emitter.assume(left, comparison, right)
 
     # Stores
 

@@ -89,17 +89,17 @@ def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
 
 
 def sum_dtype(dtype: str) -> str:
-    """In which dtype sums of `dtype` are formed: float32 for floats of 16 bits, else the same."""
+    """The accumulator dtype for sums of `dtype`: float32 for floats of 16 bits, else the same."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def result_dtype(dtype: object, default: str) -> str:
-    """A dtype that was asked for, or the default."""
+    """The requested dtype, or the default."""
     return default if dtype is None else checked_dtype(dtype)
 
 
 def integer(value: object, what: str) -> int:
-    """`value` as an integer. Raises CompileError for bools and what is none."""
+    """`value` as an integer. Raises CompileError for bools and other types."""
     number = as_number(value)
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(value)}")
@@ -127,7 +127,7 @@ def checked_axis(what: str, axis: object, rank: int) -> int:
 
 
 def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
-    """Axes in the order given, one or several; None stands for all. Raises CompileError for one that comes twice."""
+    """Axes in the order given, one or several; None stands for all. Raises CompileError for repeated axes."""
     if axes is None:
         return tuple(range(rank))
     found = tuple(checked_axis(what, axis, rank) for axis in items(axes))
@@ -183,19 +183,19 @@ def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
 
 
 def is_one_of(word: object, words: Sequence[str]) -> bool:
-    """Whether an argument is one of some words; arrays compare element by element, and have no truth value."""
+    """Whether an argument is one of some words; unlike `in`, also for arrays, which compare element by element."""
     return isinstance(word, str) and word in words
 
 
 def is_one(extent: Extent) -> bool:
-    """Whether an extent is 1 for certain: those are what broadcasting repeats."""
+    """Whether an extent is known to be 1, so that broadcasting repeats it."""
     return isinstance(extent, int) and extent == 1
 
 
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """The shape of shapes together, aligned at the end, where extents of 1 adapt to the others.
+    """The shape to which shapes broadcast, aligned at the last dimension.
 
-    Raises CompileError for extents that differ, and for symbolic ones that are not equal by form.
+    Raises CompileError for extents that differ, and for symbolic extents that are not known to be equal.
     """
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
@@ -220,7 +220,7 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 def broadcast_indices(
     shape: Sequence[Extent], result: Sequence[Extent], indices: Sequence[ExprLike]
 ) -> tuple[ExprLike, ...]:
-    """Where a tensor of `shape` is read for the element at `indices` of a result of shape `result`."""
+    """The indices into a tensor of `shape` for the element at `indices` of a result of shape `result`."""
     first = len(result) - len(shape)
     return tuple(
         0 if is_one(extent) and not is_one(result[position]) else indices[position]
@@ -229,7 +229,7 @@ def broadcast_indices(
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element of a tensor that goes into the element at `indices` of a result it is broadcast to."""
+    """The element of a tensor at `indices` of the shape that it is broadcast to."""
     return tensor(*broadcast_indices(tensor.shape, result, indices))
 
 

@@ -1,4 +1,4 @@
-"""Convolutions and their transpose: sums over windows of the products of data and kernels; windows, for pools too."""
+"""Convolutions and transposed convolutions: sums of products over windows. Pools share the windows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 @dataclass(frozen=True)
 class KernelWindow:
-    """`size` elements, `dilation` apart, that move by `stride` along an axis with a border of `before` and `after`."""
+    """A window of `size` elements, `dilation` apart, moved by `stride` over an axis that is padded by `before` and
+    `after` elements."""
 
     size: Extent
     stride: int
@@ -44,13 +45,13 @@ class KernelWindow:
 
     @property
     def span(self) -> Extent:
-        """From the first element to the last one, both counted."""
+        """The extent that it covers, from its first element to its last one."""
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
-        """How many windows lie within an axis of that extent and its border.
+        """The number of windows in a padded axis of that extent.
 
-        Raises CompileError where not one does: `what` is the operator.
+        Raises CompileError where there is none: `what` is the operator.
         """
         padded = simplified(extent + (self.before + self.after))
         if isinstance(padded, int) and isinstance(self.span, int) and padded < self.span:
@@ -58,7 +59,7 @@ class KernelWindow:
         return simplified((padded - self.span) // self.stride + 1)
 
     def index(self, position: Expr, offset: Expr) -> Expr:
-        """Where an element of the window at `position` lies in the padded axis."""
+        """The index, in the padded axis, of an element of the window at `position`."""
         start = position * self.stride if self.stride != 1 else position
         return start + (offset * self.dilation if self.dilation != 1 else offset)
 
@@ -73,8 +74,8 @@ def windows(
 ) -> tuple[KernelWindow, ...]:
     """A window for each of the axes of `extents`.
 
-    Strides and dilation are an integer or one for each axis; `borders` says what padding is. Raises CompileError for
-    other numbers of them, for strides and dilations below 1 and for empty windows.
+    Strides and dilation are an integer, or one integer per axis; for padding see `borders`. Raises CompileError for
+    other counts, for strides and dilations below 1 and for empty windows.
     """
     rank = len(sizes)
     for size in sizes:
@@ -93,7 +94,7 @@ def windows(
 def borders(
     what: str, padding: object, unpadded: Sequence[KernelWindow], extents: Sequence[Extent]
 ) -> tuple[tuple[int, int], ...]:
-    """How much is added before and after each axis.
+    """The padding before and after each axis.
 
     `padding` is an integer for all, one for each axis, all before and then all after (top, left, bottom, right), a pair
     for each axis, "VALID" for nothing, or "SAME" for as many windows as strides go into the axis. Raises CompileError
@@ -118,7 +119,7 @@ def borders(
 
 
 def _same(what: str, window: KernelWindow, extent: Extent) -> tuple[int, int]:
-    """As TensorFlow pads: the odd element comes after."""
+    """SAME padding as in TensorFlow: an odd element is added behind the axis."""
     if not isinstance(window.span, int) or (window.stride != 1 and not isinstance(extent, int)):
         raise error(f"{what}: padding 'SAME' needs numbers for the window, and for the axis unless the stride is 1")
     if not isinstance(extent, int):
@@ -130,9 +131,9 @@ def _same(what: str, window: KernelWindow, extent: Extent) -> tuple[int, int]:
 
 
 def checked_layout(what: str, layout: object, letters: str) -> str:
-    """A layout, which must be an order of `letters`. Raises CompileError for others."""
+    """A layout: a permutation of `letters`. Raises CompileError for other values."""
     if not isinstance(layout, str) or sorted(layout) != sorted(letters):
-        raise error(f"{what} must be an order of the letters {letters}, got {shown(layout)}")
+        raise error(f"{what} must be a permutation of the letters {letters}, got {shown(layout)}")
     return layout
 
 
@@ -264,7 +265,7 @@ def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Ex
             f"{kernel.tensor.name} of shape {shape_text(kernel.tensor.shape)} takes {inputs} in each of {groups} groups"
         )
     if groups > 1 and (not isinstance(outputs, int) or outputs % groups):
-        raise error(f"{what}: {outputs} output channels do not go into {groups} groups")
+        raise error(f"{what}: {outputs} output channels cannot be split into {groups} groups")
     return inputs, outputs // groups
 
 
@@ -286,9 +287,9 @@ conv2d = variant(
     """The convolution (not mirrored) of data (N, C, H, W) with kernels (O, C / groups, H, W).
 
     `padding` is an integer, one for each axis, (top, left, bottom, right), a pair for each axis, "SAME" or "VALID".
-    Layouts are orders of the letters; kernels are OIHW by default, HWIO where channels come last. The border is a stage
-    of its own, `<name>_pad`. Sums are formed in `out_dtype` (that of the data), of floats of 16 bits in float32.
-    Raises CompileError for channels that do not go together and windows that do not fit.
+    Layouts are permutations of the letters; kernels are OIHW by default, HWIO where channels come last. The border is a
+    stage of its own, `<name>_pad`. Sums are formed in `out_dtype` (that of the data), of floats of 16 bits in float32.
+    Raises CompileError for channels that do not match and windows that do not fit.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight, None, strides, padding, dilation, groups)`.
@@ -394,12 +395,12 @@ def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) 
     if groups == 1:
         return channels, kernel.extent("O")
     if groups < 1 or not isinstance(channels, int) or channels % groups:
-        raise error(f"{what}: {channels} channels do not go into {groups} groups")
+        raise error(f"{what}: {channels} channels cannot be split into {groups} groups")
     return channels // groups, kernel.extent("O")
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:
-    """The place of the first element of an axis, and the length of the axis."""
+    """The index of the first element in the spread axis, and the extent of that axis."""
     reach = simplified(window.span - 1)
     first = simplified(reach - window.before)
     length = simplified((extent - 1) * window.stride + 1 + first + (reach - window.after + more))
@@ -411,7 +412,7 @@ def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple
 def _with_zeros(
     source: Laid, windows: Mapping[str, KernelWindow], spread: Mapping[str, tuple[Extent, Extent]], name: str
 ) -> Laid:
-    """The elements `stride` apart and zeros elsewhere."""
+    """The elements, `stride` apart, with zeros between and around them."""
 
     def element(*indices: Expr) -> Expr:
         at: dict[str, Expr | int] = dict(zip(source.layout, indices, strict=True))

@@ -42,10 +42,10 @@ def strided_slice(
     *,
     name: str = "strided_slice",
 ) -> Tensor:
-    """Every so many elements from `begin` up to but without `end`, along the first axes or along `axes`.
+    """The elements from `begin` to `end` (exclusive), `strides` apart, along the first axes or along `axes`.
 
-    Bounds are read as Python reads those of slices: negative ones count from the end, beyond the axis they are cut off,
-    None is the end that the stride comes from or goes to. Negative strides go backwards. Axes of symbolic extent take
+    Bounds are those of Python's slices: negative ones count from the end, those beyond the axis are clamped, None is
+    the respective end of the axis. Negative strides read backwards. Axes of symbolic extent take
     None, or bounds from 0 with stride 1 that calls must not exceed; a negative end counts from the end. Raises
     CompileError for a stride of 0 and for other bounds of symbolic axes.
 
@@ -130,8 +130,8 @@ def _chosen(
 def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip", *, name: str = "take") -> Tensor:
     """The slices of a tensor along an axis at an array of indices; of the flat tensor without an axis.
 
-    Indices outside the axis are cut off at its ends (`clip`; negative ones are 0) or counted on from the other end
-    (`wrap`; -1 is the last). Raises CompileError for indices that are no integers, and for an empty axis.
+    Indices outside the axis are clamped (`clip`; negative ones become 0) or taken modulo the extent (`wrap`; -1 is the
+    last). Raises CompileError for indices that are no integers, and for an empty axis.
 
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.

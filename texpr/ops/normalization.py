@@ -254,7 +254,7 @@ def group_norm(
 ) -> Tensor:
     """`layer_norm` of each group of neighbouring channels of (N, C, ...); `gamma` and `beta` have the shape (C,).
 
-    Raises CompileError for channels that do not go into `num_groups` groups.
+    Raises CompileError where `num_groups` does not divide the channels.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.group_norm(data, num_groups, gamma, beta, epsilon)`.
@@ -265,7 +265,7 @@ def group_norm(
         raise error(f"group_norm takes (N, C, ...), got {shown(source)}")
     batch, channels = source.shape[:2]
     if groups < 1 or not isinstance(channels, int) or channels % groups:
-        raise error(f"group_norm: {channels} channels do not go into {groups} groups")
+        raise error(f"group_norm: {channels} channels cannot be split into {groups} groups")
     _checked_scales("group_norm", source, gamma, beta, [channels])
     size = channels // groups
     rc = reduce_axis((0, size), "rc")

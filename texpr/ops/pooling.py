@@ -32,7 +32,7 @@ _KINDS = ("avg", "max", "sum")
 
 
 def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: int) -> Laid:
-    """Data for a pool. Raises CompileError for kinds, dtypes, ranks and layouts that it has not."""
+    """The data of a pool. Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
     if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
     source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *ranks)
@@ -110,7 +110,7 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
 
 
 def _lengthened(what: str, window: KernelWindow, extent: Extent) -> KernelWindow:
-    """A window whose border after the axis lets one more window start, where it starts within the axis or before."""
+    """The window with padding for one more position, if that starts within the axis or the padding before it."""
     padded = simplified(extent + (window.before + window.after))
     if not isinstance(padded, int) or not isinstance(extent, int) or not isinstance(window.span, int):
         raise error(f"{what}: ceil_mode needs numbers for extents, got {extent}")
@@ -123,7 +123,7 @@ def _lengthened(what: str, window: KernelWindow, extent: Extent) -> KernelWindow
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
-    """How many elements of the window at `position` are from `low` up to but without `high` in the padded axis."""
+    """The number of elements of the window at `position` from `low` to `high` (exclusive) in the padded axis."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
@@ -146,12 +146,13 @@ def _pool_with_border(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """A pool for which the border is an element as any other."""
+    """A pool without `count_include_pad`."""
     return _pool(of, data, kernel, strides, padding, dilation, ceil_mode, True, layout, name=name)
 
 
 _ARGUMENTS = """`strides` are those of the kernel unless given, padding is as in `conv2d`. With `ceil_mode` a last
-window starts within the axis or its border before, and may end behind the border. Layouts are orders of the letters."""
+window starts within the axis or its border before, and may end behind the border. Layouts are permutations of the
+letters."""
 
 
 def _operator(template: Callable[Concatenate[tuple[str, int], P], Tensor], kind: str, rank: int) -> Callable[P, Tensor]:

@@ -141,7 +141,7 @@ def prod(
 def _nonempty(what: str, source: Tensor, axis: Axes) -> None:
     for one in checked_axes(what, axis, source.ndim):
         if isinstance(source.shape[one], int) and source.shape[one] == 0:
-            raise error(f"{what}: over nothing there is none, {source.name} has the shape {shape_text(source.shape)}")
+            raise error(f"{what}: axis {one} of {source.name} of shape {shape_text(source.shape)} has no elements")
 
 
 def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "max") -> Tensor:
@@ -241,7 +241,7 @@ def argmin(
 
 
 def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "mean") -> Tensor:
-    """The mean over axes: the sum, divided by how many they are. Floats of 16 bits are summed in float32.
+    """The mean over axes: the sum, divided by the number of elements. Floats of 16 bits are summed in float32.
 
     Dtypes: floats.
     Equals: `np.mean(data, axis, keepdims=keepdims)`.
@@ -252,7 +252,7 @@ def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str =
 
 
 def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "var") -> Tensor:
-    """The variance over axes: the sum of squares of x - mean, divided by how many they are less `ddof`.
+    """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`.
 
     The mean, `<name>_mean`, is a stage of its own: squares of x - mean lose no digits where the mean is large.
 

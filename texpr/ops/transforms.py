@@ -75,7 +75,7 @@ def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "t
 
 
 def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "flip") -> Tensor:
-    """The tensor with the elements along some axes, or all, in the reverse order.
+    """The tensor with the elements along some axes, or all, in reverse order.
 
     Dtypes: all.
     Equals: `np.flip(data, axis)`.
@@ -319,10 +319,10 @@ def stack(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "stack") -> T
 def split(
     data: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *, name: str = "split"
 ) -> tuple[Tensor, ...]:
-    """The parts of a tensor along an axis: so many of one size, or those between the given indices.
+    """The parts of a tensor along an axis: a number of equal parts, or the parts between the given indices.
 
-    The parts are called `<name>0`, `<name>1`, ... Raises CompileError where equal parts do not come out even, and for
-    indices that do not rise within the axis.
+    The parts are called `<name>0`, `<name>1`, ... Raises CompileError for an extent that is not a multiple of the
+    number of parts, and for indices that do not increase within the axis.
 
     Dtypes: all.
     Equals: `np.split(data, indices_or_sections, axis)`.
@@ -335,11 +335,11 @@ def split(
         bounds = [0, *cuts, extent]
         known = [bound for bound in bounds if isinstance(bound, int)]
         if known != sorted(known):
-            raise error(f"split: the indices {list(indices_or_sections)} do not rise from 0 to the extent {extent}")
+            raise error(f"split: the indices {list(indices_or_sections)} do not increase from 0 to the extent {extent}")
     else:
         sections = integer(indices_or_sections, "split: sections")
         if sections < 1 or not isinstance(extent, int) or extent % sections:
-            raise error(f"split: axis {along} of extent {extent} does not go into {sections} equal parts")
+            raise error(f"split: axis {along} of extent {extent} cannot be split into {sections} equal parts")
         bounds = [part * (extent // sections) for part in range(sections + 1)]
     return tuple(
         _part(source, along, start, end, f"{name}{position}") for position, (start, end) in enumerate(pairwise(bounds))
@@ -376,7 +376,7 @@ def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tens
 
 
 def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -> Tensor:
-    """Each element along an axis so many times.
+    """Each element along an axis, `repeats` times.
 
     Dtypes: all.
     Equals: `np.repeat(data, repeats, axis)`.
@@ -397,7 +397,7 @@ Border: TypeAlias = "tuple[int, int]"
 def pad(
     data: Tensor, pad_width: object, mode: str = "constant", constant_values: Number = 0, *, name: str = "pad"
 ) -> Tensor:
-    """A tensor with a border: of a constant, of what lies opposite the edge (reflect), or of the edge (edge).
+    """A tensor with padding: a constant, the elements mirrored at the edge (reflect), or the edge itself (edge).
 
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. `reflect` needs borders
     shorter than the axis. Raises CompileError for negative widths.
@@ -480,7 +480,7 @@ def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: 
 def arange(
     start: Number, stop: Number | None = None, step: Number = 1, dtype: object = "int64", *, name: str = "arange"
 ) -> Tensor:
-    """Numbers from `start` (0 where it is the only bound) up to but without `stop`, `step` apart.
+    """Numbers from `start` (0 where it is the only bound) to `stop` (exclusive), `step` apart.
 
     The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers
     that the dtype does not hold.
