@@ -398,9 +398,13 @@ def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None
 
 
 class WarpOp(IRDLOperation):
-    """An op that all threads of a warp come to, or none."""
+    """An op that all threads of a warp execute, or none."""
 
     traits = traits_def(PointerEffects(), Synchronizes(), InKernel())
+
+    def __init__(self, *operands: SSAValue, **properties: Attribute) -> None:
+        """The op on its operands in order, with its properties by name."""
+        super().__init__(operands=operands, properties=properties)
 
 
 @irdl_op_definition
@@ -418,9 +422,6 @@ class WmmaLoadOp(WarpOp):
     fragment = prop_def(FragmentAttr)
 
     assembly_format = "$fragment $source `,` $rows `to` $target attr-dict"
-
-    def __init__(self, fragment: FragmentAttr, source: SSAValue, rows: SSAValue, target: SSAValue) -> None:
-        super().__init__(operands=[source, rows, target], properties={"fragment": fragment})
 
     def verify_(self) -> None:
         _verify_wmma(self, self.fragment)
@@ -440,9 +441,6 @@ class WmmaStoreOp(WarpOp):
     fragment = prop_def(FragmentAttr)
 
     assembly_format = "$fragment $source `to` $target `,` $rows attr-dict"
-
-    def __init__(self, fragment: FragmentAttr, source: SSAValue, target: SSAValue, rows: SSAValue) -> None:
-        super().__init__(operands=[source, target, rows], properties={"fragment": fragment})
 
     def verify_(self) -> None:
         _verify_wmma(self, self.fragment)
@@ -469,11 +467,6 @@ class WmmaMmaOp(WarpOp):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `by` $b `onto` $c attr-dict"
-
-    def __init__(
-        self, a_fragment: FragmentAttr, b_fragment: FragmentAttr, a: SSAValue, b: SSAValue, c: SSAValue
-    ) -> None:
-        super().__init__(operands=[a, b, c], properties={"a": a_fragment, "b": b_fragment})
 
     def verify_(self) -> None:
         _verify_wmma(self, self.a_fragment)
@@ -502,18 +495,6 @@ class LdmatrixOp(WarpOp):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$source `to` $target attr-dict"
-
-    def __init__(
-        self, source: SSAValue, target: SSAValue, count: int, element: Attribute, *, transposed: bool = False
-    ) -> None:
-        super().__init__(
-            operands=[source, target],
-            properties={
-                "count": IntegerAttr(count, i64),
-                "transposed": BoolAttr.from_bool(transposed),
-                "element": element,
-            },
-        )
 
     @property
     def matrices(self) -> int:
@@ -549,9 +530,6 @@ class MmaSyncOp(WarpOp):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `by` $b `onto` $c attr-dict"
-
-    def __init__(self, element: Attribute, a: SSAValue, b: SSAValue, c: SSAValue) -> None:
-        super().__init__(operands=[a, b, c], properties={"element": element})
 
     def verify_(self) -> None:
         _verify_factor_type(self, self.element)

@@ -152,8 +152,9 @@ class _FunctionLowering(Bufferization):
 
     # Ops
 
-    def _place(self, op: Operation, *, waits: bool = False) -> None:
-        """Before all loops if what it uses is known there and it does not wait, else after the loops so far."""
+    def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
+        """Put an op, with the location of `like`, before all loops; behind the loops so far if it waits for them."""
+        op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
             self._late.update(op.results)
@@ -164,7 +165,7 @@ class _FunctionLowering(Bufferization):
             case ComputeOp():
                 self._lower_compute(op)
             case AssumeShapeOp():
-                self._state_shape(self.memory[op.tensor], list(op.extents), op)
+                self._place(TirAssumeShapeOp(self.memory[op.tensor], op.extents), op)
             case TensorDimOp():
                 self._lower_dim(op)
             case AssumeOp():
@@ -182,12 +183,7 @@ class _FunctionLowering(Bufferization):
         waits = any(isinstance(read.tensor.owner, ComputeOp) for read in reads)
         read_memory(reads, self.memory)
         for lowered in list(holder.ops):
-            self._place(lowered, waits=waits)
-
-    def _state_shape(self, buffer: SSAValue, extents: Sequence[SSAValue], like: Operation) -> None:
-        op = TirAssumeShapeOp(buffer, extents)
-        op.location = like.location
-        self._place(op)
+            self._place(lowered, lowered, waits=waits)
 
     def _lower_dim(self, op: TensorDimOp) -> None:
         producer = op.source.owner
@@ -195,10 +191,9 @@ class _FunctionLowering(Bufferization):
             op.result.replace_all_uses_with(self._extent_value(producer, op))
             return
         dim = DimOp(self.memory[op.source], op.index)
-        dim.location = op.location
         dim.result.name_hint = op.result.name_hint
         op.result.replace_all_uses_with(dim.result)
-        self._place(dim)
+        self._place(dim, op)
 
     def _extent_value(self, compute: ComputeOp, op: TensorDimOp) -> SSAValue:
         dimension = constant_integer(op.index)
@@ -231,15 +226,14 @@ class _FunctionLowering(Bufferization):
         if buffer is None:
             buffer = self._allocate(compute, buffer_type(result.type), result.name_hint or compute.label)
         elif compute.extent_operands:
-            self._state_shape(buffer, list(compute.extent_operands), compute)
+            self._place(TirAssumeShapeOp(buffer, compute.extent_operands), compute)
         self.memory[result] = buffer
         return buffer
 
     def _allocate(self, compute: ComputeOp, type: MemRefType[Attribute], hint: str | None) -> SSAValue:
         alloc = AllocOp(list(compute.extent_operands), [], type)
-        alloc.location = compute.location
         alloc.memref.name_hint = hint if SSAValue.is_valid_name(hint) else None
-        self._place(alloc)
+        self._place(alloc, compute)
         return alloc.memref
 
     # Results
@@ -252,7 +246,7 @@ class _FunctionLowering(Bufferization):
             extents = self._extents_of(value, returned)
             dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
             if dynamic:
-                self._state_shape(parameter, dynamic, returned)
+                self._place(TirAssumeShapeOp(parameter, dynamic), returned)
             label = self._new_label(f"{parameter.name_hint or 'out'}_copy")
             self.copy(self.memory[value], parameter, extents, label, "vi", returned)
 
@@ -265,8 +259,7 @@ class _FunctionLowering(Bufferization):
                 extents.append(extent)
                 continue
             dim = DimOp(self.memory[tensor], self._constants.get(dimension, IndexType()))
-            dim.location = like.location
-            self._place(dim)
+            self._place(dim, like)
             extents.append(dim.result)
         return extents
 
@@ -404,45 +397,40 @@ def _take_yielded(body: Block) -> list[SSAValue]:
     return values
 
 
+@dataclass
 class _Writer:
-    """Turns what an element region yields into stores."""
+    """Turns the values that an element region yields into stores."""
 
-    def __init__(
-        self,
-        body: Block,
-        outputs: Sequence[SSAValue],
-        indices: Sequence[SSAValue],
-        constants: ConstantPool,
-        location: LocationAttr,
-    ) -> None:
-        self._body = body
-        self._outputs = outputs
-        self._indices = indices
-        self._constants = constants
-        self._location = location
-        self._yielded = _take_yielded(body)
+    body: Block
+    outputs: Sequence[SSAValue]
+    indices: Sequence[SSAValue]
+    constants: ConstantPool
+    location: LocationAttr
+
+    def __post_init__(self) -> None:
+        self.yielded = _take_yielded(self.body)
 
     def _append(self, op: Operation, block: Block | None = None) -> SSAValue:
-        op.location = self._location
-        (block or self._body).add_op(op)
+        op.location = self.location
+        (block or self.body).add_op(op)
         return op.results[0]
 
     def _store(self, value: SSAValue, buffer: SSAValue, block: Block) -> None:
-        op = StoreOp.create(operands=[value, buffer, *self._indices])
-        op.location = self._location
+        op = StoreOp.create(operands=[value, buffer, *self.indices])
+        op.location = self.location
         block.add_op(op)
 
     def store_elements(self) -> None:
-        for value, buffer in zip(self._yielded, self._outputs, strict=True):
-            self._store(value, buffer, self._body)
+        for value, buffer in zip(self.yielded, self.outputs, strict=True):
+            self._store(value, buffer, self.body)
 
     def store_identity(self, reduce: ReduceOp) -> None:
         """What a reduction over nothing is."""
-        self._store_identity(reduce, self._body)
+        self._store_identity(reduce, self.body)
         Rewriter.erase_op(reduce)
 
     def _store_identity(self, reduce: ReduceOp, block: Block) -> None:
-        values = identity(reduce, self._constants.get, lambda op: self._append(op, block))
+        values = identity(reduce, self.constants.get, lambda op: self._append(op, block))
         for value, buffer in zip(values, self._buffers_of(reduce), strict=True):
             self._store(value, buffer, block)
 
@@ -451,29 +439,29 @@ class _Writer:
 
         `outputs` has the buffers of what is yielded, then those of the reduction's other results.
         """
-        self._location = reduce.location
+        self.location = reduce.location
         buffers = self._buffers_of(reduce)
         init = Block()
         self._store_identity(reduce, init)
         inner = reduce.body.block
         values = _take_yielded(inner)
-        axes = [self._body.insert_arg(IndexType(), len(self._body.args)) for _ in inner.args]
-        Rewriter.inline_block(inner, InsertPoint.at_end(self._body), axes)
+        axes = [self.body.insert_arg(IndexType(), len(self.body.args)) for _ in inner.args]
+        Rewriter.inline_block(inner, InsertPoint.at_end(self.body), axes)
         old = [self._load(buffer) for buffer in buffers]
         for value, buffer in zip(combine(reduce, old, values, self._append), buffers, strict=True):
-            self._store(value, buffer, self._body)
+            self._store(value, buffer, self.body)
         Rewriter.erase_op(reduce)
         first = InitOp(Region(init))
-        first.location = self._location
-        insert_at_start(self._body, first)
+        first.location = self.location
+        insert_at_start(self.body, first)
 
     def _load(self, buffer: SSAValue) -> SSAValue:
         element = cast("MemRefType[Attribute]", buffer.type).element_type
-        load = LoadOp.create(operands=[buffer, *self._indices], result_types=[element])
+        load = LoadOp.create(operands=[buffer, *self.indices], result_types=[element])
         return self._append(load)
 
     def _buffers_of(self, reduce: ReduceOp) -> list[SSAValue]:
         """The buffer of each result of the reduction."""
-        spare = iter(self._outputs[len(self._yielded) :])
-        positions = {value: position for position, value in enumerate(self._yielded)}
-        return [self._outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]
+        spare = iter(self.outputs[len(self.yielded) :])
+        positions = {value: position for position, value in enumerate(self.yielded)}
+        return [self.outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BoolAttr, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
@@ -153,19 +153,20 @@ class _Lowering:
     def load(self, op: TileLoadOp) -> None:
         if op.fragment.family is Family.WMMA:
             target = self.registers(op.fragment, op.target, AccessMode.WRITE)
-            self.insert(WmmaLoadOp(op.fragment, op.source, op.source_rows, target))
+            self.insert(WmmaLoadOp(op.source, op.source_rows, target, fragment=op.fragment))
             return
         fragment, source = op.fragment, _pointer(op.source)
         row, column = _place_for_ldmatrix(fragment, Index.of(lanes_around(op).induction_variable))
         first = self.moved(source, (row, column), AccessMode.READ, [*[1] * (len(source.indices) - 1), 8])
         target = self.registers(fragment, op.target, AccessMode.WRITE)
         transposed = (fragment.role is Role.A) == (fragment.order is Order.COL)
-        self.insert(LdmatrixOp(first, target, len(fragment.parts), fragment.element, transposed=transposed))
+        properties = {"count": IntegerAttr(len(fragment.parts), i64), "transposed": BoolAttr.from_bool(transposed)}
+        self.insert(LdmatrixOp(first, target, element=fragment.element, **properties))
 
     def store(self, op: TileStoreOp) -> None:
         if op.fragment.family is Family.WMMA:
             source = self.registers(op.fragment, op.source, AccessMode.READ)
-            self.insert(WmmaStoreOp(op.fragment, source, op.target, op.target_rows))
+            self.insert(WmmaStoreOp(source, op.target, op.target_rows, fragment=op.fragment))
             return
         lane = Index.of(lanes_around(op).induction_variable)
         target = _pointer(op.target)
@@ -202,12 +203,13 @@ class _Lowering:
                 self.registers(b, op.b, AccessMode.READ),
                 self.registers(c, op.c, AccessMode.READWRITE),
             )
-            self.insert(WmmaMmaOp(a, b, *pointers))
+            self.insert(WmmaMmaOp(*pointers, a=a, b=b))
             return
         for half in range(a.shape[1] // 8):
             first = self.registers(a, op.a, AccessMode.READ)
             second = self.registers(b, op.b, AccessMode.READ, 4 * half, 4)
-            self.insert(MmaSyncOp(a.element, first, second, self.registers(c, op.c, AccessMode.READWRITE, 4 * half, 4)))
+            sums = self.registers(c, op.c, AccessMode.READWRITE, 4 * half, 4)
+            self.insert(MmaSyncOp(first, second, sums, element=a.element))
 
     def insert(self, op: Operation) -> None:
         insert_before(self.op, [op])
