@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +26,22 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Dialect, TypeAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+from xdsl.ir import Attribute, Dialect, SSAValue, TypeAttribute
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import graph
-from weft.dialects.graph import DIALECT, STRUCTURE, GraphOp, Properties
+from weft.dialects.graph import DIALECT, STRUCTURE
 from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
     ShapeError,
     lone_name,
     names_in,
+    refines,
     shape_of,
     substitute,
     tensor_type,
@@ -52,22 +57,53 @@ from weft.texpr.shapes import Extent, ExtentNames, UnknownExtent, items
 from weft.texpr.tensor import ComputeOp, Tensor, placeholder
 
 Array: TypeAlias = NDArray[Any]
+Properties: TypeAlias = Mapping[str, Attribute]
 
 INTEGERS: Final = DenseArrayBase.constr(i64)
 """A property that is a list of integers."""
 
 
-class Operator(GraphOp):
-    """An operator that a function of `te.ops` defines."""
+class Operator(IRDLOperation):
+    """An operator that a function of `te.ops` defines: no effects, and result types that follow from its operands and
+    properties by `infer`.
+
+    `of`, the parser (`-> types` may be left out), the verifier and the pass `graph-infer-types` share
+    `infer`. Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`.
+    """
 
     DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
     """Tensors and properties -> the results, as tensor expressions."""
     REFERENCE: ClassVar[Callable[..., Array | tuple[Array, ...]]]
     """The same on arrays, float32 for floats of 16 bits."""
 
+    traits = traits_def(Pure())
+
     @classmethod
-    def infer(cls, operands: Sequence[graph.Tensor], properties: Properties) -> tuple[graph.Tensor, ...]:
-        return _inferred(cls, tuple(operands), frozenset(properties.items()))
+    def of(cls, operands: Sequence[SSAValue], properties: Properties | None = None) -> Self:
+        """The op on `operands`, with inferred result types. Raises `ShapeError` when it does not take them."""
+        given = dict(properties or {})
+        types = cls.infer([operand.type for operand in operands], given)
+        return cls.create(operands=operands, result_types=types, properties=given)
+
+    @classmethod
+    def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
+        """The result types. Raises `ShapeError` when the op does not take operands of these types."""
+        expected = len(cls.get_irdl_definition().operands)
+        if len(types) != expected:
+            raise ShapeError(f"{cls.name} takes {expected} operands, got {len(types)}")
+        for position, type_ in enumerate(types):
+            if not isinstance(type_, TensorType):
+                raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
+        return _inferred(cls, cast("tuple[graph.Tensor, ...]", tuple(types)), frozenset(properties.items()))
+
+    def verify_(self) -> None:
+        inferred = self.infer(self.operand_types, self.properties)
+        declared_types = cast("Sequence[graph.Tensor]", self.result_types)
+        for position, (declared, found) in enumerate(zip(declared_types, inferred, strict=True)):
+            if declared.element_type != found.element_type or not refines(shape_of(found), shape_of(declared)):
+                raise VerifyException(
+                    f"{self.name}: result {position} is declared {declared}, but the operands give {found}"
+                )
 
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
@@ -96,6 +132,37 @@ class Operator(GraphOp):
     def arguments(self) -> Mapping[str, Any]:
         """The properties, as the definition and the reference take them."""
         return {name: python_value(attribute) for name, attribute in self.properties.items()}
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        at = parser.pos
+        operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        given = parser.parse_optional_attr_dict()
+        names = cls.get_irdl_definition().properties.keys()
+        properties = {name: attribute for name, attribute in given.items() if name in names}
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        end = parser.pos
+        results: Sequence[Attribute] | None = None
+        if parser.parse_optional_punctuation("->") is not None:
+            results = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        resolved = parser.resolve_operands(operands, types, at)
+        if results is None:
+            try:
+                results = cls.infer(types, properties)
+            except VerifyException as error:
+                parser.raise_error(str(error), at, end)
+        attributes = {name: attribute for name, attribute in given.items() if name not in names}
+        return cls.create(operands=resolved, result_types=results, properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes({**self.properties, **self.attributes})
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types, printer.print_attribute)
+        printer.print_string(" -> ")
+        printer.print_list(self.result_types, printer.print_attribute)
 
 
 @dataclass(frozen=True)

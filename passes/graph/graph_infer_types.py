@@ -13,10 +13,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from weft.dialects.graph import DataflowOp, GraphOp, MakeTupleOp, TupleGetOp
+from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp
 from weft.dialects.graph_shapes import Extent, ShapeError, names_in, shape_of, symbol, tensor_type
 from weft.passes.graph.functions import graph_functions, retype
 from weft.support.errors import CompileError
+from weft.texpr.graph_operators import Operator
 
 
 def infer_types(function: FuncOp) -> None:
@@ -59,9 +60,9 @@ def _shape(op: Operation, type_: TensorType[Attribute]) -> tuple[Extent, ...]:
 def _infer_block(block: Block) -> None:
     for op in block.ops:
         match op:
-            case GraphOp():
+            case Operator():
                 try:
-                    types: Sequence[Attribute] = op.infer_checked(op.operand_types, op.properties)
+                    types: Sequence[Attribute] = op.infer(op.operand_types, op.properties)
                 except ShapeError as error:
                     raise CompileError.at(op, str(error)) from None
             case DataflowOp():

@@ -31,7 +31,6 @@ from weft.dialects.graph import (
     CallTirOp,
     ConstantOp,
     DataflowOp,
-    GraphOp,
     MakeTupleOp,
     TupleGetOp,
     callee_of,
@@ -55,6 +54,7 @@ from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
+from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
 
@@ -271,7 +271,7 @@ class _FunctionLowering(Bufferization):
                     f'graph.call_dps "{op.callee.data}": functions registered in Python cannot be called from compiled '
                     "code; use graph.call_tir, or run the graph function in the interpreter",
                 )
-            case GraphOp():
+            case Operator():
                 raise CompileError.at(op, f"{op.name} must be legalised first (pass legalize-graph-to-te)")
             case _:
                 self.insert(op, self.end)
