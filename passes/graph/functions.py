@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
+from weft.dialects.graph_shapes import Shape, ShapeError, shape_of
+from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -20,6 +22,14 @@ def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
             continue
         if any(inner.dialect_name() == DIALECT for block in op.body.blocks for inner in block.ops):
             yield op
+
+
+def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:
+    """The extents of a tensor type. Raises `CompileError` at `op` when its encoding does not fit it."""
+    try:
+        return shape_of(type_)
+    except ShapeError as error:
+        raise CompileError.at(op, str(error)) from None
 
 
 def retype(value: SSAValue, type_: Attribute) -> None:

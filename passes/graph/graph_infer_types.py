@@ -10,12 +10,12 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block
 from xdsl.passes import ModulePass
 
 from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp
-from weft.dialects.graph_shapes import Extent, ShapeError, names_in, shape_of, symbol, tensor_type
-from weft.passes.graph.functions import graph_functions, retype
+from weft.dialects.graph_shapes import Extent, ShapeError, names_in, symbol, tensor_type
+from weft.passes.graph.functions import graph_functions, retype, shape_at
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import Operator
 
@@ -39,22 +39,13 @@ def infer_types(function: FuncOp) -> None:
 
 def _name_parameters(function: FuncOp) -> None:
     """Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal."""
-    types = [a.type for a in function.args if isinstance(a.type, TensorType)]
-    taken = {name for type_ in types for extent in _shape(function, type_) for name in names_in(extent)}
+    tensors = [(a, a.type, shape_at(function, a.type)) for a in function.args if isinstance(a.type, TensorType)]
+    taken = {name for _, _, shape in tensors for extent in shape for name in names_in(extent)}
     fresh = (name for number in count() if (name := f"d{number}") not in taken)
-    for argument in function.args:
-        type_ = argument.type
-        if isinstance(type_, TensorType):
-            shape: list[Extent] = [symbol(next(fresh)) if e is None else e for e in _shape(function, type_)]
-            if None in shape_of(type_):
-                retype(argument, tensor_type(shape, type_.element_type))
-
-
-def _shape(op: Operation, type_: TensorType[Attribute]) -> tuple[Extent, ...]:
-    try:
-        return shape_of(type_)
-    except ShapeError as error:
-        raise CompileError.at(op, str(error)) from None
+    for argument, type_, shape in tensors:
+        if None in shape:
+            named: list[Extent] = [symbol(next(fresh)) if extent is None else extent for extent in shape]
+            retype(argument, tensor_type(named, type_.element_type))
 
 
 def _infer_block(block: Block) -> None:

@@ -40,14 +40,13 @@ from weft.dialects.graph_shapes import (
     Expression,
     ExtentDivision,
     KnownExtent,
-    ShapeError,
     lone_name,
     shape_of,
     show_extent,
 )
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
-from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops
 from weft.passes.te.bufferize import Bufferization, buffer_type
@@ -195,10 +194,7 @@ class _FunctionLowering(Bufferization):
 
     def _shape(self, type_: Tensor) -> Sequence[KnownExtent]:
         """The extents of a tensor. Raises `CompileError` when one is unknown."""
-        try:
-            shape = shape_of(type_)
-        except ShapeError as error:
-            raise CompileError.at(self.function, str(error)) from None
+        shape = shape_at(self.function, type_)
         if None in shape:
             raise CompileError.at(
                 self.function,

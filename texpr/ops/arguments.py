@@ -19,7 +19,7 @@ from weft.texpr.expr import (
     is_float,
     is_integer,
 )
-from weft.texpr.shapes import Extent, UnknownExtent, checked_name, checked_shape, is_same, items, shape_text
+from weft.texpr.shapes import Extent, UnknownExtent, checked_name, checked_shape, is_empty, is_same, items, shape_text
 from weft.texpr.tensor import Tensor, computed
 
 P = ParamSpec("P")
@@ -86,6 +86,13 @@ def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
             f"{what} must have the shape {shape_text(shape)}, got {tensor.name} of shape {shape_text(tensor.shape)}"
         )
     return tensor
+
+
+def check_nonempty(what: str, tensor: Tensor, axes: Sequence[int]) -> None:
+    """Raises CompileError for an axis that is known to have no elements."""
+    for axis in axes:
+        if is_empty([tensor.shape[axis]]):
+            raise error(f"{what}: axis {axis} of {tensor.name} of shape {shape_text(tensor.shape)} has no elements")
 
 
 def sum_dtype(dtype: str) -> str:

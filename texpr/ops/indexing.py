@@ -9,6 +9,7 @@ from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, Number, error, is_float
 from weft.texpr.math import cast, if_then_else, select
 from weft.texpr.ops.arguments import (
+    check_nonempty,
     checked_axes,
     checked_axis,
     checked_tensor,
@@ -113,9 +114,7 @@ def _chosen(
     extents = [source.shape[axis] for axis in axes]
     if is_empty(shape):
         return empty(shape, source.dtype, name)
-    for extent in extents:
-        if is_same(extent, 0):
-            raise error(f"{what}: {source.name} of shape {shape_text(source.shape)} has no elements to choose from")
+    check_nonempty(what, source, axes)
     unknown = [extent for extent in extents if not isinstance(extent, int)]
 
     def element(*indices: Expr) -> Expr:
@@ -260,9 +259,7 @@ def resize2d(
     image = ranked(checked_tensor(data, "resize2d: data"), "resize2d: data", 4)
     source = Laid(image, checked_layout("resize2d: layout", layout, "NCHW"))
     sizes = dict(zip("HW", integers(size, "resize2d: size", 2, least=1), strict=True))
-    for c in "HW":
-        if isinstance(source.extent(c), int) and source.extent(c) == 0:
-            raise error(f"resize2d: {image.name} has no elements along {c}")
+    check_nonempty("resize2d", image, [layout.index(c) for c in "HW"])
     if method == "bilinear" and not is_float(image.dtype):
         raise error(f"resize2d: bilinear is for floats, {image.name} is {image.dtype}: use te.ops.cast")
     mode, nearest = coordinate_transformation_mode, method == "nearest"

@@ -10,7 +10,7 @@ from weft.dialects.element_types import least
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, IterVar, error, is_float, type_of
 from weft.texpr.math import cast
-from weft.texpr.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
+from weft.texpr.ops.arguments import check_nonempty, compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
 from weft.texpr.ops.convolution import LETTERS, KernelWindow, Laid, checked_layout, windows
 from weft.texpr.ops.reductions import float_of
 from weft.texpr.reductions import all as all_of
@@ -243,9 +243,7 @@ def adaptive_pool(
     letters = LETTERS[source.tensor.ndim - 2]
     sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
-    for extent in extents:
-        if isinstance(extent, int) and extent == 0:
-            raise error(f"{what}: an axis of {source.tensor.name} has no elements")
+    check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
     parts = {c: _parts(what, extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
     offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
     dtype = source.tensor.dtype

@@ -11,6 +11,7 @@ from weft.texpr.expr import Expr, IterVar, error
 from weft.texpr.math import cast as cast_to
 from weft.texpr.math import const, if_then_else
 from weft.texpr.ops.arguments import (
+    check_nonempty,
     checked_axes,
     checked_axis,
     checked_tensor,
@@ -23,7 +24,7 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.transforms import flatten
-from weft.texpr.shapes import Extent, product, shape_text
+from weft.texpr.shapes import Extent, product
 from weft.texpr.tensor import Tensor
 
 __all__ = ["all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "prod", "sum", "var"]
@@ -138,12 +139,6 @@ def prod(
     return _folded("prod", data, axis, keepdims, wide, result, lambda x, k: te.prod(x, axis=k), name)
 
 
-def _nonempty(what: str, source: Tensor, axis: Axes) -> None:
-    for one in checked_axes(what, axis, source.ndim):
-        if isinstance(source.shape[one], int) and source.shape[one] == 0:
-            raise error(f"{what}: axis {one} of {source.name} of shape {shape_text(source.shape)} has no elements")
-
-
 def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "max") -> Tensor:
     """The greatest element over axes; NaN wins. Over a symbolic extent that is 0: -inf or the least integer.
 
@@ -153,7 +148,7 @@ def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
     Equals: `np.max(data, axis, keepdims=keepdims)`.
     """
     source = numeric(data, "max: data")
-    _nonempty("max", source, axis)
+    check_nonempty("max", source, checked_axes("max", axis, source.ndim))
     same = source.dtype
     return _folded("max", source, axis, keepdims, same, same, lambda x, k: te.max(x, axis=k), name)
 
@@ -165,7 +160,7 @@ def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
     Equals: `np.min(data, axis, keepdims=keepdims)`.
     """
     source = numeric(data, "min: data")
-    _nonempty("min", source, axis)
+    check_nonempty("min", source, checked_axes("min", axis, source.ndim))
     same = source.dtype
     return _folded("min", source, axis, keepdims, same, same, lambda x, k: te.min(x, axis=k), name)
 
@@ -201,7 +196,7 @@ def _located(
 ) -> Tensor:
     source = numeric(data, f"{what}: data")
     axes = checked_axes(what, axis, source.ndim)
-    _nonempty(what, source, axis)
+    check_nonempty(what, source, axes)
     over = reduce_axes(source.shape, axes)
     result = result_dtype(dtype, "int64")
 
