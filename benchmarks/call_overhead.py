@@ -19,7 +19,7 @@ from weft.backends.llvm.jit import jit
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
 from weft.runtime.native_runtime import set_num_threads, symbol_addresses
-from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.target import Target
 
 ROUNDS = 15

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, StridedLayoutAttr
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from xdsl.ir import Attribute
 
 
@@ -56,27 +54,3 @@ def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) 
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
     return MemRefType(type_.element_type, type_.shape, StridedLayoutAttr(strides, None), type_.memory_space)
-
-
-def choose_strides(
-    arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
-) -> dict[str, int]:
-    """Values for the symbols among the strides of arrays (shape and strides each) that `symbols` leaves open.
-
-    The last dimension is the densest; no two elements of an array meet because of a stride that is chosen here.
-    """
-    chosen: dict[str, int] = {}
-    # A symbol that several dimensions share grows to what the largest needs, and so do the strides that count on it.
-    for _ in range(1 + sum(len(strides) for _, strides in arrays)):
-        before = dict(chosen)
-        for shape, strides in arrays:
-            reach = 1
-            for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
-                if isinstance(stride, str):
-                    if stride not in symbols:
-                        chosen[stride] = max(chosen.get(stride, 1), reach)
-                    stride = symbols.get(stride, chosen.get(stride, 1))
-                reach += max(extent - 1, 0) * abs(stride)
-        if chosen == before:
-            break
-    return chosen

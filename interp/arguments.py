@@ -26,23 +26,25 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from weft.dialects.element_types import TYPES
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
-from weft.dialects.low import PARAMS, ParallelForOp, preconditions_of, symbols_of
+from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
-from weft.interp.signature import declared_parameters
+from weft.interp.signature import call_signature
 from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
 from weft.support.call_preconditions import near_numbers
+from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
-    from weft.interp.signature import FunctionParameter
+    from weft.support.call_signature import Signature
 
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
@@ -66,12 +68,13 @@ class ConcreteShapes:
 
     def __post_init__(self) -> None:
         self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
-        parameters = declared_parameters(self.function)
-        for parameter in parameters:
-            shaped = isinstance(parameter.type, MemRefType | TensorType)
-            self.shapes.append(list(cast("MemRefType[Attribute]", parameter.type).get_shape()) if shaped else None)
+        signature = call_signature(self.function)
+        for spec in signature.args:
+            extents = spec.shape if isinstance(spec, ArraySpec) else None
+            shape = None if extents is None else [DYNAMIC_INDEX if isinstance(e, str) else e for e in extents]
+            self.shapes.append(shape)
         if PARAMS in self.function.attributes:
-            self._choose_symbols(parameters)
+            self._choose_symbols(signature)
             for argument in self.function.body.block.args:
                 if isinstance(argument.type, IndexType):
                     self.numbers.setdefault(argument, 1)
@@ -88,15 +91,10 @@ class ConcreteShapes:
             if shape is not None:
                 shape[:] = [next(self._next) if e == DYNAMIC_INDEX else e for e in shape]
 
-    def _choose_symbols(self, parameters: Sequence[FunctionParameter]) -> None:
+    def _choose_symbols(self, signature: Signature) -> None:
         """The extents that low functions name."""
-        names: dict[str, int] = {}
-        for parameter, shape in zip(parameters, self.shapes, strict=True):
-            symbols = iter(parameter.symbols)
-            for extent in shape or ():
-                if extent == DYNAMIC_INDEX and (name := next(symbols, "")):
-                    names.setdefault(name, next(self._next))
-        facts = preconditions_of(self.function)
+        names: Mapping[str, int] = {name: next(self._next) for name in signature.extent_symbols}
+        facts = signature.facts
         free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
         defined = [fact for fact in facts if fact.defines in names]
 
@@ -111,15 +109,13 @@ class ConcreteShapes:
             return all(fact.holds(known) for fact in facts if all(name in known for name in fact.names))
 
         names = completed(near_numbers(names, list(dict.fromkeys(free)), holds))
-        for parameter, shape in zip(parameters, self.shapes, strict=True):
-            symbols = iter(parameter.symbols)
-            for axis, extent in enumerate(shape or ()):
-                if shape is not None and extent == DYNAMIC_INDEX:
-                    name = next(symbols, "")
-                    shape[axis] = names[name] if name else next(self._next)
-        symbols = symbols_of(self.function)
         arguments = self.function.body.block.args
-        for name, argument in zip(symbols, arguments[len(arguments) - len(symbols) :], strict=True):
+        for position, spec in enumerate(signature.args):
+            if isinstance(spec, ArraySpec):
+                self.shapes[position] = [names[extent] if isinstance(extent, str) else extent for extent in spec.shape]
+            elif spec.symbol:
+                self.numbers[arguments[position]] = names[spec.symbol]
+        for name, argument in zip(signature.symbols, arguments[len(signature.args) :], strict=True):
             self.numbers[argument] = names.get(name, 1)
 
     def _choose_assumed(self) -> None:
@@ -314,10 +310,9 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
     values = _Values(generator, bool(names & _POSITIVE_ONLY), "arith.index_cast" in names, max(smallest, 1))
     arguments: list[Any] = []
-    for position, (parameter, shape) in enumerate(zip(declared_parameters(function), shapes.shapes, strict=True)):
-        type_ = parameter.type
-        if shape is not None and isinstance(type_, MemRefType | TensorType):
-            element_type = cast("MemRefType[Attribute]", type_).element_type
+    for position, (parameter, shape) in enumerate(zip(call_signature(function).args, shapes.shapes, strict=True)):
+        element_type = TYPES[parameter.dtype]
+        if shape is not None:
             if prod(shape) > MAX_ELEMENTS:
                 raise CompileError.at(
                     function, f"parameter {parameter.name} has {prod(shape):,} elements, more than {MAX_ELEMENTS:,}"
@@ -327,17 +322,12 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
             if len(shape) > MAX_RANK:
                 detail = f"parameter {parameter.name} has {len(shape)} dimensions, NumPy has {MAX_RANK} at most"
                 raise CompileError.at(function, detail)
-            tensor = values.array(element_type, shape)
-            if tensor is None:
-                raise CompileError.at(function, f"no random values of {element_type} for parameter {parameter.name}")
-            arguments.append(np.asarray(narrow(tensor, element_type)))  # one of rank 0 is a number so far
-        elif isinstance(type_, IndexType):
+            # One of rank 0 is a number so far.
+            arguments.append(np.asarray(narrow(values.array(element_type, shape), element_type)))
+        elif isinstance(function.function_type.inputs.data[position], IndexType):
             arguments.append(shapes.numbers[function.body.block.args[position]])
         else:
-            tensor = values.array(type_, [1])
-            if tensor is None:
-                raise CompileError.at(function, f"no random value of {type_} for parameter {parameter.name}")
-            arguments.append(tensor.item())
+            arguments.append(values.array(element_type, [1]).item())
     return arguments
 
 
@@ -350,21 +340,17 @@ class _Values:
         self._indices = indices
         self._limit = limit
 
-    def array(self, element_type: Attribute, shape: Sequence[int]) -> Array | None:
-        """A tensor as the interpreter carries it; None for other types."""
+    def array(self, element_type: Attribute, shape: Sequence[int]) -> Array:
+        """A tensor as the interpreter carries it."""
         dtype = carrier_dtype(element_type)
         match element_type:
-            case IntegerType() | IndexType():
-                if dtype is None:
-                    return None
+            case IntegerType():
                 return self._integers(shape, dtype == np.bool_).astype(dtype)
             case BFloat16Type():
-                return self._floats(shape, 2, 2).astype(np.float32)
+                return self._floats(shape, 2, 2).astype(dtype)
             case Float16Type():
-                return self._floats(shape, 4, 4).astype(np.float16)
+                return self._floats(shape, 4, 4).astype(dtype)
             case _:
-                if dtype is None:
-                    return None
                 return self._floats(shape, 16, 8 if isinstance(element_type, Float32Type) else 1024).astype(dtype)
 
     def _integers(self, shape: Sequence[int], truth: bool) -> Array:

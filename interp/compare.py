@@ -9,9 +9,10 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, MemRefType, TensorType
+from xdsl.dialects.builtin import BFloat16Type, TensorType
 from xdsl.dialects.func import FuncOp
 
+from weft.dialects.element_types import TYPES
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.te import ReduceOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -21,13 +22,16 @@ from weft.interp.control import FREE_KINDS
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.interp.registry import IntrinsicEvent, recorded_calls
-from weft.interp.signature import FunctionSignature
-from weft.interp.values import Array, array_dtype, widen
+from weft.interp.values import Array, widen
+from weft.support.call_arguments import numpy_dtype
+from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
+
+    from weft.support.call_signature import Signature
 
 
 MAX_WORK = 30_000_000
@@ -74,27 +78,29 @@ class Skipped:
         return "; ".join(f"@{name} was not compared: {reason}" for name, reason in self.reasons)
 
 
-@dataclass(frozen=True)
-class Failed:
-    """A run that did not come to its end."""
-
-    error: CompileError
-
-
 InterpreterOf: TypeAlias = Callable[[str], Interpreter]
 """The interpreter of a module for an order of parallel iterations."""
 
 
 @dataclass(frozen=True)
-class Finished:
-    """What a run left: for each parameter its value, then the results, with their names; and the calls of intrinsics
-    that may have effects."""
+class Output:
+    """A parameter, or a result, after a run. bf16 values are widened to float32."""
 
-    values: list[tuple[str, Any]]
+    name: str
+    value: Any
+    is_bfloat16: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left: all parameters, then the results; and the calls of intrinsics that may have effects."""
+
+    outputs: list[Output]
     calls: list[IntrinsicEvent]
 
 
-Outcome: TypeAlias = "Finished | Failed"
+Kind: TypeAlias = tuple[str, tuple[int | None, ...]]
+"""Element type and static shape of a parameter: what must stay when a function changes its level."""
 
 
 def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bool:
@@ -154,22 +160,21 @@ class Reference:
             self.skipped[name] = f"the interpreter runs functions of one block, it has {len(function.body.blocks)}"
             return
         try:
-            signature = interpreter.signature(function.sym_name.data)
-            dynamic = any(DYNAMIC_INDEX in _shape_of(p.type) for p in signature.parameters)
+            signature = interpreter.signature(name)
             functions = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
-            for number in range(tries if dynamic else min(tries, 1)):
+            for number in range(tries if signature.symbols else min(tries, 1)):
                 extents = EXTENTS[number % len(EXTENTS)]
                 work = ConcreteShapes(function, extents).work(functions.get)
                 if work > max_work:
                     self.skipped[name] = f"a call executes about {work:,} operations, the limit is {max_work:,}"
                     return
                 arguments = random_arguments(function, seed + number, extents=extents)
-                outcome = _outcome(interpreter, signature, arguments)
-                if isinstance(outcome, Failed):
-                    self.skipped[name] = f"it fails before the change: {outcome.error.message}"
+                try:
+                    outcome = _outcome(interpreter, signature, arguments)
+                except CompileError as error:
+                    self.skipped[name] = f"it fails before the change: {error.message}"
                     return
-                length = _reduction_length(function, extents)
-                case = _Case(name, _types(signature), arguments, outcome.values, outcome.calls, length)
+                case = _Case(name, _kinds(signature), arguments, outcome, _reduction_length(function, extents))
                 if _has_free_loops(interpreter.module):
                     racing = [o for o in ORDERS if isinstance(_run_case(interpreter_of, function, case, o), Mismatch)]
                     case = replace(case, racing=tuple(racing))
@@ -204,10 +209,9 @@ class Reference:
 @dataclass(frozen=True)
 class _Case:
     name: str
-    types: list[tuple[Attribute, tuple[int, ...]]]
+    kinds: list[Kind]
     arguments: list[Any]
-    outcome: list[tuple[str, Any]]
-    calls: list[IntrinsicEvent]
+    outcome: Outcome
     reduction_length: int
     racing: tuple[str, ...] = ()
     """Orders of parallel iterations under which the function itself computes something else."""
@@ -237,17 +241,11 @@ def _functions(module: ModuleOp) -> list[FuncOp]:
     return [f for f in functions if not f.is_declaration and KERNEL not in f.attributes]
 
 
-def _shape_of(type_: Attribute) -> tuple[int, ...]:
-    return tuple(cast("MemRefType[Attribute]", type_).get_shape()) if isinstance(type_, MemRefType | TensorType) else ()
-
-
-def _types(signature: FunctionSignature) -> list[tuple[Attribute, tuple[int, ...]]]:
-    """Element type and shape of each parameter: what must stay when a function changes its level."""
+def _kinds(signature: Signature) -> list[Kind]:
+    shapes = (spec.shape if isinstance(spec, ArraySpec) else () for spec in signature.args)
     return [
-        (cast("MemRefType[Attribute]", p.type).element_type, _shape_of(p.type))
-        if isinstance(p.type, MemRefType | TensorType)
-        else (p.type, ())
-        for p in signature.parameters
+        (spec.dtype, tuple(None if isinstance(extent, str) else extent for extent in shape))
+        for spec, shape in zip(signature.args, shapes, strict=True)
     ]
 
 
@@ -277,31 +275,28 @@ def _reduction_length(function: FuncOp, extents: Sequence[int]) -> int:
     return longest
 
 
-def _outcome(interpreter: Interpreter, signature: FunctionSignature, arguments: Sequence[Any]) -> Outcome:
-    """Run a function on copies of `arguments`."""
+def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> Outcome:
+    """Run a function on copies of `arguments`. Raises `CompileError` when it fails, or does not take them."""
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
         with recorded_calls() as calls:
-            results = interpreter.call(signature.function.sym_name.data, *copies)
-    except (TypeError, ValueError) as error:  # what calls say of arguments that the function does not take
-        return Failed(error if isinstance(error, CompileError) else CompileError(str(error)))
-    except CompileError as error:
-        return Failed(error)
-    outcome: list[tuple[str, Any]] = []
-    for parameter, value in zip(signature.parameters, copies, strict=True):
-        outcome.append((parameter.name, _comparable(value, parameter.type)))
-    values: Sequence[Any] = () if results is None else (results,) if len(signature.results) == 1 else results
-    for number, (value, type_) in enumerate(zip(values, signature.results, strict=True)):
-        outcome.append((f"result {number}", _comparable(value, type_)))
-    return Finished(outcome, calls)
+            results = interpreter.call(signature.name, *copies)
+    except CompileError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CompileError(str(error)) from error
+    types = interpreter.find(signature.name).function_type.outputs.data
+    values: Sequence[Any] = () if results is None else (results,) if len(types) == 1 else results
+    outputs = [_output(spec.name, value, TYPES[spec.dtype]) for spec, value in zip(signature.args, copies, strict=True)]
+    for number, (value, type_) in enumerate(zip(values, types, strict=True)):
+        element_type = type_.element_type if isinstance(type_, TensorType) else type_
+        outputs.append(_output(f"result {number}", value, element_type))
+    return Outcome(outputs, calls)
 
 
-def _comparable(value: Any, type_: Attribute) -> Any:
-    """bf16 bit patterns as numbers."""
-    if isinstance(type_, MemRefType | TensorType):
-        element_type = cast("MemRefType[Attribute]", type_).element_type
-        return widen(value, element_type)
-    return value
+def _output(name: str, value: Any, element_type: Attribute) -> Output:
+    is_bfloat16 = isinstance(value, np.ndarray) and isinstance(element_type, BFloat16Type)
+    return Output(name, widen(value, element_type) if is_bfloat16 else value, is_bfloat16)
 
 
 def _interpreter(module: ModuleOp, order: str) -> Interpreter:
@@ -324,30 +319,28 @@ def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order
     except CompileError as error:
         return error.message
     count = len(case.arguments)
-    types = _types(signature)
-    extra = case.outcome[count:]
-    if types[:count] != case.types or len(types) not in (count, count + len(extra)):
+    kinds = _kinds(signature)
+    extra = case.outcome.outputs[count:]
+    if kinds[:count] != case.kinds or len(kinds) not in (count, count + len(extra)):
         return f"its parameters changed, now {signature}"
     arguments = list(case.arguments)
-    if len(types) > count:
-        for (_, value), (element_type, _) in zip(extra, types[count:], strict=True):
-            arguments.append(np.zeros(np.shape(value), array_dtype(element_type)))
-    outcome = _outcome(interpreter, signature, arguments)
+    for output, spec in zip(extra, signature.args[count:], strict=False):
+        if isinstance(spec, ArraySpec):
+            arguments.append(np.zeros(np.shape(output.value), numpy_dtype(spec)))
     shapes = _describe(signature, arguments)
-    if isinstance(outcome, Failed):
-        if not isinstance(outcome.error, InterpreterError):
-            return outcome.error.message
-        return Mismatch(case.name, "", (), None, None, 0, shapes, order, outcome.error)
-    brain = [isinstance(t, BFloat16Type) for t, _ in types] + [
-        isinstance(t, TensorType) and isinstance(t.element_type, BFloat16Type) for t in signature.results
-    ]
-    for (name, old), (_, new), is_brain in zip(case.outcome, outcome.values, brain, strict=True):
-        found = _first_difference(old, new, case.reduction_length, is_brain)
+    try:
+        outcome = _outcome(interpreter, signature, arguments)
+    except InterpreterError as error:
+        return Mismatch(case.name, "", (), None, None, 0, shapes, order, error)
+    except CompileError as error:
+        return error.message
+    for old, new in zip(case.outcome.outputs, outcome.outputs, strict=True):
+        found = _first_difference(old.value, new.value, case.reduction_length, new.is_bfloat16)
         if found is not None:
             index, before, after, differing = found
-            return Mismatch(case.name, name, index, before, after, differing, shapes, order)
+            return Mismatch(case.name, old.name, index, before, after, differing, shapes, order)
     if order == "forward":  # parallel loops of the program itself may run them in any order
-        different = _first_other_call(case.calls, outcome.calls)
+        different = _first_other_call(case.outcome.calls, outcome.calls)
         if different is not None:
             at, before, after = different
             return Mismatch(case.name, "calls with effects", (at,), before, after, 1, shapes, order)
@@ -389,10 +382,10 @@ def _first_difference(
     return index, first[index].item(), second[index].item(), int(differing.sum())
 
 
-def _describe(signature: FunctionSignature, arguments: Sequence[Any]) -> str:
+def _describe(signature: Signature, arguments: Sequence[Any]) -> str:
     """The arguments of a call in short: shapes of arrays, values of scalars."""
     texts: list[str] = []
-    for parameter, argument in zip(signature.parameters, arguments, strict=True):
+    for parameter, argument in zip(signature.args, arguments, strict=True):
         if isinstance(argument, np.ndarray):
             shape = "x".join(map(str, cast("Array", argument).shape))
             texts.append(f"{parameter.name}: {shape or 'scalar'}")

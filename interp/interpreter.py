@@ -24,12 +24,15 @@ from weft.dialects.tir_kinds import IN_STEP
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import meaning_of
-from weft.interp.signature import Binding, FunctionSignature, Place, written_parameters
+from weft.interp.signature import Binding, Place, call_signature, written_parameters
+from weft.support.call_arguments import returned
 from weft.support.errors import CompileError, InternalError, did_you_mean
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, Operation, SSAValue
+
+    from weft.support.call_signature import Signature
 
 
 _FILE_PREFIX = "<interpreted "
@@ -251,9 +254,9 @@ class Interpreter:
             self._compiled[name] = found
         return found
 
-    def signature(self, name: str) -> FunctionSignature:
+    def signature(self, name: str) -> Signature:
         """How @name is called. Raises `CompileError`."""
-        return FunctionSignature.of(self.find(name), self._written)
+        return call_signature(self.find(name), self._written)
 
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
         """Call @name with arrays (scalars for scalar parameters), by position or by parameter name.
@@ -262,10 +265,7 @@ class Interpreter:
         fit the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
         written, arrays that overlap), `InterpreterError` when the program does something undefined.
         """
-        binding = Binding(self.signature(name), arguments, by_name)
-        results = run_translated(self.compiled(name).run, binding.values())
+        binding = Binding(self.find(name), self.signature(name), arguments, by_name)
+        results = run_translated(self.compiled(name).run, binding.values)
         binding.write_back()
-        outputs = binding.outputs(results)
-        if not outputs:
-            return None
-        return outputs[0] if len(outputs) == 1 else outputs
+        return returned(binding.outputs(results))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 from weft.runtime.c_compiler import NATIVE, compile_source, compiler_for, is_cxx, load_shared
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
-from weft.runtime.signature import ScalarSpec
+from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError
 from weft.support.files import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from weft.runtime.signature import Signature
+    from weft.support.call_signature import Signature
     from weft.support.stopwatch import Stopwatch
     from weft.support.target import Target
 

@@ -24,14 +24,14 @@ import numpy as np
 
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
-from weft.runtime.arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
-from weft.runtime.signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
+from weft.support.call_arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
+from weft.support.call_signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weft.runtime.arguments import Array
-    from weft.runtime.signature import Signature
+    from weft.support.call_arguments import Array
+    from weft.support.call_signature import Signature
 
 
 MAX_ARGUMENTS: Final = 64

@@ -21,7 +21,7 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from weft.runtime.arguments import Array
+    from weft.support.call_arguments import Array
     from weft.support.gpu_machine import GpuMachine
     from weft.support.target import Target
 

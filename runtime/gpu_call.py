@@ -22,17 +22,17 @@ import numpy as np
 from weft.backends.llvm.host_ops import SYMBOLS
 from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
-from weft.runtime.arguments import argument_error, bind_arguments, by_position, hidden_meaning, memory_span
 from weft.runtime.call import thunk_address
-from weft.runtime.signature import ScalarSpec
+from weft.support.call_arguments import argument_error, bind_arguments, by_position, hidden_meaning, memory_span
+from weft.support.call_signature import ScalarSpec
 from weft.support.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from weft.runtime.arguments import Array, BoundArguments
     from weft.runtime.devices import Device, Dimensions, Kernel, Memory, MemoryPool, Queue
-    from weft.runtime.signature import ArraySpec, Signature
+    from weft.support.call_arguments import Array, BoundArguments
+    from weft.support.call_signature import ArraySpec, Signature
 
 
 CPU: Final = 1

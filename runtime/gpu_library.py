@@ -17,12 +17,12 @@ from weft.backends.llvm.emit import emit_host_functions
 from weft.dialects.element_types import TYPES
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import BarrierOp
+from weft.dialects.low_signature import signatures_of
 from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStoreOp
-from weft.runtime.arguments import returned
 from weft.runtime.devices import DeviceError, KernelProgram, KernelSpec, MemoryPool
 from weft.runtime.gpu_call import DeviceCall, HostFunctions, call_key
 from weft.runtime.library import Function, Library, Sources
-from weft.runtime.low_signature import signatures_of
+from weft.support.call_arguments import returned
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from weft.runtime.devices import Device
     from weft.runtime.gpu_call import HostFunction
-    from weft.runtime.signature import Signature
     from weft.runtime.timing import SecondsOf
+    from weft.support.call_signature import Signature
 
 
 _CALLS_KEPT = 256

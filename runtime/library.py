@@ -11,12 +11,12 @@ import numpy as np
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
 from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
-from weft.runtime.arguments import bind_arguments, memory_span, returned
 from weft.runtime.call import Caller
 from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
-from weft.runtime.signature import ScalarSpec, Signature
 from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
+from weft.support.call_arguments import bind_arguments, memory_span, returned
+from weft.support.call_signature import ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weft.dialects import sched
-    from weft.runtime.arguments import Array
     from weft.runtime.timing import SecondsOf
+    from weft.support.call_arguments import Array
 
 
 class UnknownFunctionError(CompileError, KeyError):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from weft.backends.llvm.compile import EMISSION
 from weft.dialects.low import imported_c
+from weft.dialects.low_signature import signatures_of
 from weft.runtime.c_compiler import compiled_symbols
 from weft.runtime.library import ForeignLibrary, Library
-from weft.runtime.low_signature import signatures_of
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import registered_kind

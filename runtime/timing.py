@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
-from weft.runtime.arguments import described
+from weft.support.call_arguments import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

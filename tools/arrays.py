@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.dialects.strides import choose_strides
 from weft.interp.compare import tolerance
-from weft.runtime.arguments import empty_array, numpy_dtype
-from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.call_arguments import choose_strides, empty_array, numpy_dtype
+from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import write_output
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
 
     from weft.runtime.library import Function, Library
-    from weft.runtime.signature import Signature
+    from weft.support.call_signature import Signature
     from weft.tools.arrays import Array, Value
 
 _NEEDS_POSITIVE = re.compile(r"\b(floor|ceil)?(div|rem)[su]?i\b|\br?sqrt\b|\blog|\bpowf\b|\bsh[lr][su]?i?\b|divide")

@@ -17,8 +17,8 @@ import weft
 from examples.accelerator import instructions
 from examples.accelerator.machine import MEMORIES, TILE, Array, Machine
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_signature import signature_of
 from weft.runtime.library import CallableLibrary, Run
-from weft.runtime.low_signature import signature_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

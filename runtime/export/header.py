@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.names import KEYWORDS, Scopes, escaped_identifier, in_comment, reserved, symbol_name
-from weft.runtime.signature import ArraySpec, ScalarSpec
+from weft.support.call_signature import ArraySpec, ScalarSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.runtime.signature import Signature
+    from weft.support.call_signature import Signature
     from weft.support.target import Target
 
 SET_THREADS: Final = "weft_set_num_threads"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from weft.backends.names import symbol_name
-from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.call_preconditions import CallPrecondition
+from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

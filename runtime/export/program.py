@@ -23,10 +23,10 @@ from weft.backends.llvm.targets import MachineTarget
 from weft.backends.llvm.types import byte_text
 from weft.backends.low_modules import check_low_level
 from weft.dialects.low import imported_c
+from weft.dialects.low_signature import signatures_of
 from weft.runtime.c_compiler import FLAGS, NATIVE, compile_source, compiler_for, run_tool
 from weft.runtime.export.header import SET_THREADS, c_header
 from weft.runtime.export.library_text import LIBRARY_SYMBOL, library_text, sealed
-from weft.runtime.low_signature import signatures_of
 from weft.runtime.native_runtime import (
     FUTEX_SYSCALLS,
     MAX_THREADS,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
-    from weft.runtime.signature import Signature
+    from weft.support.call_signature import Signature
     from weft.support.target import Target
 
 KINDS: Final = {

@@ -12,9 +12,9 @@ from xdsl.context import Context
 import weft
 from weft.interp.arguments import EXTENTS, ConcreteShapes
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.runtime.arguments import bind_arguments
-from weft.runtime.signature import ArraySpec, Signature
+from weft.support.call_arguments import bind_arguments
 from weft.support.call_preconditions import CallPrecondition, near_numbers
+from weft.support.call_signature import ArraySpec, Signature
 from weft.support.errors import CompileError
 
 COPY = """

@@ -12,13 +12,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 import weft
+from weft.dialects.low_signature import signature_of
 from weft.driver.parsing import parse_text
 from weft.interp.compare import Reference, outputs_equal
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime.low_module import load_c_module
-from weft.runtime.low_signature import signature_of
-from weft.runtime.signature import ArraySpec
+from weft.support.call_signature import ArraySpec
 from weft.support.target import Target
 
 

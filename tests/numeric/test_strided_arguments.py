@@ -12,7 +12,7 @@ import weft
 from weft.driver.programs import context
 from weft.interp.compare import compare_modules
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.runtime.arguments import bind_arguments
+from weft.support.call_arguments import bind_arguments
 
 ADD = """
 func.func @add(%A: TA, %B: TB, %C: TC) {

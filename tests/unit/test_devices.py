@@ -24,6 +24,7 @@ from weft.backends.c_family.targets import CudaTarget, MetalTarget, OpenCLTarget
 from weft.backends.llvm.emit import emit_host_functions
 from weft.backends.metal.language import METAL
 from weft.dialects.low_kernel import kernel_of
+from weft.dialects.low_signature import signature_of
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.runtime import gpu_call, gpu_library
 from weft.runtime.devices import (
@@ -38,8 +39,7 @@ from weft.runtime.devices import (
 )
 from weft.runtime.gpu_call import HostFunctions, Run
 from weft.runtime.gpu_library import GpuLibrary
-from weft.runtime.low_signature import signature_of
-from weft.runtime.signature import Signature
+from weft.support.call_signature import Signature
 from weft.support.errors import CompileError
 from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target

@@ -16,8 +16,8 @@ from weft.runtime.export.header import c_header
 from weft.runtime.export.library_text import library_text, read_library_text
 from weft.runtime.export.program import Program
 from weft.runtime.library import Library
-from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.call_preconditions import CallPrecondition
+from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

@@ -191,7 +191,7 @@ def test_what_is_not_compared_is_told() -> None:
     assert str(found) == "@scale was not compared: a call executes about 81 operations, the limit is 50"
     found = compare_modules(scale(), scale(type_="f64"))
     assert isinstance(found, Skipped)
-    assert "its parameters changed, now @scale(A: memref<6x4xf64>" in str(found)
+    assert "its parameters changed, now scale(A: float64[6, 4]" in str(found)
     found = compare_modules(scale(rows="7"), scale())
     assert isinstance(found, Skipped)
     assert "it fails before the change: access out of bounds" in str(found)

@@ -296,16 +296,21 @@ def test_wrong_arguments() -> None:
     run = interpreter(ADD)
     good, scalar = floats(4, 6), 1.0
     cases: list[tuple[type[Exception], str, tuple[Any, ...], dict[str, Any]]] = [
-        (TypeError, r"takes 3 arguments, got 2 \(missing: s\)", (good, good), {}),
-        (TypeError, r"takes 3 arguments, got 4", (good, good, scalar, 1), {}),
-        (TypeError, r"has no parameter x", (good, good), {"x": 1}),
-        (TypeError, r"argument B is given twice", (good, good), {"B": good, "s": 1.0}),
-        (TypeError, r"argument A of @f must be a NumPy array of float32, got list", ([1], good, scalar), {}),
-        (TypeError, r"argument A of @f must have dtype float32, got float64", (np.zeros((4, 6)), good, scalar), {}),
-        (ValueError, r"argument B of @f must have 2 dimensions \(4x6\), got 1", (good, floats(4), scalar), {}),
-        (ValueError, r"argument B of @f must have shape 4x6, got 6x4", (good, floats(6, 4), scalar), {}),
-        (TypeError, r"argument s must be a number \(f32\), got 'x'", (good, floats(4, 6), "x"), {}),
-        (ValueError, r"arguments A and B of @f overlap", (good, good, scalar), {}),
+        (TypeError, r"f: expected 3 arguments, got 2, without 's'", (good, good), {}),
+        (TypeError, r"f: expected 3 arguments, got 4", (good, good, scalar, 1), {}),
+        (TypeError, r"f: unknown argument 'x'", (good, good), {"x": 1}),
+        (TypeError, r"f: argument 'B' is given twice", (good, good), {"B": good, "s": 1.0}),
+        (TypeError, r"f: argument 1 \('A'\): expected an array A: float32\[4, 6\], got list", ([1], good, scalar), {}),
+        (TypeError, r"\('A'\): expected elements of type float32, got float64", (np.zeros((4, 6)), good, scalar), {}),
+        (ValueError, r"\('B'\): expected rank 2 \(shape \(4, 6\)\), got shape \(4,\)", (good, floats(4), scalar), {}),
+        (ValueError, r"\('B'\): expected shape \(4, 6\), got shape \(6, 4\)", (good, floats(6, 4), scalar), {}),
+        (TypeError, r"argument 3 \('s'\): expected a number \(float32\), got str 'x'", (good, floats(4, 6), "x"), {}),
+        (
+            ValueError,
+            r"\('B'\): expected an output .*, got one that overlaps argument 1 \('A'\)",
+            (good, good, 1.0),
+            {},
+        ),
     ]
     for error, message, positional, named in cases:
         with pytest.raises(error, match=message):
@@ -313,16 +318,16 @@ def test_wrong_arguments() -> None:
     constant = floats(4, 6)
     constant.flags.writeable = False
     run.call("f", constant, good, scalar)
-    with pytest.raises(ValueError, match="argument B of @f is written, but the array is read-only"):
+    with pytest.raises(ValueError, match=r"argument 2 \('B'\): expected a writable array"):
         run.call("f", good, constant, scalar)
 
 
 def test_wrong_scalars() -> None:
     run = interpreter(function("", "%n: i8, %i: index, %t: i1"))
     run.call("f", -128, 5, True)
-    with pytest.raises(ValueError, match="argument n is 128, which i8 cannot hold"):
+    with pytest.raises(ValueError, match=r"argument 1 \('n'\): expected an integer from -128 to 127 \(int8\), got 128"):
         run.call("f", 128, 5, True)
-    with pytest.raises(TypeError, match=r"argument i must be an integer \(index\), got 1.5"):
+    with pytest.raises(TypeError, match=r"argument 2 \('i'\): expected an integer \(int64\), got float 1.5"):
         run.call("f", 1, 1.5, True)
 
 

@@ -15,7 +15,6 @@ from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
-from weft.interp.signature import FunctionSignature
 from weft.support.errors import CompileError
 
 PROGRAM = """
@@ -60,7 +59,7 @@ def test_constants_reach_callees_and_inputs_are_not_written(interpreter: Interpr
     x.flags.writeable = False
     interpreter.call("main", x, y)
     np.testing.assert_array_equal(y, [4, 6])
-    assert [p.written for p in FunctionSignature.of(interpreter.find("main")).parameters] == [False, True]
+    assert [p.writes for p in interpreter.signature("main").arrays] == [False, True]
 
 
 def test_a_cast_checks_the_extent_that_it_states(interpreter: Interpreter):
@@ -86,7 +85,7 @@ def written(module: ModuleOp) -> dict[str, list[bool]]:
     """Of each parameter of each function, whether calls write it."""
     interpreter = Interpreter(module)
     names = [op.sym_name.data for op in module.ops if isinstance(op, FuncOp)]
-    return {name: [p.written for p in interpreter.signature(name).parameters] for name in names}
+    return {name: [p.writes for p in interpreter.signature(name).arrays] for name in names}
 
 
 def links(count: int, writers: Collection[int], *, cycle: bool) -> ModuleOp:

@@ -14,11 +14,11 @@ from weft.backends.llvm.emitter import ValueNames
 from weft.backends.llvm.types import float_text, value_type
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import LOW
+from weft.dialects.low_signature import signature_of
 from weft.dialects.tir import ForOp
 from weft.driver.parsing import parse_text
 from weft.runtime.low_module import load_low_module
-from weft.runtime.low_signature import signature_of
-from weft.runtime.signature import ArraySpec, ScalarSpec
+from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 

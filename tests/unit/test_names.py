@@ -24,9 +24,9 @@ from weft.backends.llvm.object_file import object_symbols
 from weft.backends.names import KEYWORDS, identifier, in_comment, is_identifier, reserved, symbol_name
 from weft.dialects.low import PARAMS, ParamAttr, params_of
 from weft.dialects.low_kernel import KERNEL, KernelAttr
+from weft.dialects.low_signature import signature_of
 from weft.runtime.export.header import c_header
 from weft.runtime.export.program import Program
-from weft.runtime.low_signature import signature_of
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

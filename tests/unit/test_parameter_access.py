@@ -7,8 +7,8 @@ from xdsl.context import Context
 
 import weft
 from weft import te
+from weft.dialects.low_signature import signature_of
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.runtime.low_signature import signature_of
 
 ROWS = 12
 

@@ -16,10 +16,10 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft.backends.llvm.jit import jit
+from weft.dialects.low_signature import signature_of
 from weft.runtime.call import Caller, native_entry
-from weft.runtime.low_signature import signature_of
-from weft.runtime.signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
 from weft.support.call_preconditions import CallPrecondition
+from weft.support.call_signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

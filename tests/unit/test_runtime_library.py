@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from weft.runtime.library import Library
-from weft.runtime.signature import ArraySpec, Signature
 from weft.runtime.timing import BenchmarkResult
+from weft.support.call_signature import ArraySpec, Signature
 from weft.support.errors import CompileError, WeftError
 from weft.support.target import Target
 from weft.support.user_functions import get_func, register_func, registered_names, set_func, unregister_func

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import weft
+from weft.dialects.low_signature import signature_of
 from weft.runtime.library import CallableLibrary
-from weft.runtime.low_signature import signature_of
 from weft.support.target import TargetKind, register_target_kind, unregister_target_kind
 
 PROGRAM = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.tools.arrays import Request, assignments, make_arguments, parse_shape, read_npy, write_npy
 

@@ -13,7 +13,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
-from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:
 def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
     name, type_ = param.label.data, param.type
     if not isinstance(type_, MemRefType):
-        return ScalarSpec(name, _dtype(function, name, type_), next((s.data for s in param.symbols), ""))
+        return ScalarSpec(name, element_dtype(function, name, type_), next((s.data for s in param.symbols), ""))
     symbols = [symbol.data for symbol in param.symbols]
     shape, strides = type_.get_shape(), strides_of(type_)
     if len(symbols) != len(dynamic_extents(type_)) + len(dynamic_strides(type_)):
@@ -84,11 +84,12 @@ def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
     remaining = iter(symbols)
     extents = tuple(next(remaining) if extent < 0 else extent for extent in shape)
     steps = None if strides is None else tuple(next(remaining) if stride is None else stride for stride in strides)
-    dtype = _dtype(function, name, type_.element_type)
+    dtype = element_dtype(function, name, type_.element_type)
     return ArraySpec(name, dtype, extents, cast("Access", param.access.data.value), steps)
 
 
-def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:
+def element_dtype(function: FuncOp, name: str, type_: Attribute) -> str:
+    """NumPy's name of the type of a number, or of the elements of a parameter called `name`. Raises `CompileError`."""
     found = "int64" if isinstance(type_, IndexType) else element_name(type_)
     if found is not None:
         return found

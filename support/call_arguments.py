@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -45,17 +45,18 @@ class BoundArguments:
     results: tuple[Array, ...]
 
 
-def returned(results: tuple[Array, ...]) -> Any:
-    """The value of a call that allocated `results`."""
+def returned(results: tuple[Any, ...]) -> Any:
+    """The value of a call that has `results`."""
     if not results:
         return None
     return results[0] if len(results) == 1 else results
 
 
 def bind_arguments(
-    signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]
+    signature: Signature, positional: Sequence[object], keywords: Mapping[str, object], *, copied: bool = False
 ) -> BoundArguments:
-    """Check the arguments of a call and make them ready.
+    """Check the arguments of a call and make them ready. With `copied` the function gets copies of the arrays, which
+    may have any layout; the strides of the copies are chosen.
 
     Raises `TypeError` when their number, names, kinds or element types are wrong, and `ValueError` when rank,
     shape, strides, alignment, writability, overlap or the range of a scalar is.
@@ -80,8 +81,15 @@ def bind_arguments(
             continue
         array = as_array(signature, position, value)
         _check_array(spec, array, symbols, fail)
+        if not copied:
+            _check_layout(spec, array, symbols, fail)
         arrays[position] = array
         slots.append(array.ctypes.data)
+    if copied:
+        specs = zip(signature.arrays, arrays.values(), strict=False)
+        strided = [(array.shape, spec.strides) for spec, array in specs if spec.strides is not None]
+        chosen = choose_strides(strided, {name: value for name, (value, _) in symbols.items()})
+        symbols.update((name, (value, "")) for name, value in chosen.items())
     if signature.facts:
         _check_facts(signature, numbers, symbols)
     results: list[Array] = []
@@ -210,12 +218,16 @@ def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure
                 f" with {extent} = {value} (from '{giver}')" if giver else ""
             )
             raise fail(ValueError, expected, f"shape {array.shape} (dimension {dimension} is {got})")
+    if spec.writes and not array.flags.writeable:
+        raise fail(ValueError, "a writable array, since it is an output", "a read-only one")
+
+
+def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
+    """Check where the elements of an array lie, and give the symbols of its strides their values."""
     if spec.strides is not None:
         _check_strides(spec, array, symbols, fail)
     elif not array.flags.c_contiguous:
         raise fail(ValueError, "a C-contiguous array (np.ascontiguousarray makes one)", _layout(array))
-    if spec.writes and not array.flags.writeable:
-        raise fail(ValueError, "a writable array, since it is an output", "a read-only one")
     if spec.writes and spec.strides is not None and _overlaps_itself(array):
         raise fail(ValueError, "an output whose elements are at different places", _layout(array))
     if array.size and array.ctypes.data % spec.element.bytes:
@@ -247,6 +259,30 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
             raise fail(ValueError, expected, detail)
     for name, value in open_strides:
         symbols.setdefault(name, (value, spec.name))
+
+
+def choose_strides(
+    arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
+) -> dict[str, int]:
+    """Values for the symbols among the strides of arrays (shape and strides each) that `symbols` leaves open.
+
+    The last dimension is the densest; no two elements of an array meet because of a stride that is chosen here.
+    """
+    chosen: dict[str, int] = {}
+    # A symbol that several dimensions share grows to what the largest needs, and so do the strides that count on it.
+    for _ in range(1 + sum(len(strides) for _, strides in arrays)):
+        before = dict(chosen)
+        for shape, strides in arrays:
+            reach = 1
+            for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+                if isinstance(stride, str):
+                    if stride not in symbols:
+                        chosen[stride] = max(chosen.get(stride, 1), reach)
+                    stride = symbols.get(stride, chosen.get(stride, 1))
+                reach += max(extent - 1, 0) * abs(stride)
+        if chosen == before:
+            break
+    return chosen
 
 
 def row_major(shape: Sequence[int]) -> list[int]:
