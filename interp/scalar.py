@@ -80,14 +80,16 @@ def elementwise(
     finish: bool = True,
     interval: IntervalRule | None = None,
     silent: bool = False,
+    converts: bool = False,
+    **helpers: object,
 ) -> None:
     """Give ops their meaning by an expression.
 
-    A `template` given as text has `{0}`, `{1}`, ... for the operands. `finish`: round or wrap the result to its type.
-    `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has those of arithmetic).
+    A `template` may be text, with Python functions as `helpers` (see `_from_text`). `finish`: round or wrap the result
+    to its type. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has those of arithmetic).
     `silent`: Python would compute the expression on None too, so unwritten operands need a check.
     """
-    rule: Template = _from_text(template) if isinstance(template, str) else template
+    rule: Template = _from_text(template, converts=converts, **helpers) if isinstance(template, str) else template
     TEMPLATES.update((op_class.name, (rule, finish)) for op_class in op_classes)
 
     def emit(emitter: Emitter, op: Operation) -> None:
@@ -99,8 +101,36 @@ def elementwise(
     emits(*op_classes)(emit)
 
 
-def _from_text(text: str) -> Template:
-    return lambda emitter, op, operands: text.format(*operands)
+def _from_text(text: str, *, converts: bool = False, **helpers: object) -> Template:
+    """The template of a text in which `{0}`, `{1}`, ... are the operands and `{all}` is the list of them, `{s[0]}`,
+    `{u[0]}` are the values of integers read as signed and as unsigned, `{width}` is the width of the result, `{op}` the
+    op itself, and each `{name}` of `helpers` a Python function. `converts`: operands are not of the type of the result.
+    """
+
+    def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
+        type_ = lane_type((op.operands if converts else op.results)[0].type)
+        fields: dict[str, object] = {name: emitter.helper(helper) for name, helper in helpers.items()}
+        if "{op}" in text:
+            fields["op"] = emitter.operation_name(op)
+        return text.format(
+            *operands,
+            all=", ".join(operands),
+            s=[_signed(type_, operand) for operand in operands],
+            u=[_unsigned(type_, operand) for operand in operands],
+            width=integer_width(lane_type(op.results[0].type)),
+            **fields,
+        )
+
+    return rule
+
+
+def _signed(type_: Attribute, operand: str) -> str:
+    """The signed value: that of i1 is 0 or -1."""
+    return f"(-{operand})" if integer_width(type_) == 1 else operand
+
+
+def _unsigned(type_: Attribute, operand: str) -> str:
+    return f"({operand} & {(1 << integer_width(type_)) - 1})"
 
 
 def check_lane_type(op: Operation, type_: Attribute) -> None:
@@ -257,52 +287,25 @@ elementwise(arith.MulfOp, template="{0} * {1}")
 elementwise(arith.NegfOp, template="-{0}", finish=False)
 
 
-def _call(function: object) -> Template:
-    """A template that calls a Python function on the operands."""
-    return lambda emitter, op, operands: f"{emitter.helper(function)}({', '.join(operands)})"
-
-
-def _guarded(fast: str, function: object) -> Template:
-    """A template with a fast path in line, `{call}` where the function must decide."""
-
-    def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        return fast.format(*operands, call=f"{emitter.helper(function)}({', '.join(operands)})")
-
-    return rule
-
-
-elementwise(arith.DivfOp, template=_guarded("{0} / {1} if {1} else {call}", functions.divide))
+elementwise(arith.DivfOp, template="{0} / {1} if {1} else {divide}({0}, {1})", divide=functions.divide)
 elementwise(
     arith.MaximumfOp,
-    template=_guarded("({0} if {0} > {1} else {1} if {1} > {0} else {call})", functions.maximum),
+    template="({0} if {0} > {1} else {1} if {1} > {0} else {maximum}({0}, {1}))",
     finish=False,
+    maximum=functions.maximum,
 )
 elementwise(
     arith.MinimumfOp,
-    template=_guarded("({0} if {0} < {1} else {1} if {1} < {0} else {call})", functions.minimum),
+    template="({0} if {0} < {1} else {1} if {1} < {0} else {minimum}({0}, {1}))",
     finish=False,
+    minimum=functions.minimum,
 )
-elementwise(arith.MaxnumfOp, template=_call(functions.maximum_number), finish=False, silent=True)
-elementwise(arith.MinnumfOp, template=_call(functions.minimum_number), finish=False, silent=True)
+elementwise(arith.MaxnumfOp, template="{larger}({0}, {1})", finish=False, silent=True, larger=functions.maximum_number)
+elementwise(
+    arith.MinnumfOp, template="{smaller}({0}, {1})", finish=False, silent=True, smaller=functions.minimum_number
+)
 
 # Integers
-
-
-def _signed(type_: Attribute, operand: str) -> str:
-    """The signed value: that of i1 is 0 or -1."""
-    return f"(-{operand})" if integer_width(lane_type(type_)) == 1 else operand
-
-
-def _unsigned(type_: Attribute, operand: str) -> str:
-    return f"({operand} & {(1 << integer_width(lane_type(type_))) - 1})"
-
-
-def _on_signed(text: str) -> Template:
-    return lambda emitter, op, operands: text.format(*(_signed(op.results[0].type, x) for x in operands))
-
-
-def _on_unsigned(text: str) -> Template:
-    return lambda emitter, op, operands: text.format(*(_unsigned(op.results[0].type, x) for x in operands))
 
 
 elementwise(arith.AddiOp, template="{0} + {1}")
@@ -311,92 +314,76 @@ elementwise(arith.MuliOp, template="{0} * {1}")
 elementwise(arith.AndIOp, template="{0} & {1}", finish=False)
 elementwise(arith.OrIOp, template="{0} | {1}", finish=False)
 elementwise(arith.XOrIOp, template="{0} ^ {1}", finish=False)
-elementwise(arith.MaxSIOp, template=_on_signed("{0} if {0} >= {1} else {1}"))
-elementwise(arith.MinSIOp, template=_on_signed("{0} if {0} <= {1} else {1}"))
-elementwise(arith.MaxUIOp, template=_on_unsigned("{0} if {0} >= {1} else {1}"))
-elementwise(arith.MinUIOp, template=_on_unsigned("{0} if {0} <= {1} else {1}"))
-elementwise(arith.DivUIOp, template=_on_unsigned("{0} // {1}"))
-elementwise(arith.CeilDivUIOp, template=_on_unsigned("-(-{0} // {1})"))
-elementwise(arith.RemUIOp, template=_on_unsigned("{0} % {1}"))
+elementwise(arith.MaxSIOp, template="{s[0]} if {s[0]} >= {s[1]} else {s[1]}")
+elementwise(arith.MinSIOp, template="{s[0]} if {s[0]} <= {s[1]} else {s[1]}")
+elementwise(arith.MaxUIOp, template="{u[0]} if {u[0]} >= {u[1]} else {u[1]}")
+elementwise(arith.MinUIOp, template="{u[0]} if {u[0]} <= {u[1]} else {u[1]}")
+elementwise(arith.DivUIOp, template="{u[0]} // {u[1]}")
+elementwise(arith.CeilDivUIOp, template="-(-{u[0]} // {u[1]})")
+elementwise(arith.RemUIOp, template="{u[0]} % {u[1]}")
 
 
-def _quotient(text: str, positive: str) -> Template:
+def _signed_division(
+    quotient: str, positive: str, *, overflows: bool = True, **helpers: Callable[..., int]
+) -> Template:
     """A signed division; `positive` is its text where both sides are known to be at least 0."""
+    general = _from_text(quotient, converts=False, **helpers)
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        type_ = op.results[0].type
         lows = [emitter.range_of(operand)[0] for operand in op.operands]
         if all(low is not None and low >= 0 for low in lows):
             return positive.format(*operands)
-        signed = [_signed(type_, x) for x in operands]
-        quotient = text.format(*signed, divide=emitter.helper(divide_truncating))
-        if isinstance(lane_type(type_), IndexType):
-            return quotient
-        return emitter.call(functions.check_overflow, op, quotient, integer_width(lane_type(type_)))
+        text, type_ = general(emitter, op, operands), lane_type(op.results[0].type)
+        if not overflows or isinstance(type_, IndexType):
+            return text
+        return emitter.call(functions.check_overflow, op, text, integer_width(type_))
 
     return rule
 
 
-elementwise(arith.DivSIOp, template=_quotient("{divide}({0}, {1})", "{0} // {1}"))
-elementwise(arith.FloorDivSIOp, template=_quotient("{0} // {1}", "{0} // {1}"))
-elementwise(arith.CeilDivSIOp, template=_quotient("-(-{0} // {1})", "-(-{0} // {1})"))
+elementwise(
+    arith.DivSIOp, template=_signed_division("{divide}({s[0]}, {s[1]})", "{0} // {1}", divide=divide_truncating)
+)
+elementwise(arith.FloorDivSIOp, template=_signed_division("{s[0]} // {s[1]}", "{0} // {1}"))
+elementwise(arith.CeilDivSIOp, template=_signed_division("-(-{s[0]} // {s[1]})", "-(-{0} // {1})"))
+elementwise(
+    arith.RemSIOp,
+    template=_signed_division(
+        "{remainder}({s[0]}, {s[1]})", "{0} % {1}", overflows=False, remainder=remainder_truncating
+    ),
+)
+for _shift, _text in ((arith.ShLIOp, "{s[0]} <<"), (arith.ShRUIOp, "{u[0]} >>"), (arith.ShRSIOp, "{s[0]} >>")):
+    elementwise(_shift, template=f"{_text} {{check}}({{op}}, {{1}}, {{width}})", check=functions.check_shift)
 
 
-def _remainder(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-    lows = [emitter.range_of(operand)[0] for operand in op.operands]
-    if all(low is not None and low >= 0 for low in lows):
-        return f"{operands[0]} % {operands[1]}"
-    signed = ", ".join(_signed(op.results[0].type, x) for x in operands)
-    return f"{emitter.helper(remainder_truncating)}({signed})"
-
-
-elementwise(arith.RemSIOp, template=_remainder)
-
-
-def _shift(text: str) -> Template:
-    """`{0}` shifted by the checked `{1}`; `{2}` is the unsigned value of `{0}`."""
-
-    def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        type_ = op.results[0].type
-        width = integer_width(lane_type(type_))
-        amount = emitter.call(functions.check_shift, op, operands[1], width)
-        return text.format(_signed(type_, operands[0]), amount, _unsigned(type_, operands[0]))
-
-    return rule
-
-
-elementwise(arith.ShLIOp, template=_shift("{0} << {1}"))
-elementwise(arith.ShRUIOp, template=_shift("{2} >> {1}"))
-elementwise(arith.ShRSIOp, template=_shift("{0} >> {1}"))
-
-
-def _extended(op_class: type[Operation], low: str, high: str, signed: bool) -> None:
+def _extended(op_class: type[Operation], text: str) -> None:
     """Ops with two results: what fits, and what does not."""
+    rule = _from_text(text)
 
     def emit(emitter: Emitter, op: Operation) -> None:
         type_ = op.operands[0].type
         if isinstance(type_, VectorType):
             raise CompileError.at(op, f"the interpreter cannot compute '{op.name}' on {type_}")
         check_lane_type(op, type_)
-        exact = _signed if signed else _unsigned
-        operands = [exact(type_, emitter.value(operand)) for operand in op.operands]
-        width = integer_width(type_)
         whole = emitter.fresh("whole")
-        emitter.line(f"{whole} = {low.format(*operands)}", op)
+        emitter.line(f"{whole} = {rule(emitter, op, [emitter.value(operand) for operand in op.operands])}", op)
         assign(emitter, op, op.results[0], whole)
-        assign(emitter, op, op.results[1], high.format(whole, width))
+        assign(emitter, op, op.results[1], f"{whole} >> {integer_width(type_)}")
 
     emits(op_class)(emit)
 
 
-_extended(arith.AddUIExtendedOp, "{0} + {1}", "{0} >> {1}", signed=False)
-_extended(arith.MulSIExtendedOp, "{0} * {1}", "{0} >> {1}", signed=True)
-_extended(arith.MulUIExtendedOp, "{0} * {1}", "{0} >> {1}", signed=False)
+_extended(arith.AddUIExtendedOp, "{u[0]} + {u[1]}")
+_extended(arith.MulSIExtendedOp, "{s[0]} * {s[1]}")
+_extended(arith.MulUIExtendedOp, "{u[0]} * {u[1]}")
 
 # Comparisons and selection
 
-_INTEGER_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
-_FIRST_UNSIGNED = 6
+_INTEGER_PREDICATES = tuple(
+    _from_text(f"{{{kind}[0]}} {relation} {{{kind}[1]}}", converts=True)
+    for kind, relations in (("s", ("==", "!=", "<", "<=", ">", ">=")), ("u", ("<", "<=", ">", ">=")))
+    for relation in relations
+)
 _FLOAT_PREDICATES = (
     "False",
     "{0} == {1}",
@@ -418,10 +405,7 @@ _FLOAT_PREDICATES = (
 
 
 def _compare_integers(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-    predicate = cast("arith.CmpiOp", op).predicate.value.data
-    exact = _unsigned if predicate >= _FIRST_UNSIGNED else _signed
-    type_ = op.operands[0].type
-    return f"{exact(type_, operands[0])} {_INTEGER_PREDICATES[predicate]} {exact(type_, operands[1])}"
+    return _INTEGER_PREDICATES[cast("arith.CmpiOp", op).predicate.value.data](emitter, op, operands)
 
 
 def _compare_floats(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -453,49 +437,33 @@ def _same(span: Interval) -> Interval:
     return span
 
 
-def _from_signed(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-    return _signed(op.operands[0].type, operands[0])
-
-
-def _from_unsigned(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-    return _unsigned(op.operands[0].type, operands[0])
-
-
 def _unsigned_span(span: Interval) -> Interval:
     return span if span[0] is not None and span[0] >= 0 else UNBOUNDED
 
 
 elementwise(arith.ExtFOp, template="{0}", finish=False, silent=True)
 elementwise(arith.TruncFOp, template="{0}")
-elementwise(arith.ExtSIOp, template=_from_signed, interval=_same, silent=True)
-elementwise(arith.ExtUIOp, template=_from_unsigned, interval=_unsigned_span)
+elementwise(arith.ExtSIOp, template="{s[0]}", interval=_same, silent=True, converts=True)
+elementwise(arith.ExtUIOp, template="{u[0]}", interval=_unsigned_span, converts=True)
 elementwise(arith.TruncIOp, template="{0}", interval=_same, silent=True)
-elementwise(arith.IndexCastOp, template=_from_signed, interval=_same, silent=True)
+elementwise(arith.IndexCastOp, template="{s[0]}", interval=_same, silent=True, converts=True)
 
 
-def _to_float(signed: bool) -> Template:
+def _to_float(number: str) -> Template:
+    double = _from_text(f"float({number})", converts=True)
+    narrow = _from_text(f"{{convert}}({number})", converts=True, convert=functions.int_to_double)
+
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        exact = (_signed if signed else _unsigned)(op.operands[0].type, operands[0])
-        if isinstance(lane_type(op.results[0].type), Float64Type):
-            return f"float({exact})"
-        return f"{emitter.helper(functions.int_to_double)}({exact})"
+        is_double = isinstance(lane_type(op.results[0].type), Float64Type)
+        return (double if is_double else narrow)(emitter, op, operands)
 
     return rule
 
 
-def _to_integer(signed: bool) -> Template:
-    def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        width = integer_width(lane_type(op.results[0].type))
-        low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-        return emitter.call(functions.float_to_int, op, operands[0], low, high)
-
-    return rule
-
-
-elementwise(arith.SIToFPOp, template=_to_float(signed=True))
-elementwise(arith.UIToFPOp, template=_to_float(signed=False))
-elementwise(arith.FPToSIOp, template=_to_integer(signed=True))
-elementwise(arith.FPToUIOp, template=_to_integer(signed=False))
+elementwise(arith.SIToFPOp, template=_to_float("{s[0]}"))
+elementwise(arith.UIToFPOp, template=_to_float("{u[0]}"))
+elementwise(arith.FPToSIOp, template="{convert}({op}, {0}, {width}, True)", convert=functions.float_to_int)
+elementwise(arith.FPToUIOp, template="{convert}({op}, {0}, {width}, False)", convert=functions.float_to_int)
 
 
 def bitcast_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -549,24 +517,23 @@ for _op_class, _math_function, _numpy_function in (
     (math_dialect.CopySignOp, math.copysign, np.copysign),
     (math_dialect.RsqrtOp, functions.reciprocal_root, np.sqrt),
 ):
-    elementwise(_op_class, template=_call(functions.total(_math_function, _numpy_function)))
+    elementwise(_op_class, template="{function}({all})", function=functions.total(_math_function, _numpy_function))
 
 
-def _integral(op_class: type[Operation], rounding: Callable[[float], int]) -> None:
+for _op_class, _rounding in (
+    (math_dialect.CeilOp, math.ceil),
+    (math_dialect.FloorOp, math.floor),
+    (math_dialect.TruncOp, math.trunc),
+    (math_dialect.RoundEvenOp, round),
+    (math_dialect.RoundOp, functions.half_away),
+):
     elementwise(
-        op_class,
-        template=lambda emitter, op, operands: (
-            f"{emitter.helper(functions.to_integral)}({operands[0]}, {emitter.helper(rounding)})"
-        ),
+        _op_class,
+        template="{integral}({0}, {rounding})",
         finish=False,
+        integral=functions.to_integral,
+        rounding=_rounding,
     )
-
-
-_integral(math_dialect.CeilOp, math.ceil)
-_integral(math_dialect.FloorOp, math.floor)
-_integral(math_dialect.TruncOp, math.trunc)
-_integral(math_dialect.RoundEvenOp, round)
-_integral(math_dialect.RoundOp, functions.half_away)
 
 elementwise(math_dialect.AbsFOp, template="abs({0})", finish=False)
 elementwise(math_dialect.AbsIOp, template="abs({0})")
@@ -576,28 +543,13 @@ def fma_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -> st
     """`a * b + c` rounded once; the op's own rounding follows for what is narrower than double."""
     is_double = isinstance(lane_type(op.results[0].type), Float64Type)
     function = functions.fma_double if is_double else functions.fma_narrow
-    return _call(function)(emitter, op, operands)
+    return f"{emitter.helper(function)}({', '.join(operands)})"
 
 
 elementwise(math_dialect.FmaOp, template=fma_template)
 
 
-def _count_bits(text: str) -> Template:
-    """A count over the bits of `{0}`, unsigned; `{1}` is the width."""
-
-    def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        type_ = op.results[0].type
-        return text.format(_unsigned(type_, operands[0]), integer_width(lane_type(type_)))
-
-    return rule
-
-
-elementwise(math_dialect.CountLeadingZerosOp, template=_count_bits("{1} - {0}.bit_length()"))
-elementwise(math_dialect.CountTrailingZerosOp, template=_count_bits("(({0} & -{0}).bit_length() - 1 if {0} else {1})"))
-elementwise(math_dialect.CtPopOp, template=_count_bits("{0}.bit_count()"))
-elementwise(
-    math_dialect.IPowIOp,
-    template=lambda emitter, op, operands: emitter.call(
-        functions.int_power, op, *operands, integer_width(lane_type(op.results[0].type))
-    ),
-)
+elementwise(math_dialect.CountLeadingZerosOp, template="{width} - {u[0]}.bit_length()")
+elementwise(math_dialect.CountTrailingZerosOp, template="(({u[0]} & -{u[0]}).bit_length() - 1 if {u[0]} else {width})")
+elementwise(math_dialect.CtPopOp, template="{u[0]}.bit_count()")
+elementwise(math_dialect.IPowIOp, template="{power}({op}, {all}, {width})", power=functions.int_power)

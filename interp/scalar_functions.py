@@ -123,8 +123,9 @@ def check_shift(op: Operation, amount: int, width: int) -> int:
     return amount
 
 
-def float_to_int(op: Operation, x: float, low: int, high: int) -> int:
-    """Toward zero; what is not in low..high has no meaning and is an error."""
+def float_to_int(op: Operation, x: float, width: int, signed: bool) -> int:
+    """Toward zero; what the integer type cannot hold has no meaning and is an error."""
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
     if not math.isfinite(x) or not low <= math.trunc(x) <= high:
         raise InterpreterError(op, f"'{op.name}' of {x!r}, which is not in {low}..{high} after truncation")
     return math.trunc(x)
