@@ -7,9 +7,11 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import affine, func, memref, scf
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
+from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 
@@ -44,8 +46,6 @@ def emit_apply(emitter: Emitter, op: affine.ApplyOp) -> None:
     dims = list(op.mapOperands)
     if op.map.data.num_symbols:
         # Symbols are values as dimensions are: read them as further dimensions.
-        from xdsl.ir.affine import AffineExpr
-
         count = op.map.data.num_dims
         expr = expr.replace_dims_and_symbols(
             [AffineExpr.dimension(d) for d in range(count)],
@@ -56,8 +56,6 @@ def emit_apply(emitter: Emitter, op: affine.ApplyOp) -> None:
 
 def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[SSAValue], op: Operation) -> None:
     """Bind `result` to an affine expression: to its text when that is a name or a number, else to a new local."""
-    from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr
-
     if isinstance(expr, AffineDimExpr):
         emitter.alias(result, operands[expr.position])
         return
@@ -136,14 +134,9 @@ def emit_loop(
     lowering.
     """
     free = free and not combines_iterations(op)
-    interval: Interval
-    if isinstance(extent, int):
-        count, interval, below = str(extent), (0, max(extent - 1, 0)), None
-    else:
-        count, last = emitter.written(extent, op), emitter.range_of(extent)[1]
-        interval, below = (0, None if last is None else max(last - 1, 0)), count
+    count, interval, below = emitter.iterations(extent, op)
     order = emitter.options.order
-    if free and order in ("interleaved", "privatised"):
+    if free and order in INTERLEAVED:
         _emit_interleaved(emitter, variable, body, count, interval, below, op)
         return
     iterable = f"range({count})"

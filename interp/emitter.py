@@ -9,27 +9,32 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAttr, StridedLayoutAttr, VectorType
 from xdsl.dialects.memref import AllocaOp, AllocOp
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.ir import Block
 
 from weft.dialects.effects import op_name
 from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
+from weft.dialects.tir_assume import affine_text
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
 from weft.interp.scalar_functions import F32_CELL
 from weft.interp.values import BufferStorage
-from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Block, Operation, SSAValue
+    from xdsl.dialects.func import FuncOp
+    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir.affine import AffineExpr
 
 
-_ORDERS = ("forward", "reversed", "shuffled", "interleaved", "privatised")
+INTERLEAVED = ("interleaved", "privatised")
+"""Orders in which iterations and threads advance from store to store."""
+_ORDERS = ("forward", "reversed", "shuffled", *INTERLEAVED)
 _MAX_INDENT = 90
 """CPython refuses more than 100 levels of indentation."""
 _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"})
@@ -79,10 +84,26 @@ class Scope:
                 into.append((indent + line[0], line[1]))
 
 
-class SourceWriter:
-    """Names, constants, lines and scopes of one function."""
+_MAX_NESTED_LOOPS = 16
+"""CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
 
-    def __init__(self, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]) -> None:
+
+@dataclass(frozen=True)
+class BufferSource:
+    """A memref in emitted code: the name of its flat list, and its extents (numbers or names)."""
+
+    data: str
+    extents: tuple[int | str, ...]
+    hint: str
+
+
+class Emitter:
+    """Names, constants, lines and scopes of one function, and its values. See `registry` for how rules use it."""
+
+    def __init__(
+        self, function: FuncOp, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]
+    ) -> None:
+        self.function = function
         self.options = options
         self.constants: dict[str, Any] = {"_cell": F32_CELL, "_functions": functions}
         """Objects that the source uses by name."""
@@ -92,12 +113,24 @@ class SourceWriter:
         """The variables of the loops around this place whose iterations pause around stores."""
         self.in_kernel = False
         """Whether the function is a kernel, which runs once for each thread."""
+        self.has_async_copies = False
+        """Whether threads of the kernel start copies that arrive later."""
         self.pauses_at_stores = True
         """Whether interleaved iterations pause around stores, and not only where they meet."""
         self.root = self.scope
         """The body of the function."""
         self._taken = set(_RESERVED)
         self._constant_names: dict[int, str] = {}
+        self._values: dict[SSAValue, str] = {}
+        self._ranges: dict[SSAValue, Interval] = {}
+        self._below: dict[SSAValue, str] = {}
+        self._buffers: dict[SSAValue, BufferSource] = {}
+        self.tensors: dict[SSAValue, BufferSource] = {}
+        """The flat list and the extents of each tensor that the function has read or computed."""
+        self._private: dict[SSAValue, str] = {}
+        self._unwritten: set[SSAValue] = set()
+        self._home: dict[str, Scope] = {}
+        self._hoisted: dict[tuple[str, int | str], str] = {}
 
     def fresh(self, hint: str | None) -> str:
         """A local name that nothing else has."""
@@ -160,6 +193,11 @@ class SourceWriter:
         if pauses:
             self.line("yield")
 
+    def store_call(self, function: object, op: Operation, *arguments: object) -> None:
+        """Write a line that calls a Python function which stores to memory."""
+        with self.store():
+            self.line(f"{self.helper(function)}({', '.join(map(str, arguments))})", op)
+
     @contextmanager
     def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[Scope]:
         """Write `header` and an indented scope for what is written inside the `with`."""
@@ -177,40 +215,15 @@ class SourceWriter:
                 inner.lines.append(("pass", None))
             self.scope = outer
 
+    def when(self, conditions: Sequence[str], op: Operation) -> AbstractContextManager[object]:
+        """A scope that runs where all conditions hold; the present scope where there is none."""
+        return self.nested(f"if {' and '.join(conditions)}:", op) if conditions else nullcontext()
+
     def source(self) -> list[tuple[str, Operation | None]]:
         """All lines, with the op that each belongs to."""
         lines: list[tuple[str, Operation | None]] = []
         self.root.flatten(lines)
         return lines
-
-
-_MAX_NESTED_LOOPS = 16
-"""CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
-
-
-@dataclass(frozen=True)
-class BufferSource:
-    """A memref in emitted code: the name of its flat list, and its extents (numbers or names)."""
-
-    data: str
-    extents: tuple[int | str, ...]
-    hint: str
-    element_type: Attribute
-
-
-class Emitter(SourceWriter):
-    """Writes one function. See `registry` for how rules use it."""
-
-    def __init__(self, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]) -> None:
-        super().__init__(options, functions)
-        self._values: dict[SSAValue, str] = {}
-        self._ranges: dict[SSAValue, Interval] = {}
-        self._below: dict[SSAValue, str] = {}
-        self._buffers: dict[SSAValue, BufferSource] = {}
-        self._private: dict[SSAValue, str] = {}
-        self._unwritten: set[SSAValue] = set()
-        self._home: dict[str, Scope] = {}
-        self._hoisted: dict[tuple[str, int | str], str] = {}
 
     # Values
 
@@ -268,21 +281,13 @@ class Emitter(SourceWriter):
         """As `value`, after a line that raises when memory was never written."""
         expression = self.value(value)
         if value in self._unwritten:
-            self.line(f"if {self.is_unwritten(value)}: {self.helper(unwritten)}()", op)
+            lacks = f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
+            self.line(f"if {lacks}: {self.helper(unwritten)}()", op)
         return expression
-
-    def is_unwritten(self, value: SSAValue) -> str:
-        """A condition that holds when `value`, or a lane of it, was never written."""
-        from xdsl.dialects.builtin import VectorType
-
-        expression = self.value(value)
-        return f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
 
     def unsupported(self, value: SSAValue) -> CompileError:
         """The error for a value that the interpreter does not carry from one op to another."""
-        from xdsl.ir import Operation
-
-        owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+        owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
         message = f"the interpreter cannot use a value of type {value.type} here"
         return CompileError(message) if owner is None else CompileError.at(owner, message)
 
@@ -309,26 +314,8 @@ class Emitter(SourceWriter):
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> str:
         """Python source of an affine expression over SSA values."""
-        match expr:
-            case AffineConstantExpr():
-                return str(expr.value) if expr.value >= 0 else f"({expr.value})"
-            case AffineDimExpr():
-                return self.value(operands[expr.position])
-            case AffineBinaryOpExpr():
-                lhs, rhs = self.affine(expr.lhs, operands), self.affine(expr.rhs, operands)
-                match expr.kind:
-                    case AffineBinaryOpKind.Add:
-                        return f"({lhs} + {rhs})"
-                    case AffineBinaryOpKind.Mul:
-                        return f"({lhs} * {rhs})"
-                    case AffineBinaryOpKind.FloorDiv:
-                        return f"({lhs} // {rhs})"
-                    case AffineBinaryOpKind.CeilDiv:
-                        return f"(-(-{lhs} // {rhs}))"
-                    case AffineBinaryOpKind.Mod:
-                        return f"({lhs} % {rhs})"
-            case _:
-                raise InternalError(f"index maps have dimensions only, got {expr}")
+        used = expr.used_dims()
+        return affine_text(expr, [self.value(v) if at in used else "" for at, v in enumerate(operands)])
 
     def affine_range(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Interval:
         return interval_of(expr, lambda dim: self.range_of(operands[dim]))
@@ -371,6 +358,23 @@ class Emitter(SourceWriter):
             # Makes a generator of the function even when nothing in it pauses.
             function.head.append(("if False: yield", None))
 
+    def iterations(self, extent: int | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
+        """The number of iterations of a loop, the interval of its variable, and the extent that this is less than."""
+        if isinstance(extent, int):
+            return str(extent), (0, max(extent - 1, 0)), None
+        count, most = self.written(extent, op), self.range_of(extent)[1]
+        return count, (0, None if most is None else max(most - 1, 0)), count
+
+    @contextmanager
+    def count(
+        self, variable: SSAValue, extent: int | SSAValue, op: Operation, carried: Sequence[str] = ()
+    ) -> Generator[None]:
+        """A loop of `variable` from 0 to `extent`; see `loop`."""
+        count, interval, below = self.iterations(extent, op)
+        with self.loop(variable, f"range({count})", op, carried) as name:
+            self.bind(variable, name, interval, below)
+            yield
+
     def region(self, block: Block) -> None:
         """Write the ops of a block. What a terminator passes on is for the op that holds the region to handle."""
         for op in block.ops:
@@ -403,7 +407,7 @@ class Emitter(SourceWriter):
         type_ = cast("MemRefType[Attribute]", value.type)
         if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
             raise self.unsupported(value)
-        buffer = BufferSource(data, tuple(extents), value.name_hint or data, type_.element_type)
+        buffer = BufferSource(data, tuple(extents), value.name_hint or data)
         self._buffers[value] = buffer
         return buffer
 
@@ -445,7 +449,7 @@ class Emitter(SourceWriter):
         new = f"[{fill}] * len({old.data})"
         kept = self._private.get(value)
         self.line(f"{name} = {new}" if kept is None else f"{name} = {kept}.setdefault(({iteration},), {new})")
-        self._buffers[value] = BufferSource(name, old.extents, old.hint, old.element_type)
+        self._buffers[value] = BufferSource(name, old.extents, old.hint)
         return old
 
     def keep_private(self, value: SSAValue) -> None:
@@ -462,7 +466,7 @@ class Emitter(SourceWriter):
     def tie_extents(self, value: SSAValue, extents: Sequence[int | str]) -> None:
         """State other expressions for the extents of a buffer, known to be equal to the present ones."""
         old = self.buffer(value)
-        self._buffers[value] = BufferSource(old.data, tuple(extents), old.hint, old.element_type)
+        self._buffers[value] = BufferSource(old.data, tuple(extents), old.hint)
 
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         """The extents of a memref type, the dynamic ones by name."""

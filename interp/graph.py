@@ -119,47 +119,33 @@ def _takes_buffers(callee: FuncOp) -> bool:
 
 def _emit_call(emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp, run: str, callee: str) -> None:
     """`results = run(op, callee, shapes of the results, operands...)`."""
-    values = ShapeValues(emitter, op)
-    shapes = "".join(f"({''.join(f'{values.text(e)}, ' for e in shape_of(r.type))}), " for r in op.outputs)
+    shapes = "".join(
+        f"({''.join(f'{_extent_text(emitter, op, e)}, ' for e in shape_of(r.type))}), " for r in op.outputs
+    )
     operands = "".join(f", {emitter.value(operand)}" for operand in op.operands)
     results = "".join(f"{emitter.define(result)}, " for result in op.results)
     call = f"{run}({emitter.operation_name(op)}, {callee}, ({shapes}){operands})"
     emitter.line(f"{results}= {call}" if results else call, op)
 
 
-class ShapeValues:
-    """Extents as Python source, their names read from the shapes of arrays that carry them."""
+def _extent_text(emitter: Emitter, op: Operation, extent: Extent) -> str:
+    """An extent of a result as Python source, its names read from the shapes of arrays that carry them. Raises
+    `CompileError` when it is unknown or speaks of an unbound name."""
+    if isinstance(extent, int):
+        return str(extent)
+    if extent is None:
+        raise CompileError.at(op, f"{op.name}: the result has an unknown extent; name it with #graph.dims")
+    names = ", ".join(f"{name!r}: {_name_text(emitter, op, name)}" for name in sorted(names_in(extent)))
+    return f"{emitter.helper(evaluate)}({emitter.constant(extent, 'extent')}, {{{names}}})"
 
-    def __init__(self, emitter: Emitter, op: Operation) -> None:
-        self._emitter = emitter
-        self._op = op
 
-    def text(self, extent: Extent) -> str:
-        """The expression of an extent. Raises `CompileError` when it is unknown or speaks of an unbound name."""
-        if isinstance(extent, int):
-            return str(extent)
-        if extent is None:
-            raise CompileError.at(
-                self._op, f"{self._op.name}: the result has an unknown extent; name it with #graph.dims"
-            )
-        names = ", ".join(f"{name!r}: {self._name(name)}" for name in sorted(names_in(extent)))
-        return f"{self._emitter.helper(evaluate)}({self._emitter.constant(extent, 'extent')}, {{{names}}})"
-
-    def _name(self, name: str) -> str:
-        for value in (*self._op.operands, *self._parameters()):
-            if isinstance(value.type, TensorType):
-                for axis, extent in enumerate(shape_of(value.type)):
-                    if lone_name(extent) == name:
-                        return f"{self._emitter.value(value)}.shape[{axis}]"
-        raise CompileError.at(self._op, f"{self._op.name}: no operand or parameter has the extent '{name}'")
-
-    def _parameters(self) -> tuple[SSAValue, ...]:
-        block = self._op.parent_block()
-        while block is not None and (parent := block.parent_op()) is not None and parent.parent_block() is not None:
-            if parent.name == "func.func":
-                return tuple(block.args)
-            block = parent.parent_block()
-        return ()
+def _name_text(emitter: Emitter, op: Operation, name: str) -> str:
+    for value in (*op.operands, *emitter.function.body.block.args):
+        if isinstance(value.type, TensorType):
+            for axis, extent in enumerate(shape_of(value.type)):
+                if lone_name(extent) == name:
+                    return f"{emitter.value(value)}.shape[{axis}]"
+    raise CompileError.at(op, f"{op.name}: no operand or parameter has the extent '{name}'")
 
 
 def over_tensors(

@@ -75,7 +75,7 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
         raise CompileError.at(function, f"function @{name} has no body to interpret")
     if len(function.body.blocks) != 1:
         raise CompileError.at(function, f"the interpreter runs functions of one block, @{name} has several")
-    emitter = Emitter(options, functions)
+    emitter = Emitter(function, options, functions)
     parameters: list[str] = []
     extra: list[str] = []
     if KERNEL in function.attributes:

@@ -31,6 +31,7 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, ShuffleMode
 from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.scalar import combined
@@ -60,9 +61,7 @@ Matrix: TypeAlias = "list[list[Any]]"
 @emits(low_tensor_cores.TileLoadOp, low_tensor_cores.TileStoreOp)
 def emit_tile_copy(emitter: Emitter, op: low_tensor_cores.Copy) -> None:
     rows, columns = op.fragment.tile
-    operands = ", ".join(emitter.value(operand) for operand in op.operands)
-    with emitter.store():
-        emitter.line(f"{emitter.helper(copy_tile)}({operands}, {rows}, {columns})", op)
+    emitter.store_call(copy_tile, op, *map(emitter.value, op.operands), rows, columns)
 
 
 def copy_tile(source: Pointer, source_rows: int, target: Pointer, target_rows: int, rows: int, columns: int) -> None:
@@ -77,9 +76,7 @@ def copy_tile(source: Pointer, source_rows: int, target: Pointer, target_rows: i
 def emit_tile_fill(emitter: Emitter, op: low_tensor_cores.TileFillOp) -> None:
     rows, columns = op.fragment.tile
     target, distance = emitter.value(op.target), emitter.value(op.target_rows)
-    value = repr(float(op.value.value.data))
-    with emitter.store():
-        emitter.line(f"{emitter.helper(fill_tile)}({target}, {distance}, {value}, {rows}, {columns})", op)
+    emitter.store_call(fill_tile, op, target, distance, float(op.value.value.data), rows, columns)
 
 
 def fill_tile(target: Pointer, target_rows: int, value: float, rows: int, columns: int) -> None:
@@ -90,10 +87,8 @@ def fill_tile(target: Pointer, target_rows: int, value: float, rows: int, column
 
 @emits(low_tensor_cores.TileMmaOp)
 def emit_tile_mma(emitter: Emitter, op: low_tensor_cores.TileMmaOp) -> None:
-    operands = ", ".join(emitter.value(operand) for operand in op.operands)
-    fragments = ", ".join(emitter.constant(f, "fragment") for f in (op.a_fragment, op.b_fragment))
-    with emitter.store():
-        emitter.line(f"{emitter.helper(multiply_tiles)}({operands}, {fragments})", op)
+    fragments = (emitter.constant(fragment, "fragment") for fragment in (op.a_fragment, op.b_fragment))
+    emitter.store_call(multiply_tiles, op, *map(emitter.value, op.operands), *fragments)
 
 
 def multiply_tiles(
@@ -203,33 +198,33 @@ def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]
     return [element for memory, at in registers for element in memory[at : at + count]][: rows * columns]
 
 
-def _wmma_load(op: low_tensor_cores.WmmaLoadOp, lanes: Lanes) -> None:
-    fragment = op.fragment
-    (memory, at), distance = _agreed(op, lanes, 0), _agreed(op, lanes, 1)
-    rows, columns = fragment.tile
-    tile: list[Any] = []
+def _row_starts(
+    op: low_tensor_cores.WmmaLoadOp | low_tensor_cores.WmmaStoreOp, tile: Pointer, distance: int
+) -> Iterator[int]:
+    """The place of each row of a tile in memory: a multiple of as many elements as a thread holds (PTX ISA, "Matrix
+    Storage")."""
+    (memory, at), (rows, columns) = tile, op.fragment.tile
     for row in range(rows):
         start = at + row * distance
         _bounded(op, (memory, start), columns)
-        _aligned(op, start, row_alignment(fragment))
+        _aligned(op, start, op.fragment.elements_per_thread)
+        yield start
+
+
+def _wmma_load(op: low_tensor_cores.WmmaLoadOp, lanes: Lanes) -> None:
+    fragment, columns = op.fragment, op.fragment.tile[1]
+    source = memory, _ = _agreed(op, lanes, 0)
+    tile: list[Any] = []
+    for start in _row_starts(op, source, _agreed(op, lanes, 1)):
         tile.extend(memory[start : start + columns])
     _scatter(fragment, _registers(op, lanes, 2, fragment.elements_per_thread), tile)
 
 
-def row_alignment(fragment: FragmentAttr) -> int:
-    """How many elements rows in memory are multiples of: as many as a thread holds (PTX ISA, "Matrix Storage")."""
-    return fragment.elements_per_thread
-
-
 def _wmma_store(op: low_tensor_cores.WmmaStoreOp, lanes: Lanes) -> None:
-    fragment = op.fragment
-    (memory, at), distance = _agreed(op, lanes, 1), _agreed(op, lanes, 2)
-    rows, columns = fragment.tile
+    fragment, columns = op.fragment, op.fragment.tile[1]
+    target = memory, _ = _agreed(op, lanes, 1)
     tile = _gathered(fragment, _registers(op, lanes, 0, fragment.elements_per_thread))
-    for row in range(rows):
-        start = at + row * distance
-        _bounded(op, (memory, start), columns)
-        _aligned(op, start, row_alignment(fragment))
+    for row, start in enumerate(_row_starts(op, target, _agreed(op, lanes, 2))):
         memory[start : start + columns] = tile[row * columns : (row + 1) * columns]
 
 
@@ -318,7 +313,8 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
     emitter.interleaved = [IDS]
     emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
     emitter.line("if False: yield")
-    if any(isinstance(op, low_kernel.AsyncCopyOp) for op in function.walk()):
+    emitter.has_async_copies = any(isinstance(op, low_kernel.AsyncCopyOp) for op in function.walk())
+    if emitter.has_async_copies:
         emitter.line(f"_copies = {emitter.helper(AsyncCopies)}()")
     return [IDS, MEMORY]
 
@@ -413,21 +409,14 @@ def unaligned(op: Operation) -> None:
 
 @emits(low_kernel.AsyncCommitOp)
 def emit_async_commit(emitter: Emitter, op: low_kernel.AsyncCommitOp) -> None:
-    if _has_copies(op):
+    if emitter.has_async_copies:
         emitter.line("_copies.commit()", op)
 
 
 @emits(low_kernel.AsyncWaitOp)
 def emit_async_wait(emitter: Emitter, op: low_kernel.AsyncWaitOp) -> None:
-    if _has_copies(op):
+    if emitter.has_async_copies:
         emitter.line(f"_copies.wait({op.groups})", op)
-
-
-def _has_copies(op: Operation) -> bool:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, FuncOp):
-        parent = parent.parent_op()
-    return parent is not None and any(isinstance(inner, low_kernel.AsyncCopyOp) for inner in parent.walk())
 
 
 def launch(
@@ -459,10 +448,6 @@ def launch(
                 pass
     while running:
         running = [one for one in running if next(one, running) is None]
-
-
-INTERLEAVED = ("interleaved", "privatised")
-"""Orders in which threads advance from store to store."""
 
 
 @dataclass
@@ -515,7 +500,8 @@ class _Block:
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
-            op = next((self.waiting[t].op for t in lanes if t in self.waiting and _is_of_warp(self.waiting[t])), None)
+            waiting = (self.waiting[lane].op for lane in lanes if lane in self.waiting)
+            op = next((op for op in waiting if not isinstance(op, low_kernel.BarrierOp)), None)
             if op is None:
                 continue
             for lane in lanes:
@@ -546,10 +532,6 @@ class _Block:
                 )
         self.waiting.clear()
         return dict.fromkeys(range(len(self.threads)))
-
-
-def _is_of_warp(request: Synchronisation) -> bool:
-    return not isinstance(request.op, low_kernel.BarrierOp)
 
 
 def _shuffled(op: low_kernel.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:

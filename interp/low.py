@@ -9,7 +9,6 @@ from weft.dialects import low
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.interp import kernels as kernels
-from weft.interp import memory as memory
 from weft.interp.control import emit_loop
 from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from weft.interp.kernels import Pointer
 
 
-def _mask(emitter: Emitter, type_: Any) -> str:
+def _mask(type_: Any) -> int:
     """What an unsigned reading keeps of a signed number; -1 keeps all."""
-    return "-1" if is_signed(type_) else str((1 << type_.width.data) - 1)
+    return -1 if is_signed(type_) else (1 << type_.width.data) - 1
 
 
 @emits(DotOp)
@@ -37,7 +36,7 @@ def emit_dot(emitter: Emitter, op: DotOp) -> None:
     acc, lhs, rhs = (emitter.written(value, op) for value in op.operands)
     if op.is_one_group:
         lhs = f"{lhs} * {op.lanes}"
-    masks = f"{_mask(emitter, op.lhs_as)}, {_mask(emitter, op.rhs_as)}"
+    masks = f"{_mask(op.lhs_as)}, {_mask(op.rhs_as)}"
     emitter.line(f"{emitter.define(op.result)} = {emitter.helper(dot)}({acc}, {lhs}, {rhs}, {op.group}, {masks})", op)
 
 
@@ -55,10 +54,8 @@ def dot(
 
 @emits(TileDotOp)
 def emit_tile_dot(emitter: Emitter, op: TileDotOp) -> None:
-    pointers = ", ".join(emitter.value(value) for value in op.operands)
-    numbers = f"{op.lane_count}, {op.step_count}, {_mask(emitter, op.a_as)}, {_mask(emitter, op.b_as)}"
-    with emitter.store():
-        emitter.line(f"{emitter.helper(dot_tiles)}({pointers}, {numbers})", op)
+    numbers = (op.lane_count, op.step_count, _mask(op.a_as), _mask(op.b_as))
+    emitter.store_call(dot_tiles, op, *map(emitter.value, op.operands), *numbers)
 
 
 def dot_tiles(a: Pointer, b: Pointer, c: Pointer, lanes: int, steps: int, a_mask: int, b_mask: int) -> None:
@@ -70,9 +67,7 @@ def dot_tiles(a: Pointer, b: Pointer, c: Pointer, lanes: int, steps: int, a_mask
 
 @emits(TileInterleaveOp)
 def emit_tile_interleave(emitter: Emitter, op: TileInterleaveOp) -> None:
-    operands = ", ".join(emitter.value(value) for value in op.operands)
-    with emitter.store():
-        emitter.line(f"{emitter.helper(interleave)}({operands}, {op.lane_count}, {op.row_count})", op)
+    emitter.store_call(interleave, op, *map(emitter.value, op.operands), op.lane_count, op.row_count)
 
 
 def interleave(source: Pointer, distance: int, target: Pointer, lanes: int, rows: int) -> None:
@@ -98,9 +93,8 @@ def emit_gather(emitter: Emitter, op: low.GatherOp) -> None:
     buffer = emitter.buffer(op.base)
     mask = "None" if op.mask is None else emitter.written(op.mask, op)
     zero = finisher(lane_type(op.result.type))(0)
-    arguments = f"{buffer.hint!r}, {buffer.data}, {emitter.written(op.indices, op)}, {mask}, {zero!r}"
-    name = emitter.define(op.result, maybe_unwritten=True)
-    emitter.line(f"{name} = {emitter.helper(gather)}({emitter.operation_name(op)}, {arguments})", op)
+    found = emitter.call(gather, op, repr(buffer.hint), buffer.data, emitter.written(op.indices, op), mask, repr(zero))
+    emitter.line(f"{emitter.define(op.result, maybe_unwritten=True)} = {found}", op)
 
 
 @emits(low.ScatterOp)
@@ -108,9 +102,7 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
     buffer = emitter.buffer(op.base)
     mask = "None" if op.mask is None else emitter.written(op.mask, op)
     indices, value = emitter.written(op.indices, op), emitter.value(op.value)
-    arguments = f"{buffer.hint!r}, {buffer.data}, {indices}, {mask}, {value}"
-    with emitter.store():
-        emitter.line(f"{emitter.helper(scatter)}({emitter.operation_name(op)}, {arguments})", op)
+    emitter.store_call(scatter, op, emitter.operation_name(op), repr(buffer.hint), buffer.data, indices, mask, value)
 
 
 def ldexp(significand: float, exponent: float) -> float:
@@ -161,7 +153,7 @@ def scatter(
         data[indices[lane]] = values[lane]
 
 
-elementwise(LdexpOp, template=lambda emitter, op, operands: f"{emitter.helper(ldexp)}({operands[0]}, {operands[1]})")
+elementwise(LdexpOp, template="{ldexp}({all})", ldexp=ldexp)
 
 for _scalar, _lanes in LANE_FORMS.items():
     _rule = emit_rule(_scalar.name)

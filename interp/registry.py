@@ -45,7 +45,6 @@ A dialect that is not listed in `ROOMS` has no meaning here: its ops are refused
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -204,7 +203,7 @@ def _load_room(op_name: str) -> None:
         return
     _loaded.add(dialect)
     room = ROOMS.get(dialect)
-    if room is not None and importlib.util.find_spec(f"{__package__}.{room}") is not None:
+    if room is not None:
         importlib.import_module(f"{__package__}.{room}")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary
 
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -24,38 +23,27 @@ from weft.interp.tir import refuse_other_shape
 from weft.interp.values import array_of, finisher, flat_list
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Block, Operation, SSAValue
+    from xdsl.ir import Attribute, Operation, SSAValue
 
     from weft.interp.emitter import Emitter
-
-_sources: WeakKeyDictionary[Emitter, dict[SSAValue, BufferSource]] = WeakKeyDictionary()
-"""The flat list and extents of the tensors that a function has read or computed."""
-
-
-def _known(emitter: Emitter) -> dict[SSAValue, BufferSource]:
-    return _sources.setdefault(emitter, {})
 
 
 def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
     """The flat list of a tensor, made by a line of the current scope where there is none yet."""
-    known = _known(emitter).get(value)
+    known = emitter.tensors.get(value)
     if known is not None and known.data:
         return known
     data = emitter.fresh(f"{value.name_hint or 'tensor'}_elements")
     emitter.line(f"{data} = {emitter.helper(flat_list)}({emitter.value(value)})", op)
-    source = BufferSource(data, _extents(emitter, value, op), value.name_hint or "a tensor", _element_type(value))
+    source = BufferSource(data, _extents(emitter, value, op), value.name_hint or "a tensor")
     if emitter.scope is emitter.root:
-        _known(emitter)[value] = source
+        emitter.tensors[value] = source
     return source
-
-
-def _element_type(value: SSAValue) -> Attribute:
-    return cast("TensorType[Attribute]", value.type).element_type
 
 
 def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | str, ...]:
     """The extents of a tensor, dynamic ones by a name."""
-    known = _known(emitter).get(value)
+    known = emitter.tensors.get(value)
     if known is not None:
         return known.extents
     extents: list[int | str] = []
@@ -69,7 +57,7 @@ def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | st
     if emitter.scope is emitter.root:
         # No data yet: the list is made when an element is read.
         hint = value.name_hint or "a tensor"
-        _known(emitter)[value] = BufferSource("", tuple(extents), hint, _element_type(value))
+        emitter.tensors[value] = BufferSource("", tuple(extents), hint)
     return tuple(extents)
 
 
@@ -94,8 +82,8 @@ def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
     hint = op.tensor.name_hint or "a tensor"
     if refuse_other_shape(emitter, op, hint, actual, stated) and emitter.scope is emitter.root:
         # From here on the extents go by the stated names: indices known to be below those are in bounds.
-        data = _known(emitter)[op.tensor].data
-        _known(emitter)[op.tensor] = BufferSource(data, tuple(stated), hint, _element_type(op.tensor))
+        data = emitter.tensors[op.tensor].data
+        emitter.tensors[op.tensor] = BufferSource(data, tuple(stated), hint)
 
 
 @emits(te.YieldOp)
@@ -115,16 +103,16 @@ def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
     for name in lists:
         emitter.line(f"{name} = []", op)
     with ExitStack() as loops:
-        _open_loops(emitter, loops, op.body.block, extents, op, ())
+        for argument, extent in zip(op.body.block.args, op.extents, strict=True):
+            loops.enter_context(emitter.count(argument, extent, op))
         emitter.region(op.body.block)
         for name, value in zip(lists, op.yielded.values, strict=True):
             emitter.line(f"{name}.append({emitter.written(value, op.yielded)})", op.yielded)
     shape = "".join(f"{extent}, " for extent in extents)
     for name, result in zip(lists, op.results, strict=True):
-        element = _element_type(result)
-        type_name = emitter.constant(element, "type")
+        type_name = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
         emitter.line(f"{emitter.define(result)} = {emitter.helper(array_of)}({name}, ({shape}), {type_name})", op)
-        _known(emitter)[result] = BufferSource(name, tuple(extents), result.name_hint or op.label, element)
+        emitter.tensors[result] = BufferSource(name, tuple(extents), result.name_hint or op.label)
 
 
 def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Extent]) -> list[int | str]:
@@ -140,31 +128,15 @@ def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Exten
     return texts
 
 
-def _open_loops(
-    emitter: Emitter,
-    loops: ExitStack,
-    block: Block,
-    extents: Sequence[int | str],
-    op: Operation,
-    carried: Sequence[str],
-) -> None:
-    """Enter a loop for each argument of `block`."""
-    for argument, extent in zip(block.args, extents, strict=True):
-        name = loops.enter_context(emitter.loop(argument, f"range({extent})", op, carried))
-        if isinstance(extent, int):
-            emitter.bind(argument, name, (0, max(extent - 1, 0)))
-        else:
-            emitter.bind(argument, name, (0, None), extent)
-
-
 @emits(te.ReduceOp)
 def emit_reduce(emitter: Emitter, op: te.ReduceOp) -> None:
     accumulators = [emitter.define(result) for result in op.results]
-    extents = _written_extents(emitter, op, op.extents)
+    _written_extents(emitter, op, op.extents)
     identity = _identity(emitter, op)
     emitter.line(f"{', '.join(accumulators)} = {', '.join(identity)}", op)
     with ExitStack() as loops:
-        _open_loops(emitter, loops, op.body.block, extents, op, accumulators)
+        for argument, extent in zip(op.body.block.args, op.extents, strict=True):
+            loops.enter_context(emitter.count(argument, extent, op, accumulators))
         emitter.region(op.body.block)
         values = [emitter.written(value, op.yielded) for value in op.yielded.values]
         combined = _combined(emitter, op, accumulators, values)

@@ -20,8 +20,10 @@ from weft.interp.registry import emits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from xdsl.ir import Operation
+    from xdsl.ir.affine import AffineExpr
 
     from weft.interp.emitter import Emitter
 
@@ -49,24 +51,15 @@ def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: tir.ForOp) ->
     with ExitStack() as stack:
         stack.enter_context(emitter.nested(f"if {condition}:", anchor))
         for loop in start.kept:
-            count = emitter.written(loop.extent, loop) if not isinstance(loop.extent, int) else str(loop.extent)
-            name = stack.enter_context(emitter.loop(loop.induction_variable, f"range({count})", loop))
-            emitter.bind(loop.induction_variable, name, (0, None))
-        guards = [
-            f"{emitter.affine(left, block.guard_operands)} < {emitter.affine(right, block.guard_operands)}"
-            for left, right in start.guards
-        ]
-        if guards:
-            stack.enter_context(emitter.nested(f"if {' and '.join(guards)}:", block))
+            stack.enter_context(emitter.count(loop.induction_variable, loop.extent, loop))
+        stack.enter_context(_guarded(emitter, block, start.guards))
         operands = list(block.binding_operands)
         for at, (variable, kind) in enumerate(zip(block.iter_vars, block.kinds, strict=True)):
             extent = block.extents[at]
             if kind is IterKind.REDUCE:
                 emitter.bind(variable, "0", (0, 0))
             elif at in start.whole:
-                count = str(extent) if isinstance(extent, int) else emitter.written(extent, block)
-                name = stack.enter_context(emitter.loop(variable, f"range({count})", block))
-                emitter.bind(variable, name, (0, None))
+                stack.enter_context(emitter.count(variable, extent, block))
             else:
                 assign_affine(emitter, variable, block.bindings.data.results[at], operands, block)
         emitter.region(init.body.block)
@@ -74,27 +67,25 @@ def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: tir.ForOp) ->
 
 @emits(tir.BlockOp)
 def emit_block(emitter: Emitter, op: tir.BlockOp) -> None:
-    guards = [
-        f"{emitter.affine(left, op.guard_operands)} < {emitter.affine(right, op.guard_operands)}"
-        for left, right in op.guards
-    ]
-    if guards:
-        with emitter.nested(f"if {' and '.join(guards)}:", op):
-            _emit_instance(emitter, op)
-    else:
-        _emit_instance(emitter, op)
-
-
-def _emit_instance(emitter: Emitter, op: tir.BlockOp) -> None:
     operands = list(op.binding_operands)
-    for variable, expr in zip(op.iter_vars, op.bindings.data.results, strict=True):
-        assign_affine(emitter, variable, expr, operands, op)
-    _check_domain(emitter, op)
-    for inner in op.body.block.ops:
-        if isinstance(inner, tir.InitOp):
-            _emit_init(emitter, op, inner)
-        else:
-            emitter.operation(inner)
+    with _guarded(emitter, op, op.guards):
+        for variable, expr in zip(op.iter_vars, op.bindings.data.results, strict=True):
+            assign_affine(emitter, variable, expr, operands, op)
+        _check_domain(emitter, op)
+        for inner in op.body.block.ops:
+            if isinstance(inner, tir.InitOp):
+                _emit_init(emitter, op, inner)
+            else:
+                emitter.operation(inner)
+
+
+def _guarded(
+    emitter: Emitter, block: tir.BlockOp, guards: Sequence[tuple[AffineExpr, AffineExpr]]
+) -> AbstractContextManager[object]:
+    """A scope that runs where the guards of a block hold."""
+    operands = block.guard_operands
+    sides = ((emitter.affine(left, operands), emitter.affine(right, operands)) for left, right in guards)
+    return emitter.when([f"{left} < {right}" for left, right in sides], block)
 
 
 def _check_domain(emitter: Emitter, op: tir.BlockOp) -> None:
@@ -139,10 +130,7 @@ def _emit_init(emitter: Emitter, op: tir.BlockOp, init: tir.InitOp) -> None:
         for variable, kind in zip(op.iter_vars, op.kinds, strict=True)
         if kind is IterKind.REDUCE
     ]
-    if starts:
-        with emitter.nested(f"if {' and '.join(starts)}:", init):
-            emitter.region(init.body.block)
-    else:
+    with emitter.when(starts, init):
         emitter.region(init.body.block)
 
 

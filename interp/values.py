@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    Float16Type,
-    Float32Type,
     Float64Type,
     IndexType,
     IntegerType,
     VectorType,
 )
 
+from weft.dialects.element_types import element_name
 from weft.interp.scalar_functions import ROUNDINGS, wrap
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 Scalar: TypeAlias = float | int | bool
 Array: TypeAlias = NDArray[Any]
 
-_INTEGERS: dict[int, type[np.generic]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 MAX_ELEMENTS = 1 << 26
 """Elements up to which the interpreter allocates a buffer: half a gigabyte."""
 MAX_RANK = 64
@@ -71,22 +69,10 @@ def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:
 
 def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
     """The dtype of tensors inside the interpreter: that of the element type, float32 for bf16."""
-    match element_type:
-        case IntegerType():
-            width = element_type.width.data
-            if width == 1:
-                return np.dtype(np.bool_)
-            return np.dtype(_INTEGERS[width]) if width in _INTEGERS else None
-        case IndexType():
-            return np.dtype(np.int64)
-        case Float16Type():
-            return np.dtype(np.float16)
-        case BFloat16Type() | Float32Type():
-            return np.dtype(np.float32)
-        case Float64Type():
-            return np.dtype(np.float64)
-        case _:
-            return None
+    if isinstance(element_type, BFloat16Type):
+        return np.dtype(np.float32)
+    name = "int64" if isinstance(element_type, IndexType) else element_name(element_type)
+    return None if name is None else np.dtype(name)
 
 
 def widen(array: Array, element_type: Attribute) -> Array:
