@@ -22,9 +22,9 @@ from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.dialects.tir_assume import affine_text
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
-from weft.interp.scalar_functions import F32_CELL
 from weft.interp.values import BufferStorage
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.narrow_floats import F32_CELL
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp

@@ -35,8 +35,8 @@ from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.scalar import combined
-from weft.interp.scalar_functions import round_f32
 from weft.support.errors import CompileError
+from weft.support.narrow_floats import round_f32
 
 if TYPE_CHECKING:
     from xdsl.dialects.memref import AllocaOp
@@ -434,10 +434,7 @@ def launch(
     places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
     threads = [(x, y, z) for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
     generator = random.Random(seed)
-    if order == "reversed":
-        places.reverse()
-    elif order == "shuffled":
-        generator.shuffle(places)
+    _put_in_order(places, order, generator)
     running: list[Iterator[None]] = []
     for place in places:
         memory: dict[str, Any] = {}
@@ -448,6 +445,13 @@ def launch(
                 pass
     while running:
         running = [one for one in running if next(one, running) is None]
+
+
+def _put_in_order(parts: list[Any], order: str, generator: random.Random) -> None:
+    if order == "reversed":
+        parts.reverse()
+    elif order == "shuffled":
+        generator.shuffle(parts)
 
 
 @dataclass
@@ -469,10 +473,7 @@ class _Block:
     def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
         """Let the threads in `answers` run to where they meet others; each is given what it waited for."""
         running = list(answers)
-        if self.order == "reversed":
-            running.reverse()
-        elif self.order == "shuffled":
-            self.generator.shuffle(running)
+        _put_in_order(running, self.order, self.generator)
         if self.order in INTERLEAVED:
             while running:
                 running = [thread for thread in running if self._step(thread, answers.pop(thread, None))]

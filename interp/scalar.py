@@ -30,13 +30,15 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
+from weft.dialects.element_types import element_name
 from weft.dialects.integer_arith import divide_truncating, remainder_truncating
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, union_of_intervals
 from weft.interp import scalar_functions as functions
 from weft.interp.registry import emits
-from weft.interp.scalar_functions import ROUNDINGS, wrap
+from weft.interp.scalar_functions import wrap
 from weft.interp.values import array_of, finisher
 from weft.support.errors import CompileError
+from weft.support.narrow_floats import ROUNDINGS, bits_to_float, float_to_bits
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -199,7 +201,7 @@ def rounded(emitter: Emitter, name: str, text: str, type_: Attribute) -> str:
 
 def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
     """An expression rounded or wrapped to the type of a scalar."""
-    rounding = ROUNDINGS.get(type(type_))
+    rounding = None if isinstance(type_, Float64Type) else ROUNDINGS.get(element_name(type_) or "")
     if rounding is not None:
         return f"{emitter.helper(rounding)}({text})"
     if not isinstance(type_, IntegerType):
@@ -472,17 +474,15 @@ def bitcast_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -
     if from_int and to_int:
         return operands[0]
     if not from_int and not to_int and source != target:
-        bits = _bits(emitter, source, functions.float_to_bits, operands[0])
-        return _bits(emitter, target, functions.bits_to_float, bits)
+        bits = _bits(emitter, source, float_to_bits, operands[0])
+        return _bits(emitter, target, bits_to_float, bits)
     if from_int:
-        return _bits(emitter, target, functions.bits_to_float, operands[0])
-    return operands[0] if source == target else _bits(emitter, source, functions.float_to_bits, operands[0])
+        return _bits(emitter, target, bits_to_float, operands[0])
+    return operands[0] if source == target else _bits(emitter, source, float_to_bits, operands[0])
 
 
 def _bits(emitter: Emitter, float_type: Attribute, function: object, operand: str) -> str:
-    brain = isinstance(float_type, BFloat16Type)
-    width = 16 if brain else getattr(float_type, "bitwidth", 64)
-    return f"{emitter.helper(function)}({operand}, {width}, {brain})"
+    return f"{emitter.helper(function)}({operand}, {element_name(float_type)!r})"
 
 
 elementwise(arith.BitcastOp, template=bitcast_template, finish=False, silent=True)

@@ -8,59 +8,16 @@ from __future__ import annotations
 
 import math
 import struct
-from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 
 from weft.interp.errors import InterpreterError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation
-
-
-F32_CELL: Any = memoryview(array("f", [0.0]))
-"""Writing a float here and reading it back rounds it to f32; emitted code does so in line (25 ns)."""
-
-_half = struct.Struct("e")
-_half_limit = 65520.0
-"""Half way between the largest f16 and the next power of two: rounds to infinity."""
-_bf16_quantum = -133
-"""Exponent of the smallest positive bf16, 2^-126 * 2^-7."""
-_bf16_limit = math.ldexp(511.0, 119)
-"""Half way between the largest bf16 (255 * 2^120) and 2^128: rounds to infinity."""
-
-
-def round_f32(x: float) -> float:
-    F32_CELL[0] = x
-    return F32_CELL[0]
-
-
-def round_f16(x: float) -> float:
-    if -_half_limit < x < _half_limit:
-        return _half.unpack(_half.pack(x))[0]
-    return x if x != x else math.copysign(math.inf, x)
-
-
-def round_bf16(x: float) -> float:
-    """Nearest bf16, ties to even, straight from double."""
-    if not -_bf16_limit < x < _bf16_limit:
-        return x if x != x else math.copysign(math.inf, x)
-    if x == 0.0:
-        return x
-    quantum = max(math.frexp(x)[1] - 8, _bf16_quantum)
-    return math.copysign(math.ldexp(round(math.ldexp(x, -quantum)), quantum), x)
-
-
-ROUNDINGS: Final[Mapping[type[Attribute], Callable[[float], float]]] = {
-    Float16Type: round_f16,
-    BFloat16Type: round_bf16,
-    Float32Type: round_f32,
-}
-"""Floating-point type narrower than double -> the function that rounds to it."""
+    from xdsl.ir import Operation
 
 
 def wrap(x: int, width: int) -> int:
@@ -167,24 +124,6 @@ def fma_double(a: float, b: float, c: float) -> float:
         return float(exact)
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
-
-
-_FLOAT_CODES = {16: "e", 32: "f", 64: "d"}
-_INT_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
-
-
-def float_to_bits(x: float, width: int, brain: bool) -> int:
-    """The bits of a float as a signed integer; `brain`: of a bf16."""
-    if brain:
-        return struct.unpack("<h", struct.pack("<f", x)[2:])[0]
-    return struct.unpack("<" + _INT_CODES[width], struct.pack("<" + _FLOAT_CODES[width], x))[0]
-
-
-def bits_to_float(n: int, width: int, brain: bool) -> float:
-    """The float that a signed integer has the bits of; `brain`: a bf16."""
-    if brain:
-        return struct.unpack("<f", b"\0\0" + struct.pack("<h", n))[0]
-    return struct.unpack("<" + _FLOAT_CODES[width], struct.pack("<" + _INT_CODES[width], n))[0]
 
 
 def total(function: Callable[..., float], fallback: Callable[..., Any]) -> Callable[..., float]:

@@ -19,12 +19,13 @@ from weft.dialects.low_access import AccessMode
 from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.low_signature import element_dtype, signature_of
 from weft.interp.errors import InterpreterError
-from weft.interp.scalar_functions import bits_to_float, wrap
+from weft.interp.scalar_functions import wrap
 from weft.interp.values import MAX_ELEMENTS, Array, BufferStorage, array_of, flat_list, narrow, widen
 from weft.support.call_arguments import bind_arguments
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.names import free_name
+from weft.support.narrow_floats import bits_to_float
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Use
@@ -229,7 +230,6 @@ class Binding:
 
 def _number(spec: ScalarSpec, bits: int) -> float | int | bool:
     """The run-time value of a scalar argument of these bits."""
-    width = 8 * spec.element.bytes
     if spec.element.kind == "float":
-        return bits_to_float(wrap(bits, width), width, spec.dtype == "bfloat16")
+        return bits_to_float(wrap(bits, 8 * spec.element.bytes), spec.dtype)
     return bool(bits) if spec.element.kind == "bool" else wrap(bits, 64)

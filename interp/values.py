@@ -1,31 +1,29 @@
 """Values at run time, and how NumPy arrays become them.
 
 Element types and arrays: i1 is bool, iN is intN, index is int64, f16/f32/f64 are float16/32/64. bf16 is
-`ml_dtypes.bfloat16` when that package is installed, else its 16 bits in a uint16 array; inside the interpreter a bf16
+`ml_dtypes.bfloat16` when that package is loaded, else its 16 bits in a uint16 array; inside the interpreter a bf16
 tensor is a float32 array that holds bf16 values only.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    Float64Type,
     IndexType,
     IntegerType,
     VectorType,
 )
 
 from weft.dialects.element_types import element_name
-from weft.interp.scalar_functions import ROUNDINGS, wrap
+from weft.interp.scalar_functions import wrap
+from weft.support.call_arguments import bfloat16_dtype
+from weft.support.narrow_floats import ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,14 +48,6 @@ class BufferStorage:
     data: list[Scalar | None]
     shape: tuple[int, ...]
     name: str
-
-
-@cache
-def bfloat16_dtype() -> np.dtype[Any]:
-    """The dtype of bf16 arrays: that of ml_dtypes when it is installed, else uint16 (the bits)."""
-    if importlib.util.find_spec("ml_dtypes") is not None:
-        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
-    return np.dtype(np.uint16)
 
 
 def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:
@@ -125,12 +115,10 @@ def _round_array_bf16(array: NDArray[np.float64]) -> Array:
 
 def finisher(type_: Attribute) -> Callable[[Any], Any]:
     """The function that makes a Python number a value of a type: floats are rounded, integers wrapped."""
-    rounding = ROUNDINGS.get(type(type_))
+    rounding = ROUNDINGS.get(element_name(type_) or "")
     if rounding is not None:
         return lambda x: rounding(float(x))
     match type_:
-        case Float64Type():
-            return float
         case IntegerType():
             width = type_.width.data
             return bool if width == 1 else lambda x: wrap(int(x), width)

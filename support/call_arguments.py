@@ -19,6 +19,7 @@ import numpy as np
 
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import did_you_mean
+from weft.support.narrow_floats import ROUNDINGS, float_to_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,15 +93,14 @@ def bind_arguments(
         symbols.update((name, (value, "")) for name, value in chosen.items())
     if signature.facts:
         _check_facts(signature, numbers, symbols)
-    results: list[Array] = []
-    for spec in signature.result_specs if len(values) < len(signature.args) else ():
-        array = _allocate(signature, spec, symbols)
+    missing = signature.result_specs if len(values) < len(signature.args) else ()
+    results = allocate(signature, missing, {name: value for name, (value, _) in symbols.items()})
+    for array in results:
         arrays[len(slots)] = array
-        results.append(array)
         slots.append(array.ctypes.data)
     _check_overlap(signature, arrays)
     slots.extend(symbols[name][0] for name in signature.symbols)
-    return BoundArguments(tuple(slots), tuple(arrays.values()), tuple(results))
+    return BoundArguments(tuple(slots), tuple(arrays.values()), results)
 
 
 def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
@@ -197,6 +197,11 @@ def described(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     return f"{_kind_of(value)} {reprlib.repr(value)}"
+
+
+def bfloat16_dtype() -> np.dtype[Any]:
+    """The dtype of new bf16 arrays: that of ml_dtypes when it is loaded, else uint16 with the bits."""
+    return np.dtype(getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16))
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
@@ -373,19 +378,17 @@ def _share_memory(one: Array, other: Array) -> bool:
         return True
 
 
-def _allocate(signature: Signature, spec: ArraySpec, symbols: _Symbols) -> Array:
-    """Memory for a result that the caller left out."""
-    shape: list[int] = []
-    for extent in spec.shape:
-        if isinstance(extent, str):
-            if extent not in symbols:
-                raise TypeError(
-                    f"{signature.name}: result '{spec.name}' must be given: no argument tells the extent '{extent}'"
-                )
-            shape.append(symbols[extent][0])
-        else:
-            shape.append(extent)
-    return empty_array(spec, tuple(shape), {name: value for name, (value, _) in symbols.items()})
+def allocate(signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]) -> tuple[Array, ...]:
+    """Memory for results that the caller left out. Raises `TypeError` where no argument tells their extents."""
+    for spec in specs:
+        unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
+        if unknown is not None:
+            raise TypeError(
+                f"{signature.name}: result '{spec.name}' must be given: no argument tells the extent '{unknown}'"
+            )
+    return tuple(
+        empty_array(spec, tuple(symbols[e] if isinstance(e, str) else e for e in spec.shape), symbols) for spec in specs
+    )
 
 
 def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
@@ -407,9 +410,8 @@ def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, i
 
 
 def _dense_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
-    bfloat = getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16)
     try:
-        return np.empty(shape, bfloat if spec.dtype == "bfloat16" else spec.dtype)
+        return np.empty(shape, bfloat16_dtype() if spec.dtype == "bfloat16" else spec.dtype)
     except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
         raise MemoryError(f"there is no memory for '{spec.name}' of shape {shape}: {error}") from error
 
@@ -443,24 +445,4 @@ def _float_bits(spec: ScalarSpec, value: object, fail: Failure) -> int:
         number = float(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
         raise fail(TypeError, f"a number ({spec.dtype})", described(value)) from error
-    if spec.dtype == "bfloat16":
-        return _bfloat_bits(number)
-    with np.errstate(all="ignore"):
-        return int(np.float64(number).astype(spec.dtype).view(f"uint{8 * spec.element.bytes}"))
-
-
-def _bfloat_bits(number: float) -> int:
-    """Round to bfloat16, ties to even, in one step from double: a float that keeps the lost bits as a sticky
-    one."""
-    with np.errstate(all="ignore"):
-        single = np.float64(number).astype(np.float32)
-    bits = int(single.view(np.uint32))
-    if np.isnan(single):
-        return (bits >> 16) | 0x40
-    exact = float(single)
-    if exact != number and not np.isinf(single):
-        # Round towards zero, then mark that something was lost, so that a false tie cannot arise.
-        if abs(exact) > abs(number):
-            bits -= 1
-        bits |= 1
-    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return float_to_bits(ROUNDINGS[spec.dtype](number), spec.dtype) & ((1 << 8 * spec.element.bytes) - 1)

@@ -12,13 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.interpreter import Interpreter
-from weft.interp.scalar_functions import round_bf16
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.runtime.low_module import load_low_module
+from weft.support.narrow_floats import round_bf16
 from weft.support.target import Target
 
 Array = NDArray[Any]

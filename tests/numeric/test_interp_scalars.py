@@ -13,8 +13,9 @@ from xdsl.universe import Universe
 from weft.driver.parsing import parse_text
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
-from weft.interp.scalar_functions import int_to_double, round_bf16, round_f16, round_f32
+from weft.interp.scalar_functions import int_to_double
 from weft.interp.values import narrow, round_array, widen
+from weft.support.narrow_floats import round_bf16, round_f16, round_f32
 
 DTYPES = {
     "f64": np.float64,

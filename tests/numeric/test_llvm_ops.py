@@ -16,10 +16,10 @@ from tiers import first_tier
 
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
-from weft.interp.scalar_functions import round_bf16
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.runtime.library import Library
 from weft.runtime.low_module import load_low_module
+from weft.support.narrow_floats import round_bf16
 from weft.support.target import Target
 
 Array = NDArray[Any]
