@@ -85,8 +85,16 @@ def compiled_symbols(source: str) -> dict[str, int]:
         table = object_symbols(Path(made).read_bytes())
     if table is None:
         raise CompileError("C sources are supported on systems with ELF objects only; import LLVM IR instead")
-    addresses = {name: ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value for name in table.defined}
+    addresses = {name: address_of(loaded, name) for name in table.defined}
     return {name: address for name, address in addresses.items() if address is not None}
+
+
+def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
+    """Where a loaded library has a symbol; None when it has none."""
+    try:
+        return ctypes.cast(getattr(code, symbol), ctypes.c_void_p).value
+    except AttributeError:
+        return None
 
 
 def load_shared(compiler: str, linked: list[str], folder: Path) -> ctypes.CDLL:

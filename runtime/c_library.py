@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from weft.runtime.c_compiler import NATIVE, compile_source, compiler_for, is_cxx, load_shared
+from weft.runtime.c_compiler import NATIVE, address_of, compile_source, compiler_for, is_cxx, load_shared
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
 from weft.support.call_signature import ScalarSpec
@@ -63,7 +63,7 @@ class CLibrary(Library):
                         f"'{name}' takes the {argument.dtype} number '{argument.name}' as its bits: it can be called "
                         "from C only; pass float32"
                     )
-            address = ctypes.cast(getattr(self._code, self._symbols[name]), ctypes.c_void_p).value
+            address = address_of(self._code, self._symbols[name])
             if address is None:
                 raise CompileError(f"the compiled C has no function '{self._symbols[name]}'")
             self._functions[name] = Function.make(Caller(signature, address, self._code))

@@ -24,7 +24,7 @@ import numpy as np
 
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
-from weft.support.call_arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
+from weft.support.call_arguments import BoundArguments, allocate, as_array, bind_arguments, by_position, returned
 from weft.support.call_signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
@@ -283,12 +283,8 @@ class Caller:
         if missing != self.signature.results:
             return None
         try:
-            extents = self._numbers(values)
-            return tuple(
-                empty_array(spec, tuple(extents[e] if isinstance(e, str) else e for e in spec.shape))
-                for spec in self.signature.result_specs
-            )
-        except (IndexError, KeyError, TypeError):
+            return allocate(self.signature, self.signature.result_specs, self._numbers(values))
+        except (IndexError, TypeError):
             return None
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 Dimensions: TypeAlias = tuple[int, int, int]
-_GRIDS_KEPT = 64
 _PACKING: Final = {
     **{"buffer": "Q", "int64": "q", "int32": "i4x", "int16": "h6x", "int8": "b7x", "bool": "B7x", "uint8": "B7x"},
     **{"float64": "d", "float32": "f4x", "float16": "e6x", "bfloat16": "H6x", "uint32": "I4x", "uint64": "Q"},
@@ -125,7 +124,7 @@ class Device(ABC):
     def check_kernels(self, program: KernelProgram) -> None:
         """Raises `DeviceError` for a kernel that needs more than this device has, whatever it is launched on."""
         for spec in program.kernels:
-            threads = math.prod(spec.threads)
+            threads, axes = math.prod(spec.threads), zip("xyz", spec.threads, self.limits.max_block, strict=True)
             if spec.shared_bytes > self.limits.max_shared_bytes:
                 raise DeviceError(
                     f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, {self.description} has "
@@ -136,6 +135,11 @@ class Device(ABC):
                     f"kernel '{spec.name}' has blocks of {threads} threads, {self.description} takes "
                     f"{self.limits.max_threads_per_block}"
                 )
+            for axis, extent, most in axes:
+                if extent > most:
+                    raise DeviceError(
+                        f"kernel '{spec.name}' has {extent} threads on axis {axis}, {self.description} takes {most}"
+                    )
 
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
@@ -157,10 +161,6 @@ class Kernel:
     spec: KernelSpec
     handle: Any
     limits: GpuMachine
-    _allowed: set[tuple[Dimensions, Dimensions]] = field(
-        default_factory=set[tuple[Dimensions, Dimensions]], compare=False
-    )
-    """Grids and blocks that were found to keep the limits."""
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
         """The arguments of a launch, which stand in slots from the first of its `places` on. `memories` holds pieces of
@@ -172,31 +172,19 @@ class Kernel:
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
         """The grid to launch, None when there is nothing to do.
 
-        Raises `DeviceError` when grid or block are beyond the device's limits, or the block is not what the kernel was
+        Raises `DeviceError` when the grid is beyond the device's limits, or the block is not what the kernel was
         compiled for.
         """
-        if (grid, block) in self._allowed:
-            return grid
         if 0 in grid:
             return None
-        name, limits = self.spec.name, self.limits
+        name = self.spec.name
         if block != self.spec.threads:
             raise DeviceError(
                 f"kernel '{name}' is compiled for blocks of {self.spec.threads} threads, launched with {block}"
             )
-        for axis, blocks, most in zip("xyz", grid, limits.max_grid, strict=True):
+        for axis, blocks, most in zip("xyz", grid, self.limits.max_grid, strict=True):
             if not 0 < blocks <= most:
                 raise DeviceError(f"kernel '{name}': {blocks} blocks on axis {axis}, the device takes 1 to {most}")
-        threads = math.prod(block)
-        if threads > limits.max_threads_per_block:
-            raise DeviceError(
-                f"kernel '{name}' has blocks of {threads} threads, the device takes {limits.max_threads_per_block}"
-            )
-        for axis, extent, most in zip("xyz", block, limits.max_block, strict=True):
-            if extent > most:
-                raise DeviceError(f"kernel '{name}' has {extent} threads on axis {axis}, the device takes {most}")
-        if len(self._allowed) < _GRIDS_KEPT:
-            self._allowed.add((grid, block))
         return grid
 
 

@@ -74,10 +74,6 @@ class DeviceProgram:
         weakref.finalize(self, close).atexit = False
         return functions
 
-    def call(self, signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> DeviceCall:
-        """Checked arguments in the device's memory."""
-        return DeviceCall(self.device, self.pool, signature, positional, keywords)
-
 
 class GpuFunction(Function):
     """A function of a GPU program.
@@ -104,7 +100,7 @@ class GpuFunction(Function):
             with program.lock:
                 known.repeat(function)
             return None
-        call = program.call(self.signature, positional, keywords)
+        call = DeviceCall(program.device, program.pool, self.signature, positional, keywords)
         with program.lock:
             try:
                 call.copy_in()
@@ -121,7 +117,7 @@ class GpuFunction(Function):
     @contextmanager
     def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
         function = self._program.functions[self.name]
-        call = self._program.call(self.signature, positional, keywords)
+        call = DeviceCall(self._program.device, self._program.pool, self.signature, positional, keywords)
         queue = call.run.queue
 
         def seconds_of(number: int) -> float:

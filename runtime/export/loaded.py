@@ -6,8 +6,8 @@ import ctypes
 import hashlib
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from weft.runtime.c_compiler import address_of
 from weft.runtime.call import Caller
 from weft.runtime.export.header import SET_THREADS, c_header
 from weft.runtime.export.library_text import LibraryText, checked_text, read_library_text
@@ -15,9 +15,6 @@ from weft.runtime.library import Function, Library, Sources
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 from weft.support.machine import process_cpu, process_features
-
-if TYPE_CHECKING:
-    pass
 
 
 @checked
@@ -68,21 +65,16 @@ class LoadedLibrary(Library):
     """Functions of a shared library; `get_source("h")` is its header."""
 
     def __init__(self, code: ctypes.CDLL, text: LibraryText, name: str) -> None:
-        header = c_header(text.signatures, text.target, f"{Path(name).stem}.h", _address(code, SET_THREADS) is not None)
+        header = c_header(
+            text.signatures, text.target, f"{Path(name).stem}.h", address_of(code, SET_THREADS) is not None
+        )
         self._keep(text.target, text.signatures, {})
         self._sources = Sources({"h": header}, "a library that was loaded has no source")
         for signature, symbol in zip(text.signatures, text.symbols, strict=True):
-            address = _address(code, symbol)
+            address = address_of(code, symbol)
             if address is None:
                 raise CompileError(f"the library does not have its function '{signature.name}' (symbol '{symbol}')")
             self._functions[signature.name] = Function.make(Caller(signature, address, code))
-
-
-def _address(code: ctypes.CDLL, symbol: str) -> int | None:
-    try:
-        return ctypes.cast(getattr(code, symbol), ctypes.c_void_p).value
-    except AttributeError:
-        return None
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:

@@ -428,14 +428,13 @@ def test_launches_beyond_the_limits(device: NumpyDevice) -> None:
     a, b = np.zeros(64 * 1001, np.float32), np.zeros(64 * 1001, np.float32)
     with pytest.raises(DeviceError, match="kernel 'k': 1001 blocks on axis x, the device takes 1 to 1000"):
         library()["main"](a, b, 1.0)
-    kernel = Kernel(KernelSpec("k", "k", (2048, 1, 1), ()), None, device.limits)
-    with pytest.raises(DeviceError, match="kernel 'k' has blocks of 2048 threads, the device takes 1024"):
-        kernel.checked_grid((1, 1, 1), (2048, 1, 1))
+    wide, tall = (KernelSpec("k", "k", threads, ()) for threads in ((2048, 1, 1), (1, 1, 128)))
+    with pytest.raises(DeviceError, match="kernel 'k' has blocks of 2048 threads, NumPy takes 1024"):
+        device.check_kernels(KernelProgram("", (wide,), Target.parse("opencl")))
+    with pytest.raises(DeviceError, match="kernel 'k' has 128 threads on axis z, NumPy takes 64"):
+        device.check_kernels(KernelProgram("", (tall,), Target.parse("opencl")))
     with pytest.raises(DeviceError, match="kernel 'k' is compiled for blocks of"):
-        kernel.checked_grid((1, 1, 1), (64, 1, 1))
-    tall = Kernel(KernelSpec("k", "k", (1, 1, 128), ()), None, device.limits)
-    with pytest.raises(DeviceError, match="kernel 'k' has 128 threads on axis z, the device takes 64"):
-        tall.checked_grid((1, 1, 1), (1, 1, 128))
+        Kernel(wide, None, device.limits).checked_grid((1, 1, 1), (64, 1, 1))
 
 
 @pytest.mark.parametrize("kind", [DeviceError, ValueError, KeyboardInterrupt])
