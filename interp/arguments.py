@@ -113,7 +113,7 @@ class ConcreteShapes:
         for position, spec in enumerate(signature.args):
             if isinstance(spec, ArraySpec):
                 self.shapes[position] = [names[extent] if isinstance(extent, str) else extent for extent in spec.shape]
-            elif spec.symbol:
+            elif spec.symbol in names:
                 self.numbers[arguments[position]] = names[spec.symbol]
         for name, argument in zip(signature.symbols, arguments[len(signature.args) :], strict=True):
             self.numbers[argument] = names.get(name, 1)

@@ -44,7 +44,8 @@ def operator(op: Operator, *operands: Array) -> Any:
         with np.errstate(all="ignore"):
             found = op.REFERENCE(*wide, **op.arguments)
     except ValueError:
-        raise _misfit(op, operands) from None
+        shapes = " and ".join(str(array.shape) for array in operands)
+        raise InterpreterError(op, f"{op.name}: arrays of shapes {shapes} do not fit each other") from None
     results = found if isinstance(found, tuple) else (found,)
     rounded = tuple(
         round_array(np.asarray(result, order="C"), _element_type(value))
@@ -55,11 +56,6 @@ def operator(op: Operator, *operands: Array) -> Any:
 
 def _element_type(value: SSAValue) -> Attribute:
     return cast("TensorType[Attribute]", value.type).element_type
-
-
-def _misfit(op: Operation, operands: tuple[Array, ...]) -> InterpreterError:
-    shapes = " and ".join(str(array.shape) for array in operands)
-    return InterpreterError(op, f"{op.name}: arrays of shapes {shapes} do not fit each other")
 
 
 @emits(graph.ConstantOp)

@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 _FILE_PREFIX = "<interpreted "
 
 
-@dataclass
-class CompiledFunction:
-    """A function that runs on run-time values (see `registry`) and returns a tuple of them."""
+@dataclass(frozen=True)
+class InterpretedSource:
+    """The Python source of a function, which its globals hold for errors that its lines raise."""
 
-    name: str
-    run: Callable[..., tuple[Any, ...]]
     source: str
-    """The Python source, for people."""
     lines: list[Operation | None]
     """The op of each line of the source."""
     names: Mapping[SSAValue, str]
@@ -55,23 +52,26 @@ class CompiledFunction:
 class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
     """Run-time functions by symbol name, compiled when first called."""
 
-    def __init__(self, compile_: Callable[[str], CompiledFunction]) -> None:
+    def __init__(self, find: Callable[[str], FuncOp], options: Options) -> None:
         super().__init__()
-        self._compile = compile_
+        self._find = find
+        self._options = options
 
     def __missing__(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        run = self._compile(name).run
-        self[name] = run
+        run = self[name] = compile_function(self._find(name), self._options, self)
         return run
 
 
-def compile_function(function: FuncOp, options: Options, functions: Functions) -> CompiledFunction:
-    """Compile one function. Raises `CompileError` for an op without a meaning, a body of several blocks, or none."""
+def compile_function(function: FuncOp, options: Options, functions: Functions) -> Callable[..., tuple[Any, ...]]:
+    """Compile one function to a Python function from run-time values (see `registry`) to a tuple of them.
+
+    Raises `CompileError` for an op without a meaning, a body of several blocks, or none.
+    """
     name = function.sym_name.data
     if function.is_declaration:
         meaning = meaning_of(function)
         if meaning is not None:
-            return CompiledFunction(name, meaning, "", [], {})
+            return meaning
         raise CompileError.at(function, f"function @{name} has no body to interpret")
     if len(function.body.blocks) != 1:
         raise CompileError.at(function, f"the interpreter runs functions of one block, @{name} has several")
@@ -97,23 +97,16 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
     body = emitter.source()
     source = "\n".join([header, *(text for text, _ in body), ""])
     lines: list[Operation | None] = [function, *(op for _, op in body)]
-    compiled = CompiledFunction(name, _not_compiled, source, lines, emitter.names)
-    file = f"{_FILE_PREFIX}@{name} {id(compiled):x}>"
     try:
-        code = compile(source, file, "exec")
+        code = compile(source, f"{_FILE_PREFIX}@{name}>", "exec")
     except (SyntaxError, RecursionError, MemoryError) as error:
         if not isinstance(error, SyntaxError) or "nested" in str(error):  # Python's limits
             raise CompileError.at(function, f"an expression of @{name} is nested too deeply to interpret") from error
         raise InternalError(f"the interpreter wrote wrong Python for @{name}: {error}\n{source}") from error
     environment = emitter.constants
-    environment["_compiled"] = compiled
+    environment["_compiled"] = InterpretedSource(source, lines, emitter.names)
     exec(code, environment)
-    compiled.run = environment["function"]
-    return compiled
-
-
-def _not_compiled(*_: object) -> tuple[Any, ...]:
-    raise InternalError("a function was called while it was compiled")
+    return environment["function"]
 
 
 def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
@@ -161,8 +154,8 @@ def _translated(error: Exception) -> Exception:
         return InternalError(f"the interpreter failed outside interpreted code: {error!r}")
     frame, line = place
     compiled = frame.f_globals["_compiled"]
-    op = compiled.lines[line - 1] if isinstance(compiled, CompiledFunction) else None
-    if not isinstance(compiled, CompiledFunction) or op is None:
+    op = compiled.lines[line - 1] if isinstance(compiled, InterpretedSource) else None
+    if not isinstance(compiled, InterpretedSource) or op is None:
         return InternalError(f"the interpreter failed in a line of its own: {error!r}")
     if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
         return found
@@ -179,7 +172,7 @@ def _translated(error: Exception) -> Exception:
     return InternalError(f"the interpreter failed in '{op.name}': {error!r}\n{compiled.source.splitlines()[line - 1]}")
 
 
-def _unwritten_read(op: Operation, compiled: CompiledFunction, frame: FrameType) -> InterpreterError | None:
+def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType) -> InterpreterError | None:
     """The error when an operand of `op` is memory that was never written."""
     for operand in op.operands:
         value = _value_in(frame, compiled, operand)
@@ -198,7 +191,7 @@ def _unwritten_read(op: Operation, compiled: CompiledFunction, frame: FrameType)
     return None
 
 
-def _value_in(frame: FrameType, compiled: CompiledFunction, value: SSAValue) -> object:
+def _value_in(frame: FrameType, compiled: InterpretedSource, value: SSAValue) -> object:
     """What an SSA value is in a frame; 0 where it is a literal."""
     name = compiled.names.get(value, "0")
     return frame.f_locals.get(name, 0) if name.isidentifier() else _literal_of(name)
@@ -229,8 +222,7 @@ class Interpreter:
     ) -> None:
         self.module = module
         self.options = Options(order, seed, check_uninitialised)
-        self._compiled: dict[str, CompiledFunction] = {}
-        self._functions = Functions(self.compiled)
+        self._functions = Functions(self.find, self.options)
 
     @cached_property
     def _by_name(self) -> dict[str, FuncOp]:
@@ -246,13 +238,9 @@ class Interpreter:
             raise CompileError(f"the module has no function @{name}{did_you_mean(name, self._by_name)}")
         return self._by_name[name]
 
-    def compiled(self, name: str) -> CompiledFunction:
-        """The function @name, compiled on first use. Raises `CompileError`."""
-        found = self._compiled.get(name)
-        if found is None:
-            found = compile_function(self.find(name), self.options, self._functions)
-            self._compiled[name] = found
-        return found
+    def compiled(self, name: str) -> Callable[..., tuple[Any, ...]]:
+        """The function @name on run-time values, compiled on first use. Raises `CompileError`."""
+        return self._functions[name]
 
     def signature(self, name: str) -> Signature:
         """How @name is called. Raises `CompileError`."""
@@ -266,6 +254,6 @@ class Interpreter:
         written, arrays that overlap), `InterpreterError` when the program does something undefined.
         """
         binding = Binding(self.find(name), self.signature(name), arguments, by_name)
-        results = run_translated(self.compiled(name).run, binding.values)
+        results = run_translated(self.compiled(name), binding.values)
         binding.write_back()
         return returned(binding.outputs(results))
