@@ -201,7 +201,7 @@ def _emit_interleaved(
         shared = [(value, emitter.make_private(value, ", ".join(emitter.interleaved))) for value in private]
         emitter.region(body)
     for value, buffer in shared:
-        emitter.restore(value, buffer)
+        emitter.set_buffer(value, buffer)
     emitter.interleaved = outside
     if outside:
         emitter.line(f"yield from {emitter.helper(interleaved)}({lane}, {count})", op)

@@ -459,14 +459,9 @@ class Emitter:
             self.line(f"{name} = {{}}")
             self._private[value] = name
 
-    def restore(self, value: SSAValue, buffer: BufferSource) -> None:
-        """Let `value` stand for `buffer` again."""
+    def set_buffer(self, value: SSAValue, buffer: BufferSource) -> None:
+        """Let `value` stand for another buffer, or for the same one with other expressions for its extents."""
         self._buffers[value] = buffer
-
-    def tie_extents(self, value: SSAValue, extents: Sequence[int | str]) -> None:
-        """State other expressions for the extents of a buffer, known to be equal to the present ones."""
-        old = self.buffer(value)
-        self._buffers[value] = BufferSource(old.data, tuple(extents), old.hint)
 
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         """The extents of a memref type, the dynamic ones by name."""

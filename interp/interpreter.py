@@ -2,7 +2,7 @@
 
     Interpreter(module).call("mm_relu", a, b, c)
 
-Each function is compiled once to Python source (`compiler`), by the rules of `registry`. Memref parameters are written
+Each function is compiled once to Python source, by the rules of `registry`. Memref parameters are written
 in place when the call ends; when it fails, all arrays are as before.
 """
 
@@ -230,7 +230,7 @@ class Interpreter:
 
     @cached_property
     def _written(self) -> Set[Place]:
-        return written_parameters(self._by_name.values())
+        return written_parameters(self._by_name)
 
     def find(self, name: str) -> FuncOp:
         """The function @name. Raises `CompileError` when the module has none."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -15,8 +16,7 @@ from weft.dialects.effects import effects_of, views_of
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import shape_of
 from weft.dialects.low import PARAMS, verify_signature
-from weft.dialects.low_access import AccessMode
-from weft.dialects.low_kernel import LaunchOp, argument_accesses
+from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.low_signature import element_dtype, signature_of
 from weft.interp.errors import InterpreterError
 from weft.interp.scalar_functions import wrap
@@ -79,27 +79,21 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool) -> A
     return ArraySpec(name, dtype, extents, "readwrite" if written else "read")
 
 
-def written_parameters(functions: Iterable[FuncOp]) -> Set[Place]:
-    """The buffer parameters that functions of one module, and those that they call, may write, themselves or through
-    calls: the least fixed point over parameters, in which each use of a parameter is looked at once."""
-    roots = [function for function in functions if not function.is_declaration]
-    module = roots[0].parent_block() if roots else None
-    by_name = {op.sym_name.data: op for op in (module.ops if module else ()) if isinstance(op, FuncOp)}
-    found = [(root, n) for root in roots for n, a in enumerate(root.args) if isinstance(a.type, MemRefType)]
-    passed_by: dict[Place, list[Place]] = {place: [] for place in found}
+def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
+    """The buffer parameters that functions of a module may write, themselves or through calls and launches: the least
+    fixed point over parameters, in which each use of a parameter is looked at once."""
+    passed_by: dict[Place, list[Place]] = defaultdict(list)
     written: set[Place] = set()
-    for place in found:  # grows as calls are found
+    defined = [function for function in functions.values() if not function.is_declaration]
+    places = [(f, at) for f in defined for at, argument in enumerate(f.args) if isinstance(argument.type, MemRefType)]
+    for place in places:
         buffer = place[0].args[place[1]]
         for use in (use for name in (buffer, *views_of(buffer)) for use in name.uses):
-            callee = _passed_to(use, by_name)
-            if callee is None:
-                if _writes(use, by_name):
-                    written.add(place)
-                continue
-            if callee not in passed_by:
-                passed_by[callee] = []
-                found.append(callee)
-            passed_by[callee].append(place)
+            callee = _passed_to(use, functions)
+            if callee is not None:
+                passed_by[callee].append(place)
+            elif _writes(use):
+                written.add(place)
     pending = list(written)
     while pending:
         new = [place for place in passed_by[pending.pop()] if place not in written]
@@ -110,22 +104,20 @@ def written_parameters(functions: Iterable[FuncOp]) -> Set[Place]:
 
 def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
     """The parameter that a use hands a buffer to, where the module has the function's body."""
-    if not isinstance(use.operation, CallOp):
-        return None
-    callee = functions.get(use.operation.callee.string_value())
-    return None if callee is None or callee.is_declaration else (callee, use.index)
+    match use.operation:
+        case CallOp() as op:
+            callee, position = functions.get(op.callee.string_value()), use.index
+        case LaunchOp() as op:
+            callee, position = functions.get(op.kernel.string_value()), use.index - len(op.grid) - len(op.block)
+        case _:
+            return None
+    return None if callee is None or callee.is_declaration else (callee, position)
 
 
-def _writes(use: Use, functions: Mapping[str, FuncOp]) -> bool:
+def _writes(use: Use) -> bool:
     """Whether an op may write a buffer that it takes, other than through a function of the module."""
     user = use.operation
-    if isinstance(user, CallOp):
-        return True
-    if isinstance(user, LaunchOp):
-        kernel = functions.get(user.kernel.string_value())
-        position = use.index - len(user.grid) - len(user.block)
-        return kernel is None or argument_accesses(kernel)[position] is not AccessMode.READ
-    return user.operands[use.index] in effects_of(user).writes
+    return isinstance(user, CallOp | LaunchOp) or user.operands[use.index] in effects_of(user).writes
 
 
 class Binding:

@@ -7,6 +7,7 @@ instances where all reduce iterators are 0, or, for a reduction over nothing, in
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft.dialects import tir
@@ -144,7 +145,7 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
     buffer = emitter.buffer(op.buffer)
     stated = emitter.extents_of(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
     refuse_other_shape(emitter, op, buffer.hint, buffer.extents, stated)
-    emitter.tie_extents(op.buffer, stated)
+    emitter.set_buffer(op.buffer, replace(buffer, extents=stated))
 
 
 def refuse_other_shape(

@@ -121,8 +121,6 @@ class CudaQueue(Queue):
 class CudaDevice(Device):
     """One device, in the context that other libraries of this process use as well."""
 
-    kind = "cuda"
-
     def __init__(self, number: int) -> None:
         driver = _driver()
         self._driver = driver

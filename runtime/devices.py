@@ -109,7 +109,6 @@ class Queue(ABC):
 class Device(ABC):
     """One device: its description, its limits, its memory, and programs for it."""
 
-    kind: str
     description: str
     limits: GpuMachine
     exact_memory: bool = False

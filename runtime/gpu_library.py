@@ -152,7 +152,9 @@ class GpuLibrary(Library):
         self._functions = {name: GpuFunction(self._program, signature) for name, signature in self._signatures.items()}
         texts: dict[str, str | Callable[[], str]] = {program.target.kind: program.text}
         if program.target.kind == "cuda":
-            texts["ptx"] = partial(_ptx, program)
+            from weft.backends.cuda.nvrtc import compile_ptx
+
+            texts["ptx"] = partial(compile_ptx, program.text, program.target.arch)
         self._sources = Sources({**texts, "host": host})
         self.imported_modules = [Sources(texts)]
         """The device's part: `get_source` gives the text of its kernels."""
@@ -168,12 +170,6 @@ class GpuLibrary(Library):
 
     def _place(self) -> str:
         return f"{self.target} on {'no device' if self.device_error is not None else self.device}"
-
-
-def _ptx(program: KernelProgram) -> str:
-    from weft.backends.cuda.nvrtc import compile_ptx
-
-    return compile_ptx(program.text, program.target.arch)
 
 
 _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYPES.items()}}

@@ -141,8 +141,6 @@ class OpenClQueue(Queue):
 class OpenClDevice(Device):
     """One OpenCL device with a context of its own."""
 
-    kind = "opencl"
-
     def __init__(self, device: Any) -> None:
         cl = _pyopencl()
         self._cl = cl
