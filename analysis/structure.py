@@ -79,6 +79,12 @@ def loops_around(op: Operation) -> list[ForOp]:
     return found[::-1]
 
 
+def vectorized_loop_around(op: Operation) -> ForOp | None:
+    """The innermost vectorized loop around an op."""
+    around = (parent for parent in ancestors(op) if isinstance(parent, ForOp))
+    return next((loop for loop in around if loop.kind.data is LoopKind.VECTORIZED), None)
+
+
 def bindings_of(block: BlockOp) -> tuple[Index, ...]:
     """What the iterators of a block are bound to, over loop values."""
     return Index.of_map(block.bindings.data, block.binding_operands)

@@ -33,6 +33,11 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
     return found
 
 
+def blocks_of(op: Operation) -> list[Block]:
+    """The blocks of the regions of `op`."""
+    return [block for region in op.regions for block in region.blocks]
+
+
 def captured_values(op: Operation) -> list[SSAValue]:
     """The values from outside that the regions of `op` use, each once, in order of use."""
     inside: set[SSAValue] = set()
@@ -41,9 +46,8 @@ def captured_values(op: Operation) -> list[SSAValue]:
         if inner is not op:
             captured.update(dict.fromkeys(operand for operand in inner.operands if operand not in inside))
             inside.update(inner.results)
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.args)
+        for block in blocks_of(inner):
+            inside.update(block.args)
     return list(captured)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.integer_ranges import assumptions_about
@@ -29,7 +28,7 @@ from weft.passes.tir.nest import range_of, remembered_ranges
 
 @dataclass(frozen=True)
 class Constraint:
-    """`index >= 0`, or `index == 0` for an equality; the opposite of it when `negated`."""
+    """`index >= 0`, or `index == 0` for an equality; `index != 0` for one that is `negated`."""
 
     index: Index
     equality: bool = False
@@ -41,21 +40,19 @@ def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | 
     if not isinstance(op.lhs.type, IndexType):
         return None
     left, right = Index.of(op.lhs), Index.of(op.rhs)
-    match op.predicate.value.data:
-        case 0:
-            return Constraint((left - right).simplified(ranges), equality=True)
-        case 1:
-            return Constraint((left - right).simplified(ranges), equality=True, negated=True)
-        case 2:
-            return Constraint((right - left - 1).simplified(ranges))
-        case 3:
-            return Constraint((right - left).simplified(ranges))
-        case 4:
-            return Constraint((left - right - 1).simplified(ranges))
-        case 5:
-            return Constraint((left - right).simplified(ranges))
+    predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+    match predicate:
+        case "eq" | "ne" | "sge":
+            index = left - right
+        case "sle":
+            index = right - left
+        case "slt":
+            index = right - left - 1
+        case "sgt":
+            index = left - right - 1
         case _:
             return None
+    return Constraint(index.simplified(ranges), predicate in ("eq", "ne"), predicate == "ne")
 
 
 def conjuncts(condition: SSAValue) -> Iterator[SSAValue]:
@@ -76,13 +73,8 @@ def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tup
                 yield part.op, constraint
 
 
-Truths: TypeAlias = dict[SSAValue, "bool | None"]
-"""What is known of comparisons, to be asked again."""
-
-
-def truth(condition: SSAValue, ranges: RangeOf = range_of, known: Truths | None = None) -> bool | None:
-    """What the ranges of loops say of `condition`, or None when they do not decide it. What `known` has of comparisons
-    is not asked for again, and more is added to it."""
+def _truth(condition: SSAValue, ranges: RangeOf) -> bool | None:
+    """What the ranges of loops say of `condition`, or None when they do not decide it."""
     constant = constant_integer(condition)
     if constant is not None:
         return bool(constant)
@@ -91,22 +83,15 @@ def truth(condition: SSAValue, ranges: RangeOf = range_of, known: Truths | None 
     op = condition.op
     if isinstance(op, arith.AndIOp | arith.OrIOp):
         absorbing = isinstance(op, arith.OrIOp)
-        sides = (truth(op.lhs, ranges, known), truth(op.rhs, ranges, known))
+        sides = (_truth(op.lhs, ranges), _truth(op.rhs, ranges))
         if absorbing in sides:
             return absorbing
         return None if None in sides else not absorbing
     if isinstance(op, arith.XOrIOp):
-        left, right = truth(op.lhs, ranges, known), truth(op.rhs, ranges, known)
+        left, right = _truth(op.lhs, ranges), _truth(op.rhs, ranges)
         return None if left is None or right is None else left != right
-    if not isinstance(op, arith.CmpiOp):
-        return None
-    if known is None or condition not in known:
-        constraint = constraint_of(op, ranges)
-        outcome = None if constraint is None else _truth_of(constraint, ranges)
-        if known is None:
-            return outcome
-        known[condition] = outcome
-    return known[condition]
+    constraint = constraint_of(op, ranges) if isinstance(op, arith.CmpiOp) else None
+    return None if constraint is None else _truth_of(constraint, ranges)
 
 
 def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
@@ -145,44 +130,32 @@ def _follows_from_assumptions(index: Index) -> bool:
         return False
 
 
-def decide_ifs(root: Operation) -> None:
+def decide_ifs(root: Operation | Region) -> None:
     """Replace every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
     ranges = remembered_ranges()
-    known: Truths = {}
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
-        if op.parent is not None:
-            decide_if(op, truth(op.cond, ranges, known), ranges, known)
+        if op.parent is None:
+            continue
+        condition = op.cond.owner
+        truths = {part: _truth(part, ranges) for part in conjuncts(op.cond)}
+        undecided = [part for part, truth in truths.items() if truth is not True]
+        if not undecided or False in truths.values():
+            _replace_by_branch(op, op.false_region if undecided else op.true_region)
+        elif len(undecided) < len(truths):
+            op.operands[0] = conjunction_before(undecided, op)
+        if isinstance(condition, Operation):
+            erase_if_unused([condition])
 
 
-def decide_if(op: scf.IfOp, decided: bool | None, ranges: RangeOf = range_of, known: Truths | None = None) -> None:
-    """Put the region that runs in the place of `op`; without a decision, drop the conjuncts that ranges prove."""
-    if decided is None:
-        _weaken(op, ranges, known)
-        return
-    region = op.true_region if decided else op.false_region
-    condition = op.cond.owner
-    parent = op.parent
-    if region.blocks and parent is not None:
-        ops = detached_ops(region.block)
-        terminator = ops.pop()
-        for result, value in zip(op.results, terminator.operands, strict=True):
+def _replace_by_branch(op: scf.IfOp, region: Region) -> None:
+    """Put the region that runs in the place of `op`."""
+    if region.blocks:
+        *ops, end = detached_ops(region.block)
+        for result, value in zip(op.results, end.operands, strict=True):
             result.replace_all_uses_with(value)
-        parent.insert_ops_before(ops, op)
-        terminator.erase()
+        Rewriter.insert_op(ops, InsertPoint.before(op))
+        end.erase()
     Rewriter.erase_op(op)
-    if isinstance(condition, Operation):
-        erase_if_unused([condition])
-
-
-def _weaken(op: scf.IfOp, ranges: RangeOf, known: Truths | None) -> None:
-    parts = list(conjuncts(op.cond))
-    undecided = [part for part in parts if truth(part, ranges, known) is not True]
-    if len(undecided) == len(parts):
-        return
-    condition = op.cond.owner
-    op.operands[0] = conjunction_before(undecided, op)
-    if isinstance(condition, Operation):
-        erase_if_unused([condition])
 
 
 def replace_by_truth(op: Operation, value: bool) -> None:

@@ -25,6 +25,7 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, AtomicOp
 from weft.dialects.low_tensor_cores import WARP, is_fragment_scope
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
+from weft.dialects.traversal import blocks_of
 from weft.passes.index_ops import dissolve, index_before, is_defined_inside
 from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.warps import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
@@ -110,9 +111,8 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
             else:
                 yield from _kernel_roots(op.body.block, target)
         elif isinstance(op, scf.IfOp):
-            for region in op.regions:
-                for inner in region.blocks:
-                    yield from _kernel_roots(inner, target)
+            for inner in blocks_of(op):
+                yield from _kernel_roots(inner, target)
         elif isinstance(op, BlockOp):
             yield op
         elif isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp):

@@ -118,7 +118,7 @@ def _conditions_around(op: Operation) -> list[Index]:
     """Indices that are not negative where `op` runs, by the conditions around it."""
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
     found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
-    return [constraint.index for constraint in found if not constraint.equality and not constraint.negated]
+    return [constraint.index for constraint in found if not constraint.equality]
 
 
 def _widened(box: _Box | None, op: _Use, dimension: int) -> _Box | None:

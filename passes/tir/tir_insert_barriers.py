@@ -19,6 +19,7 @@ from weft.analysis.threads import axis_of, differs_between_threads, runs_over_th
 from weft.dialects.low_kernel import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import blocks_of
 from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.passes.tir.warps import LANES, is_of_warp
@@ -146,12 +147,11 @@ class _Inserter:
         if divergent is None and differs_between_threads(op.cond):
             divergent = op
         total = _Summary(passes=not op.false_region.blocks)
-        for region in op.regions:
-            for block in region.blocks:
-                branch = self.sequence(block, divergent)
-                total.first.extend(branch.first)
-                total.last.extend(branch.last)
-                total.passes = total.passes or branch.passes
+        for block in blocks_of(op):
+            branch = self.sequence(block, divergent)
+            total.first.extend(branch.first)
+            total.last.extend(branch.last)
+            total.passes = total.passes or branch.passes
         return total
 
     def _any_conflict(

@@ -8,11 +8,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import OpResult
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.structure import ancestors
+from weft.analysis.structure import vectorized_loop_around
 from weft.analysis.threads import AtomicUpdate, atomic_updates, axis_of, combining_loop, kernel_around, why_not_atomic
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import insert_before
 from weft.passes.tir.nest import TirPass
 from weft.support.errors import CompileError
@@ -60,13 +59,12 @@ def _checked(block: BlockOp, loop: ForOp) -> tuple[AtomicUpdate, ...]:
             f"{name} is reduced over %{loop.induction_variable.name_hint}, which is bound to {axis_of(loop)}, but its "
             f"parts cannot be combined: {detail}",
         )
-    for parent in ancestors(block):
-        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
-            raise CompileError.at(
-                block,
-                f"{name} combines by atomic operations, which are on one element at a time, in the vectorized loop "
-                f"%{parent.induction_variable.name_hint}",
-            )
+    if (lanes := vectorized_loop_around(block)) is not None:
+        raise CompileError.at(
+            block,
+            f"{name} combines by atomic operations, which are on one element at a time, in the vectorized loop "
+            f"%{lanes.induction_variable.name_hint}",
+        )
     return updates
 
 

@@ -212,7 +212,7 @@ def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf)
     for _, constraint in comparisons(condition, ranges):
         factor = constraint.index.coefficient(loop.induction_variable)
         is_constant = set(constraint.index.terms) == {loop.induction_variable}
-        if is_constant and factor < 0 and not constraint.equality and not constraint.negated:
+        if is_constant and factor < 0 and not constraint.equality:
             active = min(active, max(constraint.index.constant // -factor + 1, 0))
     return active
 

@@ -15,7 +15,7 @@ from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, is_defined_inside
-from weft.passes.tir.guards import comparisons, decide_if, replace_by_truth, truth
+from weft.passes.tir.guards import comparisons, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import TirPass, range_of
 from weft.passes.tir.tir_place_buffers import move_to_start
 
@@ -75,9 +75,7 @@ def _partition(body: Block) -> None:
         twin = mapping[comparison.result]
         if isinstance(twin, OpResult):
             replace_by_truth(twin.op, True)
-    for op in [op for op in chosen.true_region.walk() if isinstance(op, scf.IfOp)]:
-        if op.parent is not None:
-            decide_if(op, truth(op.cond))
+    decide_ifs(chosen.true_region)
 
 
 def _region(ops: Sequence[Operation]) -> Region:
@@ -95,7 +93,7 @@ def _conditions_of_full_blocks(body: Block) -> dict[arith.CmpiOp, Index]:
         if not isinstance(op, scf.IfOp):
             continue
         for comparison, constraint in comparisons(op.cond):
-            if constraint.equality or constraint.negated or kernel is None or not kernel.is_ancestor(comparison):
+            if constraint.equality or kernel is None or not kernel.is_ancestor(comparison):
                 continue
             inner = Index({a: f for a, f in constraint.index.terms.items() if not _is_uniform(Index({a: 1}), kernel)})
             outer = constraint.index - inner

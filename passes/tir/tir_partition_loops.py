@@ -12,23 +12,24 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, RangeOf
-from weft.analysis.structure import ancestors
+from weft.analysis.structure import vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import blocks_of, copy_of, operations_in
 from weft.passes.index_ops import (
     compare_before,
     defining_block,
     detached_ops,
     divided_up,
+    end_of,
     if_around,
     index_before,
-    index_constant,
     insert_before,
     is_defined_inside,
 )
+from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import TirPass, range_of, range_of_difference, remembered_ranges, repetitions
 
@@ -124,7 +125,8 @@ class _Partitioner:
         self.visit_block(self.function.body.block)
         # Afterwards, for loops around them would be cut for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
-            if loop.kind.data is LoopKind.SERIAL and _runs_at_most_once(loop):
+            runs_at_most_once = loop.dynamic_extent is not None and Index.of(loop.extent).range(range_of)[1] == 1
+            if loop.kind.data is LoopKind.SERIAL and runs_at_most_once:
                 _replace_by_if(loop)
 
     def visit_block(self, block: Block) -> None:
@@ -132,9 +134,8 @@ class _Partitioner:
             if isinstance(op, ForOp):
                 self.visit_loop(op)
             elif isinstance(op, scf.IfOp):
-                for region in op.regions:
-                    for inner in region.blocks:
-                        self.visit_block(inner)
+                for inner in blocks_of(op):
+                    self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp) -> None:
         if (bounds := self.plan(loop)) is None:
@@ -291,12 +292,11 @@ def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> lis
         replace_by_truth(comparison, value)
     body, here = loop.body.block, Index.of(loop.induction_variable)
     chosen = detached_ops(body)
-    anchor = index_constant(0)
-    body.add_op(anchor)
-    for predicate, bound, other in ends:
-        condition = compare_before(predicate, here, bound, anchor)
-        chosen = [scf.IfOp(condition, [], [*chosen, scf.YieldOp()], [*other, scf.YieldOp()])]
-    insert_before(anchor, chosen)
+    with end_of(body) as end:
+        for predicate, bound, other in ends:
+            condition = compare_before(predicate, here, bound, end)
+            chosen = [scf.IfOp(condition, [], [*chosen, scf.YieldOp()], [*other, scf.YieldOp()])]
+        insert_before(end, chosen)
     decide_ifs(loop)
     return _settle(loop)
 
@@ -377,14 +377,11 @@ def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
     if most is not None and most <= 0:
         Rewriter.erase_op(loop)
         return None
-    extent = size.constant if size.is_constant else index_before(size, loop)
-    limited = ForOp(extent, loop.detach_region(loop.body), loop.kind.data, annotations=loop.attributes)
-    insert_before(loop, [limited])
-    Rewriter.erase_op(loop)
-    variable = Index({} if size == Index({}, 1) else {limited.induction_variable: 1})
-    if variable + start != Index({limited.induction_variable: 1}):
-        _replace_variable(limited, variable + start)
-    return limited
+    set_loop_extent(loop, size.constant if size.is_constant else index_before(size, loop))
+    variable = Index({}) if size == Index({}, 1) else Index.of(loop.induction_variable)
+    if variable + start != Index.of(loop.induction_variable):
+        _replace_variable(loop, variable + start)
+    return loop
 
 
 def _replace_variable(loop: ForOp, index: Index) -> None:
@@ -408,13 +405,8 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
     ops = detached_ops(loop.body.block)
     parent.insert_ops_before(ops, loop)
     Rewriter.erase_op(loop)
-    return [op for op in ops if isinstance(op, ForOp)] + [
-        block for op in ops if isinstance(op, scf.IfOp) for region in op.regions for block in region.blocks
-    ]
-
-
-def _runs_at_most_once(loop: ForOp) -> bool:
-    return loop.dynamic_extent is not None and Index.of(loop.dynamic_extent).range(range_of)[1] == 1
+    loops: list[ForOp | Block] = [op for op in ops if isinstance(op, ForOp)]
+    return loops + [block for op in ops if isinstance(op, scf.IfOp) for block in blocks_of(op)]
 
 
 def _replace_by_if(loop: ForOp) -> None:
@@ -458,7 +450,7 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
     if constraint.equality:
         return _edge_of_equality(loop, constraint, factor, outer, (low, high)) if value else None
     least = low if value else high
-    if least is None or constraint.negated:
+    if least is None:
         return None
     bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
     return (
@@ -510,11 +502,6 @@ def _is_inner(index: Index, loop: ForOp) -> bool:
 def _is_thread(value: SSAValue) -> bool:
     loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
     return isinstance(loop, ForOp) and runs_over_threads(loop)
-
-
-def vectorized_loop_around(loop: ForOp) -> ForOp | None:
-    around = (op for op in ancestors(loop) if isinstance(op, ForOp))
-    return next((op for op in around if op.kind.data is LoopKind.VECTORIZED), None)
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:

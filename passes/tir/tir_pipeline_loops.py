@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, buffers_stored_by
+from weft.analysis.structure import buffers_stored_by, vectorized_loop_around
 from weft.analysis.threads import axis_of, is_shared
 from weft.dialects.effects import only_computes, opaque_op, opaque_text
 from weft.dialects.low_access import AccessPtrOp, StrideOp
@@ -101,9 +101,7 @@ def _plan(loop: ForOp) -> _Pipeline:
     stages = noted.value.data if isinstance(noted, IntegerAttr) else 0
     if stages < 2:
         raise CompileError.at(loop, f"{PIPELINE_STAGES} is a number of at least 2, got {noted}")
-    if loop.kind.data is not LoopKind.SERIAL or any(
-        isinstance(p, ForOp) and p.kind.data is LoopKind.VECTORIZED for p in ancestors(loop)
-    ):
+    if loop.kind.data is not LoopKind.SERIAL or vectorized_loop_around(loop) is not None:
         raise _no_pipeline(loop, "it is not serial")
     ops = list(loop.body.block.ops)
     barriers = [op for op in ops if isinstance(op, BarrierOp)]

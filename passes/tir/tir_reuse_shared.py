@@ -18,6 +18,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import SHARED, AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC
+from weft.dialects.traversal import blocks_of
 from weft.passes.index_ops import index_before
 from weft.passes.tir.nest import KernelPass, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_partition_blocks import thread_bodies
@@ -152,8 +153,7 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
     if not ones or not others:
         return True
     if ones == others and len(ones) == 1 and isinstance(ops[ones[0]], scf.IfOp):
-        branches = [block for region in ops[ones[0]].regions for block in region.blocks]
-        return all(_takes_turns(branch, one, other) for branch in branches)
+        return all(_takes_turns(branch, one, other) for branch in blocks_of(ops[ones[0]]))
     if others[-1] < ones[0]:
         one, other, ones, others = other, one, others, ones
     if ones[-1] >= others[0]:
@@ -174,7 +174,7 @@ def _surely_passes(op: Operation) -> bool:
         return True
     if isinstance(op, ForOp):
         return isinstance(op.extent, int) and op.extent > 0 and any(map(_surely_passes, op.body.block.ops))
-    blocks = [block for region in op.regions for block in region.blocks]
+    blocks = blocks_of(op)
     return isinstance(op, scf.IfOp) and len(blocks) == 2 and all(any(map(_surely_passes, b.ops)) for b in blocks)
 
 
@@ -183,8 +183,7 @@ def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool
     before they come to it."""
     return bool(op.regions) and all(
         _waits_beside(block, buffer, after=after)
-        for region in op.regions
-        for block in region.blocks
+        for block in blocks_of(op)
         if any(_uses(inner, buffer) for inner in block.ops)
     )
 

@@ -23,6 +23,7 @@ from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_lanes import CmpiOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
+from weft.dialects.traversal import blocks_of
 from weft.passes.index_ops import arith_op, detached_ops, divided, index_attribute, materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.nest import buffer_type, remembered_ranges
@@ -78,11 +79,10 @@ def _scan_op(op: Operation, lanes: LaneAnalysis) -> None:
             if not lanes.varies(place_of(op, lanes)):
                 _scan_shared_store(op, lanes)
         case scf.IfOp():
-            for region in op.regions:
-                for block in region.blocks:
-                    _scan(block, lanes)
+            for block in blocks_of(op):
+                _scan(block, lanes)
             varying = op.cond in lanes.varying
-            yielded = [v for r in op.regions for b in r.blocks if b.last_op for v in b.last_op.operands]
+            yielded = [v for block in blocks_of(op) if block.last_op for v in block.last_op.operands]
             for result in op.results:
                 if varying or any(v in lanes.varying for v in yielded):
                     lanes.varying.add(result)
