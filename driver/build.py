@@ -145,8 +145,8 @@ def lower_to_low(
     """
     from weft.autoschedule.default_schedule import apply_default_schedule
     from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.passes.tir.flat_signature import state_parameter_accesses
     from weft.passes.tir.nest import buffer_functions
-    from weft.passes.tir.parameter_access import state_parameter_accesses
     from weft.passes.verify_level import verify_level
 
     with stopwatch.measure("graph and te to tir"):

@@ -117,6 +117,11 @@ def constant_before(value: int, anchor: Operation) -> SSAValue:
     return result_before(index_constant(value), anchor)
 
 
+def extent_before(extent: int | SSAValue, anchor: Operation) -> SSAValue:
+    """An extent as a value; a static one is computed before `anchor`."""
+    return extent if isinstance(extent, SSAValue) else constant_before(extent, anchor)
+
+
 def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
     """The value of `index`, computed just before `anchor` where it does not exist yet."""
     value, ops = materialize(index)

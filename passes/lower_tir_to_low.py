@@ -18,8 +18,8 @@ from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, run_pass, with_insertions
 from weft.passes.pipelines import tir_to_low
+from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
-from weft.passes.tir.parameter_access import state_parameter_accesses
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.target import target_kinds

@@ -1,27 +1,34 @@
-"""The signature of a flat function as callers see it: full shapes, and symbols for dynamic extents and strides."""
+"""The signature of a flat function as callers see it: full shapes, symbols for dynamic extents and strides, and whether
+each buffer parameter is read, written or updated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from weft.analysis.accesses import Access, accesses
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.integer_ranges import Division, Product, meaning_of
+from weft.analysis.privatization import read_is_covered
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
+from weft.dialects.effects import callee_of
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.low import ParamAttr, params_of, preconditions_of, symbols_of
-from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp
+from weft.dialects.low import PARAMS, ParamAttr, params_of, preconditions_of, symbols_of
+from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp, access_by
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
+from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import buffer_type
+from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.names import free_name
 
@@ -84,7 +91,7 @@ class FlatSignature:
                     named[key] = free_name(wanted, taken, first=2)
                     taken.add(named[key])
                     signature.symbols.append(named[key])
-                    if isinstance(key, SSAValue) and isinstance(key, BlockArgument):
+                    if isinstance(key, BlockArgument):
                         signature.of_scalar[key.index] = named[key]
                 signature.of_quantity[own] = named[key]
         return signature
@@ -93,12 +100,12 @@ class FlatSignature:
     def of_low(function: FuncOp) -> FlatSignature:
         """The signature of a function that is at low level already."""
         params = params_of(function)
-        of_quantity: dict[Quantity, str] = {}
-        for position, param in enumerate(params):
-            if isinstance(param.type, MemRefType):
-                of_quantity.update(
-                    zip(quantities_of(position, param.type), (n.data for n in param.symbols), strict=True)
-                )
+        of_quantity = {
+            own: symbol.data
+            for position, param in enumerate(params)
+            if isinstance(param.type, MemRefType)
+            for own, symbol in zip(quantities_of(position, param.type), param.symbols, strict=True)
+        }
         labels = [p.label.data for p in params]
         facts = [fact.text for fact in preconditions_of(function)]
         symbols = list(symbols_of(function))
@@ -214,8 +221,8 @@ class _Texts:
     def _value(self, value: SSAValue) -> str:
         source = quantity_of(value)
         if source is not None:
-            symbol = self._signature.of_quantity.get(source)
-            return symbol or str(_static_extent(self._op, source))
+            shape = buffer_type(function_of(self._op).args[source.parameter]).get_shape()
+            return self._signature.of_quantity.get(source) or str(shape[source.dimension])
         if isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), FuncOp):
             return self._signature.of_scalar.get(value.index, self._signature.labels[value.index])
         meaning = meaning_of(value)
@@ -231,10 +238,100 @@ class _Texts:
         )
 
 
-def _static_extent(op: Operation, source: Quantity) -> int:
-    """A static extent of a parameter."""
-    return buffer_type(function_of(op).args[source.parameter]).get_shape()[source.dimension]
-
-
 def _wrapped(text: str) -> str:
     return f"({text})" if " " in text else text
+
+
+def state_parameter_accesses(module: ModuleOp) -> None:
+    """Note on every tir function how it accesses each parameter, unless that is noted already.
+
+    The signature belongs to the program as given, so this runs before schedules and lowering passes, which may remove
+    loads, stores and loops of no iteration.
+    """
+    parameters = ParameterAccesses()
+    for function in tir_functions(module):
+        found = [AccessAttr(parameters.of(function, argument.index)) for argument in function.args]
+        function.attributes[PARAMETER_ACCESS] = ArrayAttr(found)
+
+
+@dataclass
+class ParameterAccesses:
+    """How functions access their buffer parameters, as noted on them or as their bodies do; calls are followed.
+
+    A parameter is `write` when every element that is read was surely written before in the same call, as by the init
+    of a reduction (decided by integer sets; where they do not decide, it is `readwrite`).
+    """
+
+    _known: dict[tuple[str, int], AccessMode] = field(default_factory=dict[tuple[str, int], AccessMode])
+    _inside: dict[str, dict[SSAValue, list[Access]]] = field(default_factory=dict[str, dict[SSAValue, list[Access]]])
+
+    def of(self, function: FuncOp, position: int) -> AccessMode:
+        if not isinstance(function.args[position].type, MemRefType):
+            return AccessMode.READ
+        noted = _noted(function)
+        # Passes of users may have added parameters, or writes of what was only read.
+        if len(noted) == len(function.args) and noted[position] is not AccessMode.READ:
+            return noted[position]
+        key = (function.sym_name.data, position)
+        if key not in self._known:
+            self._known[key] = AccessMode.READWRITE  # what a recursive call is taken to do
+            found = self._of_value(function.args[position])
+            if found is AccessMode.READWRITE and self._is_written_first(function, function.args[position]):
+                found = AccessMode.WRITE
+            self._known[key] = found
+        return self._known[key]
+
+    def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
+        """Whether each element that is read of a parameter was written before in the same call."""
+        if any(isinstance(use.operation, memref.CastOp) for use in buffer.uses):
+            return False  # an alias, whose accesses are not those of `buffer`
+        found = self._accesses_in(function).get(buffer, [])
+        reads = [a for a in found if not a.is_write and self._may_read(a.op, buffer)]
+        try:
+            return all(read_is_covered(read, found, None) for read in reads)
+        except NotProved:
+            return False
+
+    def _accesses_in(self, function: FuncOp) -> dict[SSAValue, list[Access]]:
+        name = function.sym_name.data
+        if name not in self._inside:
+            by_buffer: dict[SSAValue, list[Access]] = defaultdict(list)
+            for access in accesses(function):
+                by_buffer[access.buffer].append(access)
+            self._inside[name] = by_buffer
+        return self._inside[name]
+
+    def _may_read(self, op: Operation, buffer: SSAValue) -> bool:
+        uses = (self._of_use(op, position) for position, operand in enumerate(op.operands) if operand is buffer)
+        return any(access in (AccessMode.READ, AccessMode.READWRITE) for access in uses)
+
+    def _of_value(self, buffer: SSAValue) -> AccessMode:
+        return joined(self._of_use(use.operation, use.index) for use in buffer.uses)
+
+    def _of_use(self, op: Operation, position: int) -> AccessMode | None:
+        match op:
+            case memref.CastOp():
+                return self._of_value(op.dest)
+            case CallOp():
+                return self._of_callee(callee_of(op), position)
+            case _:
+                return access_by(op, op.operands[position])
+
+    def _of_callee(self, callee: FuncOp | None, position: int) -> AccessMode:
+        if callee is not None and PARAMS in callee.attributes:
+            return params_of(callee)[position].access.data
+        return self.of(callee, position) if callee is not None and callee.body.blocks else AccessMode.READWRITE
+
+
+def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
+    """Several accesses as one; None is no access."""
+    found = set(accesses) - {None}
+    if found <= {AccessMode.READ}:
+        return AccessMode.READ
+    return AccessMode.WRITE if found == {AccessMode.WRITE} else AccessMode.READWRITE
+
+
+def _noted(function: FuncOp) -> list[AccessMode]:
+    attribute = function.attributes.get(PARAMETER_ACCESS)
+    entries = attribute.data if isinstance(attribute, ArrayAttr) else ()
+    return [entry.data for entry in entries if isinstance(entry, AccessAttr)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -19,8 +19,7 @@ from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
 from weft.analysis.structure import function_of
 from weft.dialects.low import BOUNDS_LOG
-from weft.dialects.low_access import AccessAttr
-from weft.dialects.low_access import AccessMode as LowAccess
+from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
@@ -127,7 +126,7 @@ class _BoundsLog:
         self.logs: dict[FuncOp, SSAValue] = {}
 
     def run(self) -> None:
-        functions = {function.sym_name.data: function for function in tir_functions(self.module)}
+        functions = set(tir_functions(self.module))
         for guard in self.guards:
             self._give_log(guard.function, functions)
         row = 0
@@ -136,7 +135,7 @@ class _BoundsLog:
             row += len(guard.dimensions)
             _guard(guard.op, rows, self.logs[guard.function])
 
-    def _give_log(self, function: FuncOp, functions: Mapping[str, FuncOp]) -> None:
+    def _give_log(self, function: FuncOp, functions: Collection[FuncOp]) -> None:
         """Add the parameter to a function, and to those that call it, which pass theirs on."""
         if function in self.logs:
             return
@@ -147,13 +146,13 @@ class _BoundsLog:
         function.attributes[BOUNDS_LOG] = self.texts
         stated = function.attributes.get(PARAMETER_ACCESS)
         if isinstance(stated, ArrayAttr):
-            function.attributes[PARAMETER_ACCESS] = ArrayAttr([AccessAttr(LowAccess.READWRITE), *stated])
+            function.attributes[PARAMETER_ACCESS] = ArrayAttr([AccessAttr(AccessMode.READWRITE), *stated])
         function.update_function_type()
         for call in [op for op in operations_in(self.module) if isinstance(op, CallOp)]:
             if call.callee.root_reference.data != function.sym_name.data:
                 continue
             caller = function_of(call)
-            if functions.get(caller.sym_name.data) is not caller:
+            if caller not in functions:
                 raise CompileError.at(
                     call, f"@{function.sym_name.data} is called where its out-of-bounds accesses cannot be logged"
                 )
@@ -166,7 +165,7 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
     types = [result.type for result in access.results]
     anchor: Operation = access
     for dimension, row in rows.items():
-        index, extent = access.indices[dimension], _extent_before(access.memref, dimension, anchor)
+        index, extent = access.indices[dimension], _dim_before(access.memref, dimension, anchor)
         inside = result_before(arith.CmpiOp(index, extent, "ult"), anchor)
         then, otherwise = scf.YieldOp(), scf.YieldOp()
         then.location = otherwise.location = access.location
@@ -188,7 +187,7 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
     anchor.operands = access.results
 
 
-def _extent_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
+def _dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
     """The extent of a buffer, computed before `anchor`."""
     extent = buffer_type(buffer).get_shape()[dimension]
     if extent != DYNAMIC_INDEX:

@@ -29,27 +29,27 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
+from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.low_tensor_cores import TileOp
-from weft.dialects.strides import layout_problem, strides_of
+from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import constant_before, index_before, insert_before, result_before
+from weft.passes.index_ops import constant_before, extent_before, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
-from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
+from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, call_facts, quantities_of
 from weft.passes.tir.nest import LOCAL, BufferAccess, allocate_before, buffer_type, range_of, set_access, tir_functions
-from weft.passes.tir.parameter_access import ParameterAccesses
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.names import free_name
@@ -102,7 +102,7 @@ class FlattenPass(ModulePass):
         elsewhere = _users_elsewhere(op, functions)
         types = {function: function.function_type for function in functions}
         signatures = {function.sym_name.data: FlatSignature.of(function) for function in functions}
-        accesses = ParameterAccesses(op)
+        accesses = ParameterAccesses()
         for function in functions:
             signature = signatures[function.sym_name.data]
             signature.access = {p: accesses.of(function, p) for p in signature.memrefs}
@@ -190,25 +190,18 @@ class _Flattener:
         self.frame = 0
 
     def run(self) -> None:
-        symbols = self._add_symbols()
-        for position in self.signature.memrefs:
-            argument = self.function.args[position]
-            shape, strides = buffer_type(argument).get_shape(), strides_of(argument.type)
-            of_quantity = self.signature.of_quantity
-            self.shapes[argument] = tuple(
-                symbols[of_quantity[Quantity(position, d)]] if e == DYNAMIC_INDEX else e for d, e in enumerate(shape)
-            )
-            if strides is not None:
-                self.strides[argument] = tuple(
-                    symbols[of_quantity[Quantity(position, d, True)]] if stride is None else stride
-                    for d, stride in enumerate(strides)
-                )
-        for position in self.signature.memrefs:
-            old = self.function.args[position]
-            new = Rewriter.replace_value_with_new_type(old, flat_type(buffer_type(old)))
-            self.shapes[new] = self.shapes.pop(old)
-            if old in self.strides:
-                self.strides[new] = self.strides.pop(old)
+        signature, block = self.signature, self.function.body.block
+        symbols: dict[str, SSAValue] = {}
+        for name in signature.symbols:
+            symbols[name] = block.insert_arg(IndexType(), len(block.args))
+            symbols[name].name_hint = name
+        for position in signature.memrefs:
+            old = buffer_type(block.args[position])
+            given = iter([symbols[signature.of_quantity[own]] for own in quantities_of(position, old)])
+            new = Rewriter.replace_value_with_new_type(block.args[position], flat_type(old))
+            self.shapes[new] = mixed_extents(old.get_shape(), given)
+            if (strides := strides_of(old)) is not None:
+                self.strides[new] = tuple(next(given) if stride is None else stride for stride in strides)
         # Before the body: from these attributes it is known that extents are not negative.
         self.function.attributes.pop(PARAMETER_ACCESS, None)
         self.function.attributes[PARAMS] = self.signature.params()
@@ -219,15 +212,6 @@ class _Flattener:
         self.function.update_function_type()
         for op in operations_in(self.function):
             self._flatten_op(op)
-
-    def _add_symbols(self) -> dict[str, SSAValue]:
-        block = self.function.body.block
-        values: dict[str, SSAValue] = {}
-        for name in self.signature.symbols:
-            argument = block.insert_arg(IndexType(), len(block.args))
-            argument.name_hint = name
-            values[name] = argument
-        return values
 
     def _flatten_op(self, op: Operation) -> None:
         match op:
@@ -298,14 +282,13 @@ class _Flattener:
         ahead = Index.of(place)
         for dimension, distance in enumerate(noted.get_values()):
             if distance != 0:
-                ahead = ahead + _product(self._stride(op.memref, dimension, op), Index({}, distance), op)
+                ahead = ahead + self._stride(op.memref, dimension, op) * distance
         at = index_before(ahead.simplified(range_of), op)
         insert_before(op, [PrefetchOp(op.memref, [at], for_write=isinstance(op, memref.StoreOp))])
 
     def _flatten_alloc(self, op: memref.AllocOp) -> None:
         type_ = buffer_type(op.memref)
-        dynamic = iter(op.dynamic_sizes)
-        shape = tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
+        shape = mixed_extents(type_.get_shape(), op.dynamic_sizes)
         flat = flat_type(type_)
         aligned = storage_alignment(op) if DYNAMIC_INDEX not in type_.get_shape() else {}
         if aligned:
@@ -373,9 +356,7 @@ class _Flattener:
         shape = self.shapes[op.source]
         if dimension is None or not 0 <= dimension < len(shape):
             raise CompileError.at(op, f"memref.dim needs a constant dimension in 0 .. {len(shape) - 1}")
-        extent = shape[dimension]
-        if isinstance(extent, int):
-            extent = constant_before(extent, op)
+        extent = extent_before(shape[dimension], op)
         hint = extent.name_hint
         op.result.replace_all_uses_with(extent)
         extent.name_hint = hint or extent.name_hint
@@ -416,8 +397,8 @@ class _Flattener:
 
     def _keep_shapes(self, op: CallOp) -> None:
         """Give a function that is not flat the buffers that it takes."""
-        callee = SymbolTable.lookup_symbol(op, op.callee)
-        if not isinstance(callee, FuncOp) or len(callee.function_type.inputs) != len(op.arguments):
+        callee = callee_of(op)
+        if callee is None or len(callee.function_type.inputs) != len(op.arguments):
             return
         arguments = list(op.arguments)
         for at, (buffer, type_) in enumerate(zip(arguments, callee.function_type.inputs, strict=True)):
@@ -566,14 +547,11 @@ def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionTy
     return block
 
 
-def _shape(buffer: SSAValue, anchor: Operation) -> list[int | SSAValue]:
+def _shape(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
     """The extents of a parameter; those that vary are read before `anchor`."""
-    return [
-        result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
-        if extent == DYNAMIC_INDEX
-        else extent
-        for dimension, extent in enumerate(buffer_type(buffer).get_shape())
-    ]
+    numbers = [constant_before(dimension, anchor) for dimension in dynamic_extents(buffer.type)]
+    dynamic = [result_before(memref.DimOp(buffer, number), anchor) for number in numbers]
+    return mixed_extents(buffer_type(buffer).get_shape(), dynamic)
 
 
 def _recast(
@@ -587,7 +565,7 @@ def _recast(
         extents = [_count(shape, anchor)]
     strides: list[int | SSAValue] = [_count(extents[at + 1 :], anchor) for at in range(len(extents))]
     extents = [
-        s if s != DYNAMIC_INDEX else _value(e, anchor) for e, s in zip(extents, type_.get_shape(), strict=True)
+        s if s != DYNAMIC_INDEX else extent_before(e, anchor) for e, s in zip(extents, type_.get_shape(), strict=True)
     ]  # as the type says, static or not
     cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], extents, strides, type_)
     cast_.result.name_hint = buffer.name_hint
@@ -602,7 +580,3 @@ def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAVal
         return static
     count = reduce(lambda left, right: result_before(arith.MuliOp(left, right), anchor), dynamic)
     return count if static == 1 else result_before(arith.MuliOp(count, constant_before(static, anchor)), anchor)
-
-
-def _value(extent: int | SSAValue, anchor: Operation) -> SSAValue:
-    return extent if isinstance(extent, SSAValue) else constant_before(extent, anchor)

@@ -29,18 +29,18 @@ from weft.dialects.low_kernel import (
 )
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
-from weft.dialects.traversal import copy_of
+from weft.dialects.traversal import captured_values, copy_of
 from weft.passes.index_ops import (
-    constant_before,
     detached_ops,
+    extent_before,
     index_constant,
     insert_at_start,
     insert_before,
     is_defined_inside,
     replace_operands,
 )
+from weft.passes.tir.flat_signature import joined
 from weft.passes.tir.nest import range_of
-from weft.passes.tir.parameter_access import joined
 from weft.passes.tir.tir_check_scopes import require_capacity
 from weft.support.errors import InternalError
 from weft.support.names import free_name
@@ -159,9 +159,9 @@ class _Outliner:
             else:
                 arguments[value] = None
 
-        for op in body.walk():
-            for operand in op.operands:
-                visit(operand)
+        if (innermost := body.parent_op()) is not None:
+            for value in captured_values(innermost):
+                visit(value)
         return sorted(arguments, key=_rank), list(computed)
 
     def _thread_id(self, axis: str, loop: ForOp) -> Operation:
@@ -175,13 +175,11 @@ class _Outliner:
 
     def _launch(self, arguments: Sequence[SSAValue]) -> None:
         def extents(axes: Sequence[str]) -> list[SSAValue]:
-            return [self._host_value(self.loops[axis].extent if axis in self.loops else 1) for axis in axes]
+            found = [self.loops[axis].extent if axis in self.loops else 1 for axis in axes]
+            return [extent_before(extent, self.root) for extent in found]
 
         launch = LaunchOp(self.name, extents(BLOCK_AXES), extents(THREAD_AXES), arguments)
         insert_before(self.root, [launch])
-
-    def _host_value(self, extent: int | SSAValue) -> SSAValue:
-        return extent if isinstance(extent, SSAValue) else constant_before(extent, self.root)
 
     def _describe(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
         threads = [self.loops[axis].extent if axis in self.loops else 1 for axis in THREAD_AXES]
