@@ -79,6 +79,11 @@ def loops_around(op: Operation) -> list[ForOp]:
     return found[::-1]
 
 
+def block_around(op: Operation) -> BlockOp | None:
+    """The innermost block around an op."""
+    return next((parent for parent in ancestors(op) if isinstance(parent, BlockOp)), None)
+
+
 def vectorized_loop_around(op: Operation) -> ForOp | None:
     """The innermost vectorized loop around an op."""
     around = (parent for parent in ancestors(op) if isinstance(parent, ForOp))
@@ -210,9 +215,9 @@ def takes_pointers(root: Operation) -> bool:
     return any(type(op) is AccessPtrOp for op in operations_in(root))
 
 
-def buffers_written(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block (with what is inside) writes, in order of first store."""
-    return list(dict.fromkeys(buffer for op in operations_in(block) for buffer in buffers_stored_by(op)))
+def buffers_written(root: Operation) -> list[SSAValue]:
+    """The buffers that an op, such as a block, writes with what is inside, in order of first store."""
+    return list(dict.fromkeys(buffer for op in operations_in(root) for buffer in buffers_stored_by(op)))
 
 
 def buffers_loaded(block: BlockOp) -> list[SSAValue]:

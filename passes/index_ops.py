@@ -181,6 +181,14 @@ def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
     return scf.IfOp(condition, [], Region(body))
 
 
+def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], anchor: Operation) -> None:
+    """Insert `ops`, which are detached, before `anchor`, to run where all `conditions` hold."""
+    if conditions:
+        ops = [if_around(conjunction_before(conditions, anchor), ops)]
+        ops[0].location = anchor.location
+    Rewriter.insert_op(ops, InsertPoint.before(anchor))
+
+
 def detached_ops(block: Block) -> list[Operation]:
     """The operations of `block`, taken out of it."""
     ops = list(block.ops)

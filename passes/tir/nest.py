@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -28,7 +28,6 @@ from weft.passes.index_ops import compare_before, erase_if_unused, index_before,
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
-_INDEX = IndexType()
 _OWN_DIALECTS = ("tir.", "low.")
 BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
 """Ops whose last operands are a buffer and an index for each of its dimensions."""

@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.privatization import is_private
-from weft.analysis.structure import ancestors, stored_buffer
+from weft.analysis.structure import ancestors, block_around, buffers_written
 from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS
 from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.tir_place_buffers import move_to_start, private_loop
@@ -62,10 +62,10 @@ class AssignSpacesPass(TirPass):
 def _is_combined(access: Access) -> bool:
     """Whether threads read an accumulator together: what each of them has stands in another buffer, and all of them get
     the result where each has accumulators of its own. One that has company does when all of them say so."""
-    block = next((op for op in ancestors(access.op) if isinstance(op, BlockOp)), None)
+    block = block_around(access.op)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
         return False
-    stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
+    stored = buffers_written(block)
     alone = len(stored) == 1 or all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
     return alone and access.buffer in stored
 

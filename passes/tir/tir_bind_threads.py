@@ -17,7 +17,7 @@ from weft.analysis.dependence import conflict_between
 from weft.analysis.independence import NO_WAIT
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, buffers_stored_by, guards_of, is_inside, sources_of, stored_buffer
+from weft.analysis.structure import ancestors, block_around, buffers_written, guards_of, sources_of, stored_buffer
 from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
 from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
@@ -28,7 +28,7 @@ from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, 
 from weft.dialects.traversal import blocks_of
 from weft.passes.index_ops import dissolve, index_before, is_defined_inside
 from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
-from weft.passes.tir.warps import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
+from weft.passes.tir.tir_lower_tiles import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
@@ -185,7 +185,7 @@ class _Binder:
     def check_stores(self) -> None:
         for op in self.root.walk():
             buffer = stored_buffer(op)
-            if (buffer is None and not is_opaque(op)) or any(isinstance(a, BlockOp) for a in ancestors(op)):
+            if (buffer is None and not is_opaque(op)) or block_around(op) is not None:
                 continue
             what = opaque_text(op) if buffer is None else f"a store to %{buffer.name_hint}"
             raise CompileError.at(op, f"{what} stands outside of blocks, in a kernel")
@@ -296,7 +296,7 @@ class _Binder:
         """What all blocks of threads run reads nothing that one of them writes."""
         writes = [access for loop in self.loops[axis] for access in accesses(loop) if access.is_write]
         for read, write in product(accesses(block), writes):
-            if read.buffer is not write.buffer or is_inside(write.op, block):
+            if read.buffer is not write.buffer or block.is_ancestor(write.op):
                 continue
             try:
                 conflict = conflict_between(write, read, self.outside, lambda order: None)
@@ -323,19 +323,13 @@ def _labels(root: Operation) -> Iterator[str]:
 
 def _does_work(block: BlockOp) -> bool:
     """Whether a block has effects itself, and not only in blocks inside of it."""
-    for op in block.walk():
-        if touches_memory(op):
-            nearest = next((a for a in ancestors(op) if isinstance(a, BlockOp)), None)
-            if nearest is block:
-                return True
-    return False
+    return any(touches_memory(op) and block_around(op) is block for op in block.walk())
 
 
 def _writes_own_memory_only(block: BlockOp) -> bool:
     if opaque_op(block) is not None:
         return False
-    stored = [buffer for op in block.walk() for buffer in buffers_stored_by(op)]
-    return all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
+    return all(buffer_type(buffer).memory_space == LOCAL for buffer in buffers_written(block))
 
 
 def add_guards(block: BlockOp, added: Sequence[tuple[Index, Index]]) -> None:

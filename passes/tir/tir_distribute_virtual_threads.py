@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.structure import buffers_loaded_by, buffers_stored_by
+from weft.analysis.structure import buffers_loaded_by, buffers_written
 from weft.analysis.threads import is_shared
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import STORAGE_ALIGN, VIRTUAL_THREADS, LoopKind
+from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
 from weft.dialects.traversal import copy_of, operations_in, sources_in
-from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, set_access
+from weft.passes.schedule.loop_nests import empty_copy
+from weft.passes.tir.nest import TirPass
+from weft.passes.tir.tir_flatten import allocate_several
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ def _distribute(loop: ForOp) -> None:
     for alloc in allocations:
         _expand(alloc, loop)
     new = _Builder(loop, repeatable).build(parts, {})
-    if loop.parent is not None:
-        loop.parent.insert_ops_before(new, loop)
+    Rewriter.insert_op(new, InsertPoint.before(loop))
     Rewriter.erase_op(loop)
 
 
@@ -111,7 +111,7 @@ def _parts(
 
 def _repeatable_ops(loop: ForOp) -> set[Operation]:
     """The ops that only compute, from values that may be computed again and memory that the loop does not write."""
-    written = {buffer for op in loop.walk() for buffer in buffers_stored_by(op)}
+    written = set(buffers_written(loop))
     found: set[Operation] = set()
     for op in loop.body.walk():
         sources = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
@@ -152,12 +152,10 @@ def _is_legal(parts: Sequence[_Part], loop: ForOp) -> bool:
     }
     for part in single:
         mine = {inner for op in part.ops for inner in op.walk()}
-        for op in mine:
-            if part.together and isinstance(op, memref.LoadOp) and op.memref in written:
-                return False
-        for op in part.ops:
-            if any(use.operation not in mine for result in op.results for use in result.uses):
-                return False
+        if part.together and any(isinstance(op, memref.LoadOp) and op.memref in written for op in mine):
+            return False
+        if any(use.operation not in mine for op in part.ops for result in op.results for use in result.uses):
+            return False
     return True
 
 
@@ -169,19 +167,9 @@ def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
     """Put an allocation before the loop: the same for all virtual threads when they share it, else one for each."""
     if is_shared(alloc.memref):
         alloc.detach()
-        if loop.parent is not None:
-            loop.parent.insert_op_before(alloc, loop)
+        Rewriter.insert_op(alloc, InsertPoint.before(loop))
         return
-    old = buffer_type(alloc.memref)
-    extent = loop.extent if isinstance(loop.extent, int) else 1
-    type_ = MemRefType(old.element_type, [extent, *old.get_shape()], old.layout, old.memory_space)
-    new = allocate_before(loop, memref.AllocOp, type_, alloc.memref.name_hint, alloc.alignment)
-    new.attributes.update({name: value for name, value in alloc.attributes.items() if name != STORAGE_ALIGN})
-    for use in list(alloc.memref.uses):
-        user = use.operation
-        if isinstance(user, memref.LoadOp | memref.StoreOp):
-            set_access(user, new.memref, [loop.induction_variable, *user.indices])
-    Rewriter.erase_op(alloc)
+    allocate_several(alloc, loop.extent if isinstance(loop.extent, int) else 1, loop, lambda _: loop.induction_variable)
 
 
 @dataclass
@@ -195,28 +183,19 @@ class _Builder:
         result: list[Operation] = []
         for part in parts:
             if part.loop is not None:
-                body = Block(arg_types=[IndexType()])
-                body.args[0].name_hint = part.loop.induction_variable.name_hint
-                known = {**mapping, part.loop.induction_variable: body.args[0]}
-                body.add_ops(self.build(part.parts, known))
-                before: list[Operation] = []
                 extent = part.loop.extent
                 if isinstance(extent, SSAValue):
-                    extent = self._value(extent, mapping, before)
-                result += [*before, self._like(part.loop, extent, body)]
+                    extent = self._value(extent, mapping, result)
+                copy, known = _empty_copy(part.loop, extent, mapping)
+                copy.body.block.add_ops(self.build(part.parts, known))
+                result.append(copy)
             elif part.together:
                 result += self._copies(part.ops, dict(mapping))
             else:
-                body = Block(arg_types=[IndexType()])
-                body.args[0].name_hint = self.loop.induction_variable.name_hint
-                body.add_ops(self._copies(part.ops, {**mapping, self.loop.induction_variable: body.args[0]}))
-                result.append(self._like(self.loop, self.loop.extent, body))
+                copy, known = _empty_copy(self.loop, self.loop.extent, mapping)
+                copy.body.block.add_ops(self._copies(part.ops, known))
+                result.append(copy)
         return result
-
-    def _like(self, loop: ForOp, extent: int | SSAValue, body: Block) -> ForOp:
-        copy = ForOp(extent, Region(body), loop.kind.data, annotations=loop.attributes)
-        copy.location = loop.location
-        return copy
 
     def _copies(self, ops: Sequence[Operation], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
         result: list[Operation] = []
@@ -246,3 +225,11 @@ class _Builder:
                 return False
             parent = parent.parent_op()
         return parent is self.loop
+
+
+def _empty_copy(
+    loop: ForOp, extent: int | SSAValue, mapping: dict[SSAValue, SSAValue]
+) -> tuple[ForOp, dict[SSAValue, SSAValue]]:
+    """An empty loop that runs as `loop` does, and `mapping` with its variable."""
+    copy = empty_copy(loop, extent, loop.induction_variable.name_hint)
+    return copy, {**mapping, loop.induction_variable: copy.induction_variable}

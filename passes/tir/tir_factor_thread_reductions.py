@@ -8,7 +8,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
-from weft.analysis.structure import loops_around, sources_of, stored_buffer
+from weft.analysis.structure import buffers_written, loops_around, sources_of
 from weft.analysis.threads import axis_of
 from weft.dialects.low_kernel import THREAD_AXES, AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -63,8 +63,8 @@ def _thread_loop(block: BlockOp) -> ForOp | None:
 def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
     """Factor the reduction of `block` by `loop`; gives the block of partial results."""
     axis = axis_of(loop) or ""
-    stored = next((buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None), None)
-    rank = 0 if stored is None else buffer_type(stored).get_num_dims()
+    written = buffers_written(block)
+    rank = buffer_type(written[0]).get_num_dims() if written else 0
     loop.kind, loop.thread_axis = LoopKindAttr(LoopKind.SERIAL), None
     try:
         plan = Rfactor(loop, rank).draft()
@@ -82,7 +82,7 @@ def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
     for bound in (loop, again):
         bound.kind, bound.thread_axis = LoopKindAttr(LoopKind.THREAD_BINDING), StringAttr(axis)
     block.attributes[ACROSS_THREADS] = StringAttr(axis)
-    written = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
+    written = buffers_written(block)
     for op in list(block.walk()):
         if isinstance(op, memref.LoadOp) and op.memref not in written:
             set_memory_space(op.memref, LOCAL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
@@ -153,6 +153,31 @@ def flat_type(type_: MemRefType) -> MemRefType:
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
+
+
+def allocate_several(
+    alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
+) -> memref.AllocOp:
+    """Replace the buffer of `alloc` by `count` of them: one with a first dimension more, allocated before `anchor`.
+    Loads, stores and pointers access the one that `place_of` says; all uses are of these kinds, or ask for strides."""
+    buffer, old = alloc.memref, buffer_type(alloc.memref)
+    type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
+    new = allocate_before(anchor, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
+    new.attributes.update(alloc.attributes)
+    if aligned := storage_alignment(alloc):
+        entries = [(axis + 1, factor, offset) for axis, (factor, offset) in aligned.items()]
+        new.attributes[STORAGE_ALIGN] = ArrayAttr([ArrayAttr([IntegerAttr(n, i64) for n in e]) for e in entries])
+    for use in list(buffer.uses):
+        user = use.operation
+        if isinstance(user, StrideOp):
+            user.operands = [new.memref]
+            user.dimension = IntegerAttr(user.dimension.value.data + 1, i64)
+        elif isinstance(user, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+            if isinstance(user, AccessPtrOp) and user.box_sizes is not None:
+                user.sizes = DenseArrayBase.from_list(i64, [1, *user.box_sizes])
+            set_access(user, new.memref, [place_of(user), *user.indices])
+    Rewriter.erase_op(alloc)
+    return new
 
 
 def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:

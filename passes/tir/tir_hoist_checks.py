@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from xdsl.dialects import memref, scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_stored_by
+from weft.analysis.structure import buffers_written
 from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
@@ -61,7 +61,7 @@ class _Hoist:
     def __init__(self, loop: ForOp, log: SSAValue) -> None:
         self.loop = loop
         self.log = log
-        self.written = {buffer for op in operations_in(loop) for buffer in buffers_stored_by(op)} - {log}
+        self.written = set(buffers_written(loop)) - {log}
 
     def run(self) -> None:
         used: set[SSAValue] = set()
@@ -83,8 +83,7 @@ class _Hoist:
                 runs = True
             if moves:
                 op.detach()
-            if self.loop.parent is not None:
-                self.loop.parent.insert_ops_before(before, self.loop)
+            Rewriter.insert_op(before, InsertPoint.before(self.loop))
 
     def _logs(self, op: Operation) -> bool:
         return isinstance(op, memref.StoreOp) and op.memref is self.log

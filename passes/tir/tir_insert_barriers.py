@@ -21,8 +21,8 @@ from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import blocks_of
 from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type
+from weft.passes.tir.tir_lower_tiles import LANES, is_of_warp
 from weft.passes.tir.tir_partition_blocks import thread_bodies
-from weft.passes.tir.warps import LANES, is_of_warp
 from weft.support.errors import CompileError
 
 

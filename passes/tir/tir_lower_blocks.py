@@ -9,7 +9,7 @@ from typing import Final
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseArrayBase, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
@@ -19,7 +19,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IN_STEP, NONTEMPORAL, PREFETCH, PREFETCHED, TIR_FUNCTION
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import conjunction_before, detached_ops, if_around, index_before, insert_before
+from weft.passes.index_ops import detached_ops, index_before, insert_before, insert_where
 from weft.passes.tir.nest import LOCAL, TirPass, bind_iterators, buffer_type, unproved_before
 from weft.support.errors import CompileError
 
@@ -83,11 +83,7 @@ def _lower_block(block: BlockOp) -> None:
     body = block.body.block
     for op in [op for op in body.ops if isinstance(op, AccessRegionOp)]:
         Rewriter.erase_op(op)
-    ops: list[Operation] = detached_ops(body)
-    if conditions:
-        insert_before(block, [if_around(conjunction_before(conditions, block), ops)])
-    elif block.parent is not None:
-        block.parent.insert_ops_before(ops, block)
+    insert_where(conditions, detached_ops(body), block)
     Rewriter.erase_op(block)
 
 

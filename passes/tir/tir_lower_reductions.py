@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.code_motion import why_not_started_before
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_pointers
 from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -28,7 +28,7 @@ from weft.passes.index_ops import (
     if_around,
     insert_before,
 )
-from weft.passes.schedule.loop_nests import nest, new_block, new_loop
+from weft.passes.schedule.loop_nests import nest, new_block, new_loop, set_guards
 from weft.passes.tir.nest import TirPass, range_of
 
 
@@ -189,38 +189,28 @@ def _hoist_init(block: BlockOp, init: InitOp, hoist: _Hoist) -> None:
     zero = constant_before(0, anchor)
     mapping: dict[SSAValue, SSAValue] = dict.fromkeys(block.iter_vars, zero)
     computed: list[Operation] = []
-    place: Block | None = None
-
-    def append(ops: list[Operation]) -> None:
-        """Put `ops` at the end of the innermost loop that was kept, or before `anchor`."""
-        if place is not None:
-            place.add_ops(ops)
-        elif anchor.parent is not None:
-            anchor.parent.insert_ops_before(ops, anchor)
-
+    place = InsertPoint.before(anchor)
     for loop, following in zip(hoist.loops, (*hoist.loops[1:], block), strict=True):
         if loop in hoist.dropped:
             mapping[loop.induction_variable] = zero
         else:
             kept = _copy_without_body(loop, mapping)
-            append([kept])
-            place = kept.body.block
+            Rewriter.insert_op(kept, place)
+            place = InsertPoint.at_end(kept.body.block)
         inside = [op.clone(mapping) for op in loop.body.block.ops if op is not following]
-        append(inside)
+        Rewriter.insert_op(inside, place)
         computed += inside
     renamed = {old: Index.of(new) for old, new in mapping.items()}
     bindings = [binding.substitute(renamed, range_of) for binding in bindings_of(block)]
     guards = [(left.substitute(renamed), right.substitute(renamed)) for left, right in guards_of(block)]
     guards += [(rest.substitute(renamed), Index({}, 1)) for rest in hoist.conditions]
-    append([_init_block(block, init, "init", bindings, guards, mapping)])
+    Rewriter.insert_op(_init_block(block, init, "init", bindings, guards, mapping), place)
     erase_if_unused([*reversed(computed), *([zero.owner] if isinstance(zero.owner, Operation) else [])])
 
 
 def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:
     """An empty loop that runs as `loop` does; `mapping` learns its variable."""
-    extent = loop.extent
-    extent = extent if isinstance(extent, int) else mapping.get(extent, extent)
-    copy = new_loop(extent, loop.induction_variable.name_hint, loop, loop.kind.data)
+    copy = new_loop(_renamed(loop.extent, mapping), loop.induction_variable.name_hint, loop, loop.kind.data)
     mapping[loop.induction_variable] = copy.induction_variable
     return copy
 
@@ -236,20 +226,22 @@ def _init_block(
     """A block that runs the init of `block` over its spatial iterators; `mapping` replaces all other values."""
     spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     variables = [block.iter_vars[at] for at in spatial]
-    extents = [block.extents[at] for at in spatial]
     new = new_block(
         f"{block.label}_{suffix}",
         [SPATIAL] * len(spatial),
-        [extent if isinstance(extent, int) else mapping.get(extent, extent) for extent in extents],
+        [_renamed(block.extents[at], mapping) for at in spatial],
         [bindings[at] for at in spatial],
         [variable.name_hint for variable in variables],
         block,
     )
     inside = {**mapping, **dict(zip(variables, new.iter_vars, strict=True))}
     new.body.block.add_ops([copy_of(op, inside) for op in init.body.block.ops])
-    sides, operands = exprs_of([side for guard in guards for side in guard])
-    new.set_guards(list(zip(sides[::2], sides[1::2], strict=True)), operands)
+    set_guards(new, guards)
     return new
+
+
+def _renamed(extent: int | SSAValue, mapping: Mapping[SSAValue, SSAValue]) -> int | SSAValue:
+    return extent if isinstance(extent, int) else mapping.get(extent, extent)
 
 
 def _start_when_empty(block: BlockOp) -> None:

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, MemRefType
+from xdsl.dialects.builtin import FixedBitwidthType, IndexType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, bindings_of, guards_of, stored_buffer
+from weft.analysis.structure import ancestors, bindings_of, buffers_written, guards_of
 from weft.analysis.threads import axis_of
 from weft.dialects.low_kernel import SHARED, THREAD_AXES, ShuffleMode, ShuffleOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -25,9 +25,9 @@ from weft.passes.index_ops import (
     conjunction_before,
     constant_before,
     detached_ops,
-    if_around,
     index_before,
     insert_before,
+    insert_where,
     number_attribute,
     result_before,
 )
@@ -77,21 +77,26 @@ class _Lowering:
     def __init__(self, block: BlockOp, target: Target) -> None:
         self.block = block
         self.target = target
+        iterators = zip(bindings_of(block), block.extents, block.kinds, strict=True)
+        ((reduced, count),) = ((index, extent) for index, extent, kind in iterators if kind is IterKind.REDUCE)
         around = [op for op in ancestors(block) if isinstance(op, ForOp) and axis_of(op) in THREAD_AXES]
-        self.loops = {axis_of(loop): loop for loop in around}
-        (reduced,) = (
-            index for index, kind in zip(bindings_of(block), block.kinds, strict=True) if kind is IterKind.REDUCE
-        )
-        thread = reduced.single_value
-        owner = next((loop for loop in around if loop.induction_variable is thread), None)
-        (extent,) = (e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE)
-        if owner is None or not isinstance(extent, int):
+        owner = next((loop for loop in around if loop.induction_variable is reduced.single_value), None)
+        if owner is None or not isinstance(count, int):
             raise InternalError(f'block "{block.label}" combines the values of threads, but is bound to {reduced!r}')
-        self.thread_loop, self.count = owner, extent
-        self.thread = owner.induction_variable
+        self.thread_loop, self.count = owner, count
+        self.thread = Index.of(owner.induction_variable)
+        self.others = [loop for loop in around if loop is not owner]
+        """The loops over threads along the other axes."""
         self.anchor: Operation = block
         """What new ops stand before."""
         self.conditions = guards_of(block)
+        stored = buffers_written(block)
+        self.body = [op for op in block.body.block.ops if not isinstance(op, InitOp)]
+        loads = [op for op in self.body if isinstance(op, memref.LoadOp)]
+        self.terms = [load for load in loads if load.memref not in stored]
+        self.olds = [load for load in loads if load.memref in stored]
+        self.stores = [op for op in self.body if isinstance(op, memref.StoreOp)]
+        self.for_all = all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
 
     def run(self) -> None:
         block = self.block
@@ -102,16 +107,8 @@ class _Lowering:
                     block, f'block "{block.label}" is reduced over threads inside of {name}, which not all may reach'
                 )
         bind_iterators(block)
-        stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
-        body = [op for op in block.body.block.ops if not isinstance(op, InitOp)]
-        self.body = body
-        self.terms = [op for op in body if isinstance(op, memref.LoadOp) and op.memref not in stored]
-        self.olds = [op for op in body if isinstance(op, memref.LoadOp) and op.memref in stored]
-        self.stores = [op for op in body if isinstance(op, memref.StoreOp)]
-        self.for_all = all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
         values = self._own_values()
-        values = self._by_shuffles(values) if self._can_shuffle() else self._in_shared_memory(values)
-        self._store(values)
+        self._store(self._by_shuffles(values) if self._can_shuffle() else self._in_shared_memory(values))
         Rewriter.erase_op(block)
 
     def _can_shuffle(self) -> bool:
@@ -120,9 +117,7 @@ class _Lowering:
             return False
         warp = gpu.warp_size
         fits = self.count % warp == 0 or (self.count < warp and warp % self.count == 0)
-        scalars = all(
-            isinstance(term.res.type, AnyFloat | IndexType) or _width(term.res.type) >= 8 for term in self.terms
-        )
+        scalars = all(_is_shuffled(term.res.type) for term in self.terms)
         return fits and scalars and self.thread_loop.extent == self.count and self.count <= warp * warp
 
     def _own_values(self) -> list[SSAValue]:
@@ -158,13 +153,9 @@ class _Lowering:
 
     def _combined(self, left: Sequence[SSAValue], right: Sequence[SSAValue]) -> list[SSAValue]:
         """The values of two threads combined, computed before the block."""
-        mapping: dict[SSAValue, SSAValue] = {}
-        by_buffer = {store.memref: at for at, store in enumerate(self.stores)}
-        order = {term.memref: at for at, term in enumerate(self.terms)}
-        for old in self.olds:
-            mapping[old.res] = left[by_buffer[old.memref]]
-        for term in self.terms:
-            mapping[term.res] = right[order[term.memref]]
+        lefts = dict(zip((store.memref for store in self.stores), left, strict=True))
+        mapping: dict[SSAValue, SSAValue] = {old.res: lefts[old.memref] for old in self.olds}
+        mapping.update(zip((term.res for term in self.terms), right, strict=True))
         for op in self.body:
             if op.name.startswith(("arith.", "math.")):
                 self._insert(op.clone(mapping))
@@ -177,27 +168,21 @@ class _Lowering:
         values = self._halved(values, width, width)
         warps = self.count // warp
         if warps <= 1:
-            return self._from_first_lane(values, width) if self.for_all else values
-        thread = Index.of(self.thread)
+            if not self.for_all:
+                return values
+            lane = constant_before(0, self.block)
+            return [self._insert(ShuffleOp(ShuffleMode.IDX, value, lane, width)) for value in values]
+        thread = self.thread
         scratch = self._scratch(values, warps)
-        place = self._place((thread // warp).simplified(range_of))
         first = compare_before("eq", (thread % warp).simplified(range_of), Index({}), self.block)
-        with self._under(first):
-            self._store_to(scratch, place, values)
+        self._store_to(scratch, (thread // warp).simplified(range_of), values, first)
         inside = compare_before("slt", thread, Index({}, warps), self.block)
-        gathered = self._load_from(scratch, self._place(thread), values, inside)
-        values = self._halved(gathered, warps, warp)
+        values = self._halved(self._load_from(scratch, thread, values, inside), warps, warp)
         if not self.for_all:
             return values
-        place = self._place(Index({}))
-        with self._under(compare_before("eq", thread, Index({}), self.block)):
-            self._store_to(scratch, place, values)
-        return self._loaded(scratch, place)
-
-    def _from_first_lane(self, values: Sequence[SSAValue], width: int) -> list[SSAValue]:
-        """What lane 0 of each group of `width` has, in all of its lanes."""
-        lane = constant_before(0, self.block)
-        return [self._insert(ShuffleOp(ShuffleMode.IDX, value, lane, width)) for value in values]
+        first = compare_before("eq", thread, Index({}), self.block)
+        self._store_to(scratch, Index({}), values, first)
+        return self._loaded(scratch, Index({}))
 
     def _halved(self, values: list[SSAValue], count: int, width: int) -> list[SSAValue]:
         """Lane 0 of each group of `width` gets what its first `count` lanes have."""
@@ -210,7 +195,7 @@ class _Lowering:
             others = [self._insert(ShuffleOp(ShuffleMode.DOWN, value, distance, width)) for value in values]
             combined = self._combined(values, others)
             if lanes < 2 * offset:
-                lane = (Index.of(self.thread) % width).simplified(range_of)
+                lane = (self.thread % width).simplified(range_of)
                 inside = compare_before("slt", lane, Index({}, lanes - offset), self.block)
                 pairs = zip(combined, values, strict=True)
                 combined = [self._insert(arith.SelectOp(inside, new, old)) for new, old in pairs]
@@ -219,30 +204,22 @@ class _Lowering:
         return values
 
     def _in_shared_memory(self, values: list[SSAValue]) -> list[SSAValue]:
-        scratch = self._scratch(values, self.count)
-        thread = Index.of(self.thread)
-        inside = self._compare([(thread, Index({}, self.count))])
-        place = self._place(thread)
-        with self._under(inside):
-            self._store_to(scratch, place, values)
+        scratch, thread = self._scratch(values, self.count), self.thread
+        self._store_to(scratch, thread, values, self._compare([(thread, Index({}, self.count))]))
         lanes = self.count
         while lanes > 1:
             offset = (lanes + 1) // 2
-            active = compare_before("slt", thread, Index({}, lanes - offset), self.block)
-            with self._under(active):
-                here, there = self._place(thread), self._place(thread + offset)
-                combined = self._combined(self._loaded(scratch, here), self._loaded(scratch, there))
-                self._store_to(scratch, here, combined)
+            with self._under(compare_before("slt", thread, Index({}, lanes - offset), self.block)):
+                combined = self._combined(self._loaded(scratch, thread), self._loaded(scratch, thread + offset))
+                self._store_to(scratch, thread, combined)
             lanes = offset
         if self.for_all:
-            return self._loaded(scratch, self._place(Index({})))
-        first = compare_before("eq", thread, Index({}), self.block)
-        return self._load_from(scratch, self._place(thread), values, first)
+            return self._loaded(scratch, Index({}))
+        return self._load_from(scratch, thread, values, compare_before("eq", thread, Index({}), self.block))
 
     def _scratch(self, values: Sequence[SSAValue], count: int) -> list[SSAValue]:
         """Shared memory for `count` values along the axis, for each thread of the other axes."""
-        others = [loop.extent for axis, loop in self.loops.items() if axis != axis_of(self.thread_loop)]
-        shape = [*(e for e in others if isinstance(e, int)), count]
+        shape = [*(loop.extent for loop in self.others if isinstance(loop.extent, int)), count]
         found: list[SSAValue] = []
         for value, store in zip(values, self.stores, strict=True):
             type_ = MemRefType(value.type, shape, memory_space=SHARED)
@@ -251,21 +228,28 @@ class _Lowering:
         return found
 
     def _place(self, along: Index) -> list[SSAValue]:
-        others = [loop for axis, loop in self.loops.items() if axis != axis_of(self.thread_loop)]
-        return [*(loop.induction_variable for loop in others), index_before(along.simplified(range_of), self.anchor)]
+        """Indices into shared memory."""
+        here = index_before(along.simplified(range_of), self.anchor)
+        return [*(loop.induction_variable for loop in self.others), here]
 
-    def _store_to(self, scratch: list[SSAValue], place: list[SSAValue], values: Sequence[SSAValue]) -> None:
-        insert_before(self.anchor, [memref.StoreOp.get(v, b, place) for v, b in zip(values, scratch, strict=True)])
+    def _store_to(
+        self, scratch: list[SSAValue], along: Index, values: Sequence[SSAValue], condition: SSAValue | None = None
+    ) -> None:
+        with self._under(condition):
+            place = self._place(along)
+            pairs = zip(values, scratch, strict=True)
+            insert_before(self.anchor, [memref.StoreOp.get(value, buffer, place) for value, buffer in pairs])
 
-    def _loaded(self, scratch: list[SSAValue], place: list[SSAValue]) -> list[SSAValue]:
+    def _loaded(self, scratch: list[SSAValue], along: Index) -> list[SSAValue]:
         """The values at one place of shared memory."""
+        place = self._place(along)
         return [self._insert(memref.LoadOp.get(buffer, place)) for buffer in scratch]
 
     def _load_from(
-        self, scratch: list[SSAValue], place: list[SSAValue], otherwise: Sequence[SSAValue], condition: SSAValue
+        self, scratch: list[SSAValue], along: Index, otherwise: Sequence[SSAValue], condition: SSAValue
     ) -> list[SSAValue]:
         """The values in shared memory where `condition` holds, those of this thread elsewhere."""
-        found: list[SSAValue] = []
+        place, found = self._place(along), list[SSAValue]()
         for buffer, value in zip(scratch, otherwise, strict=True):
             load = memref.LoadOp.get(buffer, place)
             load.location = self.block.location
@@ -284,10 +268,9 @@ class _Lowering:
         if init is not None:
             starting = detached_ops(init.body.block)
             Rewriter.erase_op(init)
-        first = [] if self.for_all else [(Index.of(self.thread), Index({}, 1))]
-        condition = self._compare([*self.conditions, *first])
-        ops = [*starting, *detached_ops(block.body.block)]
-        insert_before(block, ops if condition is None else [if_around(condition, ops)])
+        first = [] if self.for_all else [(self.thread, Index({}, 1))]
+        conditions = unproved_before([*self.conditions, *first], block)
+        insert_where(conditions, [*starting, *detached_ops(block.body.block)], block)
 
     def _compare(self, conditions: Sequence[tuple[Index, Index]]) -> SSAValue | None:
         """That each left is less than its right, None when ranges prove all."""
@@ -299,11 +282,13 @@ class _Lowering:
 
     @contextmanager
     def _under(self, condition: SSAValue | None) -> Generator[None]:
-        """Insert ops under a condition."""
-        with branch_before(condition, self.block) as self.anchor:
+        """Insert ops under a condition, without one where others are inserted."""
+        outer = self.anchor
+        with branch_before(condition, outer) as self.anchor:
             yield
-        self.anchor = self.block
+        self.anchor = outer
 
 
-def _width(type_: Attribute) -> int:
-    return type_.width.data if isinstance(type_, IntegerType) else 0
+def _is_shuffled(type_: Attribute) -> bool:
+    """Whether threads can read each other's values of a type."""
+    return isinstance(type_, IndexType) or (isinstance(type_, FixedBitwidthType) and type_.bitwidth >= 8)

@@ -6,30 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_stored_by, vectorized_loop_around
+from weft.analysis.structure import buffers_written, vectorized_loop_around
 from weft.analysis.threads import axis_of, is_shared
 from weft.dialects.effects import only_computes, opaque_op, opaque_text
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import ASYNC, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import ASYNC, PIPELINE_STAGES, LoopKind, LoopKindAttr
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import (
-    conjunction_before,
     detached_ops,
-    if_around,
     index_before,
     insert_before,
+    insert_where,
     replace_operands,
 )
-from weft.passes.tir.nest import LOCAL, KernelPass, allocate_before, buffer_type, range_of, set_access, unproved_before
-from weft.passes.tir.tir_flatten import storage_alignment
+from weft.passes.tir.nest import LOCAL, KernelPass, range_of, unproved_before
+from weft.passes.tir.tir_flatten import allocate_several
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.support.errors import CompileError
 from weft.support.target import Target
@@ -108,7 +106,8 @@ def _plan(loop: ForOp) -> _Pipeline:
     if not barriers or barriers[1:] not in ([], ops[-1:]):
         raise _no_pipeline(loop, "its body is not one part that fetches, a barrier, and one part that uses")
     at = ops.index(barriers[0])
-    last = max((i for i in range(at) if _stores(ops[i])), default=-1)  # what only loads behind it belongs to the use
+    # What only loads behind the last store belongs to the use.
+    last = max((i for i in range(at) if buffers_written(ops[i])), default=-1)
     plan = _Pipeline(loop, stages, ops[: last + 1], [op for op in ops[last + 1 :] if not isinstance(op, BarrierOp)])
     if any(isinstance(inner, BarrierOp) for part in (*plan.fetch, *plan.use) for inner in part.walk()):
         raise _no_pipeline(loop, "a barrier stands inside of one of its parts")
@@ -128,16 +127,12 @@ def _plan(loop: ForOp) -> _Pipeline:
     return plan
 
 
-def _stores(op: Operation) -> bool:
-    return any(buffers_stored_by(inner) for inner in op.walk())
-
-
 def _require_own_order(plan: _Pipeline) -> None:
     """What is fetched early reads nothing that the loop writes, and what is used is not written."""
     for part in plan.use:
         if (opaque := opaque_op(part)) is not None:
             raise _no_pipeline(plan.loop, f"it {opaque_text(opaque)}")
-    stored = {buffer for part in plan.use for op in part.walk() for buffer in buffers_stored_by(op)}
+    stored = {buffer for part in plan.use for buffer in buffers_written(part)}
     for op in [inner for part in plan.fetch for inner in part.walk() if isinstance(inner, memref.LoadOp)]:
         if op.memref in plan.buffers or op.memref in stored:
             raise _no_pipeline(plan.loop, f"it fetches from %{op.memref.name_hint}, which it writes")
@@ -152,31 +147,18 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
     """One buffer a stage; each access gets the stage of its iteration, accesses outside of the loops the first."""
-    alloc, old = buffer.owner, buffer_type(buffer)
+    alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
         raise _no_pipeline(plans[0].loop, f"%{buffer.name_hint} is used by more than loads, stores and pointers")
     stages = plans[0].stages
-    type_ = MemRefType(old.element_type, [stages, *old.get_shape()], old.layout, old.memory_space)
-    new = allocate_before(alloc, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
-    new.attributes.update({**alloc.attributes, ASYNC: UnitAttr()})
-    if aligned := storage_alignment(alloc):
-        entries = [(axis + 1, factor, offset) for axis, (factor, offset) in aligned.items()]
-        new.attributes[STORAGE_ALIGN] = ArrayAttr([ArrayAttr([IntegerAttr(n, i64) for n in e]) for e in entries])
-    for use in list(buffer.uses):
-        user = use.operation
-        if isinstance(user, StrideOp):
-            user.operands = [new.memref]
-            user.dimension = IntegerAttr(user.dimension.value.data + 1, i64)
-            continue
+
+    def stage_at(user: Operation) -> SSAValue:
         plan = next((p for p in plans if p.loop.is_ancestor(user)), None)
         stage = Index({}) if plan is None else Index.of(plan.loop.induction_variable) % stages
-        place = index_before(stage.simplified(range_of), user)
-        if isinstance(user, AccessPtrOp) and user.box_sizes is not None:
-            user.sizes = DenseArrayBase.from_list(i64, [1, *user.box_sizes])
-        if isinstance(user, memref.LoadOp | memref.StoreOp | AccessPtrOp):
-            set_access(user, new.memref, [place, *user.indices])
-    Rewriter.erase_op(alloc)
+        return index_before(stage.simplified(range_of), user)
+
+    allocate_several(alloc, stages, alloc, stage_at).attributes[ASYNC] = UnitAttr()
 
 
 def _rewrite(plan: _Pipeline) -> None:
@@ -266,10 +248,7 @@ def _fetch_before(
     """What iteration `at` fetches where `conditions` hold, as a group of copies, before `anchor`."""
     mapping: dict[SSAValue, SSAValue] = {plan.loop.induction_variable: index_before(at, anchor)}
     copies = [copy_of(op, mapping) for op in plan.fetch]
-    if conditions:
-        insert_before(anchor, [if_around(conjunction_before(conditions, anchor), copies)])
-    elif anchor.parent is not None:
-        anchor.parent.insert_ops_before(copies, anchor)
+    insert_where(conditions, copies, anchor)
     if commit:
         insert_before(anchor, [AsyncCommitOp()])
 

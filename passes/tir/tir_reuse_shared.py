@@ -13,7 +13,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import is_inside
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import SHARED, AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
@@ -90,7 +89,7 @@ def _may_move(op: memref.AllocaOp, body: Block) -> bool:
         and ASYNC not in op.attributes
         and kernel is not None
         and bool(users)
-        and all(isinstance(user, _ACCESSES) and is_inside(user, kernel) for user in users)
+        and all(isinstance(user, _ACCESSES) and kernel.is_ancestor(user) for user in users)
     )
 
 

@@ -22,8 +22,8 @@
 // OPENCL-NOT: low.shuffle
 // OPENCL: %B_parts = memref.alloc() : memref<8xf32, "shared">
 // OPENCL: memref.store %P_1, %B_parts[%t]
-// OPENCL: [[HERE:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 + 4))> (%t)
 // OPENCL: memref.load %B_parts[%t]
+// OPENCL: [[HERE:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 + 4))> (%t)
 // OPENCL: memref.load %B_parts{{.}}[[HERE]]]
 // OPENCL: arith.addf
 // OPENCL-NEXT: memref.store %{{.*}}, %B_parts[%t]
