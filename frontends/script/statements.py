@@ -11,6 +11,7 @@ from xdsl.dialects.scf import YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects.tir import InitOp
+from weft.dialects.tir_assume import Relation
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp
 from weft.frontends.script import tir
@@ -41,7 +42,6 @@ from weft.texpr.expr import (
     Compare,
     Const,
     Expr,
-    Predicate,
     as_expr,
     as_number,
     binary,
@@ -754,16 +754,13 @@ class StatementParser(FunctionParser):
             return
         if not isinstance(condition, Expr) or condition.dtype != "bool":
             raise self.error(node, f"T.where takes conditions, got {shown(condition)}")
-        is_guard = isinstance(condition, Compare) and condition.left.is_index and condition.right.is_index
-        if not isinstance(condition, Compare) or not is_guard or condition.predicate is Predicate.NE:
+        relation = relation_of(condition) if isinstance(condition, Compare) else None
+        if relation is None or not (relation[0].is_index and relation[2].is_index):
             head.conditions.append(condition)
             return
-        left, right = condition.left, condition.right
-        if condition.predicate in TURNED:
-            left, right = right, left
-        is_strict = condition.predicate in (Predicate.LT, Predicate.GT)
-        head.guards.append((left, right if is_strict else right + 1))
-        if condition.predicate is Predicate.EQ:
+        left, comparison, right = relation
+        head.guards.append((left, right if comparison is Relation.LESS else right + 1))
+        if comparison is Relation.EQUAL:
             head.guards.append((right, left + 1))
 
     # Regions
