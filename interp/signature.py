@@ -133,17 +133,15 @@ class Binding:
         bound = bind_arguments(signature, arguments, by_name, copied=True)
         self._function = function
         self._is_flat = PARAMS in function.attributes
-        self._symbols = dict(zip(signature.symbols, bound.slots[len(signature.args) :], strict=True))
+        self._symbols = bound.symbols
         self._written: list[tuple[ArraySpec, Array, BufferStorage]] = []
         """The buffers that the function writes."""
         values: list[Any] = []
-        arrays = iter(bound.arrays)
-        types = function.function_type.inputs
-        for spec, slot, type_ in zip(signature.args, bound.slots, types, strict=False):
+        for position, (spec, type_) in enumerate(zip(signature.args, function.function_type.inputs, strict=False)):
             if isinstance(spec, ScalarSpec):
-                values.append(_number(spec, slot))
+                values.append(_number(spec, bound.slots[position]))
                 continue
-            array = next(arrays)
+            array = bound.arrays[position]
             if isinstance(type_, TensorType):
                 values.append(widen(array, type_.element_type))
                 continue
@@ -152,7 +150,7 @@ class Binding:
             if spec.writes:
                 self._written.append((spec, array, buffer))
         if self._is_flat:
-            values += self._symbols.values()
+            values += (bound.symbols[name] for name in signature.symbols)
         self.values = tuple(values)
         """The run-time values of the function's arguments."""
 

@@ -232,13 +232,12 @@ class Caller:
     def may_take_long(self, bound: BoundArguments) -> bool:
         """See `Signature.may_take_long`."""
         signature = self.signature
-        values = dict(zip(signature.symbols, bound.slots[len(signature.args) :], strict=True))
-        extents = (values[symbol] for symbol in signature.extent_symbols)
-        return signature.may_take_long(extents, sum(array.nbytes for array in bound.arrays))
+        extents = (bound.symbols[symbol] for symbol in signature.extent_symbols)
+        return signature.may_take_long(extents, sum(array.nbytes for array in bound.arrays.values()))
 
     def _writes_something(self, bound: BoundArguments) -> bool:
         """Whether a call does anything: loops over 2^40 elements of nothing take long too."""
-        pairs = zip(self.signature.arrays, bound.arrays, strict=True)
+        pairs = zip(self.signature.arrays, bound.arrays.values(), strict=True)
         written = [array.size for spec, array in pairs if spec.writes]
         return any(written) or not written or self.signature.calls_out
 

@@ -24,7 +24,7 @@ from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
 from weft.runtime.call import thunk_address
 from weft.support.call_arguments import argument_error, bind_arguments, by_position, hidden_meaning, memory_span
-from weft.support.call_signature import ScalarSpec
+from weft.support.call_signature import ArraySpec
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from weft.runtime.devices import Device, Dimensions, Kernel, Memory, MemoryPool, Queue
     from weft.support.call_arguments import Array, BoundArguments
-    from weft.support.call_signature import ArraySpec, Signature
+    from weft.support.call_signature import ScalarSpec, Signature
 
 
 CPU: Final = 1
@@ -371,27 +371,26 @@ class DeviceCall:
     def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
         """The arguments of the host function: device memory for arrays, the bits of numbers, then the symbols."""
         signature, bound = self._signature, self.bound
-        arrays = iter(bound.arrays)
         values: list[int] = []
-        for position, (spec, slot) in enumerate(zip(signature.args, bound.slots, strict=False)):
-            if isinstance(spec, ScalarSpec):
+        for position, slot in enumerate(bound.slots):
+            array = bound.arrays.get(position)
+            if array is None:
                 values.append(slot)
                 continue
-            array = next(arrays)
             if id(array) in views:
                 if slot % _ALIGNMENT and array.size:
                     expected = f"memory aligned to {_ALIGNMENT} bytes"
                     raise argument_error(signature, position, ValueError, expected, f"address {slot:#x}")
                 values.append(slot)
                 continue
+            spec = signature.args[position]
             try:
                 span = memory_span(array)
             except ValueError as error:
                 raise ValueError(f"{signature.name}: argument {position + 1} ('{spec.name}'): {error}") from None
             memory = self.run.allocate(span.nbytes)
             values.append(self.run.handle(memory))
-            self._copies.append((span, memory, array if spec.writes else None))
-        values += bound.slots[len(signature.args) :]
+            self._copies.append((span, memory, array if isinstance(spec, ArraySpec) and spec.writes else None))
         return (ctypes.c_uint64 * len(values))(*values)
 
     def copy_in(self) -> None:

@@ -16,7 +16,7 @@ from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
 from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
 from weft.support.call_arguments import bind_arguments, memory_span, returned
-from weft.support.call_signature import ScalarSpec, Signature
+from weft.support.call_signature import Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -119,12 +119,8 @@ class CallableFunction(Function):
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
         bound = bind_arguments(self.signature, positional, keywords)
-        arrays = iter(bound.arrays)
-        values: list[Array | int] = [
-            slot if isinstance(spec, ScalarSpec) else memory_span(next(arrays))
-            for spec, slot in zip(self.signature.args, bound.slots, strict=False)
-        ]
-        self._run([*values, *bound.slots[len(self.signature.args) :]])
+        arrays = bound.arrays
+        self._run([memory_span(arrays[at]) if at in arrays else slot for at, slot in enumerate(bound.slots)])
         return returned(bound.results)
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> NoReturn:

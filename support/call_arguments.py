@@ -38,11 +38,12 @@ _Symbols: TypeAlias = dict[str, tuple[int, str]]
 @dataclass(frozen=True)
 class BoundArguments:
     """Arguments as the native function takes them: `slots` holds a pointer, the bits of a scalar or the value
-    of a symbol for each parameter. `arrays` keeps the memory alive; `results` are the arrays that were
-    allocated."""
+    of a symbol for each parameter. `arrays`, by the position of their argument, keep the memory alive; `results` are
+    those that were allocated."""
 
     slots: tuple[int, ...]
-    arrays: tuple[Array, ...]
+    arrays: Mapping[int, Array]
+    symbols: Mapping[str, int]
     results: tuple[Array, ...]
 
 
@@ -93,14 +94,14 @@ def bind_arguments(
         symbols.update((name, (value, "")) for name, value in chosen.items())
     if signature.facts:
         _check_facts(signature, numbers, symbols)
-    missing = signature.result_specs if len(values) < len(signature.args) else ()
-    results = allocate(signature, missing, {name: value for name, (value, _) in symbols.items()})
+    known = {name: value for name, (value, _) in symbols.items()}
+    results = allocate(signature, signature.result_specs if len(values) < len(signature.args) else (), known)
     for array in results:
         arrays[len(slots)] = array
         slots.append(array.ctypes.data)
     _check_overlap(signature, arrays)
-    slots.extend(symbols[name][0] for name in signature.symbols)
-    return BoundArguments(tuple(slots), tuple(arrays.values()), results)
+    slots.extend(known[name] for name in signature.symbols)
+    return BoundArguments(tuple(slots), arrays, known, results)
 
 
 def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
