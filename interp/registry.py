@@ -154,7 +154,7 @@ ROOMS: Mapping[str, str] = {
     "func": "control",
     "memref": "memory",
     "vector": "vectors",
-    "tir": "tir",
+    "tir": "control",
     "low": "low",
     "te": "te",
     "tensor": "te",

@@ -15,11 +15,11 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
 from weft.dialects import te
 from weft.dialects.te import Combiner
+from weft.interp.control import refuse_other_shape
 from weft.interp.emitter import BufferSource
 from weft.interp.memory import bind_extent, refuse_negative_extents
 from weft.interp.registry import emits
 from weft.interp.scalar import combined, literal
-from weft.interp.tir import refuse_other_shape
 from weft.interp.values import array_of, finisher, flat_list
 
 if TYPE_CHECKING:
