@@ -19,10 +19,10 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_assume import AssumeOp, affine_text
 from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
+from weft.dialects.tir_regions import AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import AssumptionError, InterpreterError
-from weft.interp.registry import emits
+from weft.interp.registry import emit_nothing, emits
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -79,9 +79,7 @@ def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[
     emitter.line(f"{name} = {text}", op)
 
 
-@emits(scf.YieldOp)
-def emit_yield(emitter: Emitter, op: scf.YieldOp) -> None:
-    """Written by the op that holds the region."""
+emits(scf.YieldOp, ReadsOp, WritesOp, AssumeStridesOp)(emit_nothing)
 
 
 @emits(scf.IfOp)
@@ -351,11 +349,6 @@ def _emit_init(emitter: Emitter, op: BlockOp, init: InitOp) -> None:
         emitter.region(init.body.block)
 
 
-@emits(ReadsOp, WritesOp)
-def emit_access_region(emitter: Emitter, op: AccessRegionOp) -> None:
-    """States a fact about the block; nothing runs."""
-
-
 @emits(AssumeShapeOp)
 def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
     buffer = emitter.buffer(op.buffer)
@@ -374,11 +367,6 @@ def refuse_other_shape(
         same = " and ".join(f"{has} == {wanted}" for has, wanted in pairs)
         emitter.refuse(f"not ({same})", wrong_shape, op, repr(name), *lists)
     return bool(pairs)
-
-
-@emits(AssumeStridesOp)
-def emit_assume_strides(emitter: Emitter, op: AssumeStridesOp) -> None:
-    """Says where the elements of a caller's array lie; the interpreter works on copies."""
 
 
 @emits(AssumeOp)

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects import graph
 from weft.dialects.graph_shapes import Extent, evaluate, lone_name, names_in, shape_of
 from weft.interp.errors import InterpreterError
-from weft.interp.registry import emits, evaluates
+from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.values import (
     Array,
     BufferStorage,
@@ -77,9 +77,7 @@ def emit_dataflow(emitter: Emitter, op: graph.DataflowOp) -> None:
         emitter.alias(result, value)
 
 
-@emits(graph.OutputOp)
-def emit_output(emitter: Emitter, op: graph.OutputOp) -> None:
-    """Read by the region that it ends."""
+emits(graph.OutputOp)(emit_nothing)
 
 
 @evaluates(graph.MakeTupleOp)

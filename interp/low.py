@@ -12,7 +12,7 @@ from weft.interp import kernels as kernels
 from weft.interp.control import emit_loop
 from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
-from weft.interp.registry import emit_rule, emits
+from weft.interp.registry import emit_nothing, emit_rule, emits
 from weft.interp.scalar import elementwise, lane_type
 from weft.interp.values import finisher
 from weft.support.errors import InternalError
@@ -83,9 +83,7 @@ def emit_parallel_for(emitter: Emitter, op: low.ParallelForOp) -> None:
     emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=True)
 
 
-@emits(low.PrefetchOp)
-def emit_prefetch(emitter: Emitter, op: low.PrefetchOp) -> None:
-    """A hint, which changes no value."""
+emits(low.PrefetchOp)(emit_nothing)
 
 
 @emits(low.GatherOp)

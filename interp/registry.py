@@ -48,6 +48,7 @@ import importlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -169,7 +170,6 @@ CallRule: TypeAlias = Callable[..., Any]
 
 _emit_rules: dict[str, EmitRule] = {}
 _call_rules: dict[str, CallRule] = {}
-_loaded: set[str] = set()
 
 
 def emits(
@@ -197,23 +197,23 @@ def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
     return register
 
 
-def _load_room(op_name: str) -> None:
-    dialect = op_name.split(".", 1)[0]
-    if dialect in _loaded:
-        return
-    _loaded.add(dialect)
-    room = ROOMS.get(dialect)
-    if room is not None:
-        importlib.import_module(f"{__package__}.{room}")
+def emit_nothing(emitter: Emitter, op: Operation) -> None:
+    """The rule of ops at which nothing runs: statements, hints, and terminators, which the op of their region reads."""
+
+
+@cache
+def _load_room(dialect: str) -> None:
+    if dialect in ROOMS:
+        importlib.import_module(f"{__package__}.{ROOMS[dialect]}")
 
 
 def emit_rule(op_name: str) -> EmitRule | None:
     """The rule that writes source for ops of this name, if there is one."""
-    _load_room(op_name)
+    _load_room(op_name.split(".", 1)[0])
     return _emit_rules.get(op_name)
 
 
 def call_rule(op_name: str) -> CallRule | None:
     """The rule that computes ops of this name on run-time values, if there is one."""
-    _load_room(op_name)
+    _load_room(op_name.split(".", 1)[0])
     return _call_rules.get(op_name) or rule_of_registered(op_name)

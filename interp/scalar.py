@@ -174,12 +174,9 @@ def assign(
     `span` is what is known about an integer before it is wrapped.
     """
     type_ = result.type
-    if not isinstance(type_, IntegerType | IndexType):
+    if not isinstance(type_, IntegerType | IndexType) or integer_width(type_) == 1:
         name = emitter.define(result)
         emitter.line(rounded(emitter, name, text, type_) if finish else f"{name} = {text}", op)
-    elif integer_width(type_) == 1:
-        name = emitter.define(result)
-        emitter.line(f"{name} = ({text}) & 1 == 1" if finish else f"{name} = {text}", op)
     else:
         fits = interval_fits(span, type_)
         name = emitter.define(result, span if fits and span != UNBOUNDED else None)

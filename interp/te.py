@@ -18,7 +18,7 @@ from weft.dialects.te import Combiner
 from weft.interp.control import refuse_other_shape
 from weft.interp.emitter import BufferSource
 from weft.interp.memory import bind_extent, refuse_negative_extents
-from weft.interp.registry import emits
+from weft.interp.registry import emit_nothing, emits
 from weft.interp.scalar import combined, literal
 from weft.interp.values import array_of, finisher, flat_list
 
@@ -86,9 +86,7 @@ def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
         emitter.tensors[op.tensor] = BufferSource(data, tuple(stated), hint)
 
 
-@emits(te.YieldOp)
-def emit_yield(emitter: Emitter, op: te.YieldOp) -> None:
-    """Written by the op that holds the region."""
+emits(te.YieldOp)(emit_nothing)
 
 
 @emits(te.ComputeOp)
@@ -163,20 +161,15 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
             emitter.region(block)
             return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
         case Combiner.ARGMAX | Combiner.ARGMIN:
-            better = emitter.helper(best_of_largest if op.kind is Combiner.ARGMAX else best_of_least)
-            return [f"{better}({old[0]}, {old[1]}, {new[0]}, {new[1]})"]
+            sign = -1 if op.kind is Combiner.ARGMAX else 1
+            return [f"{emitter.helper(least_of)}({sign}, {old[0]}, {old[1]}, {new[0]}, {new[1]})"]
         case _:
             return [combined(emitter, op, te.combining_op(op.kind, op.results[0].type), old[0], new[0])]
 
 
-def best_of_largest(value: float, index: int, other: float, other_index: int) -> tuple[float, int]:
-    """The pair of the greater value, of the lesser index among equals; NaN is greatest."""
-    return min((value, index), (other, other_index), key=lambda pair: (*_rank(-pair[0]), pair[1]))
-
-
-def best_of_least(value: float, index: int, other: float, other_index: int) -> tuple[float, int]:
-    """The pair of the lesser value, of the lesser index among equals; NaN is least."""
-    return min((value, index), (other, other_index), key=lambda pair: (*_rank(pair[0]), pair[1]))
+def least_of(sign: int, value: float, index: int, other: float, other_index: int) -> tuple[float, int]:
+    """The pair whose value times `sign` is less, of the lesser index among equals; NaN is least."""
+    return min((value, index), (other, other_index), key=lambda pair: (*_rank(sign * pair[0]), pair[1]))
 
 
 def _rank(value: float) -> tuple[bool, float]:
