@@ -28,7 +28,6 @@ from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
     buffers_written,
@@ -121,35 +120,11 @@ def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]
     return extents, operations
 
 
-def copy_block(
-    name: str,
-    source: SSAValue,
-    target: SSAValue,
-    extents: Sequence[int | SSAValue],
-    like: Operation,
-    box: Sequence[Span | None] | None,
-) -> tuple[Operation, BlockOp, Sequence[tuple[Index, Index]]]:
-    """A nest that copies a box of a buffer (all of it without one) element by element, the block in it, and its guards.
-
-    The guards are set when the nest is in its place, where the ranges of its loops are known.
-    """
-    rank = len(extents)
-    domains = [domain_from_span(span, extent) for span, extent in zip(box or [None] * rank, extents, strict=True)]
-    # All of a buffer: a loop a dimension, also where the extent is 1.
-    loops, bindings, guards = loops_over(domains, extents, like, unit_loops=box is None)
-    block = new_block(name, [SPATIAL] * rank, extents, bindings, [f"v{at}" for at in range(rank)], like)
-    load = memref.LoadOp.get(source, block.iter_vars)
-    store = memref.StoreOp.get(load.res, target, block.iter_vars)
-    block.body.block.add_ops([load, store])
-    load.location = store.location = like.location
-    return nest(loops, [block]), block, guards
-
-
 @contextmanager
 def planned_copy(
     buffer: SSAValue, blocks: Sequence[BlockOp], common: Operation, box: Sequence[Span | None]
 ) -> Generator[Access]:
-    """The access to `buffer` of the copy that `copy_block` would make in the body of `common`, a loop or the scope, for
+    """The access to `buffer` of the copy that `CachePlan` would make in the body of `common`, a loop or the scope, for
     blocks that access it.
 
     It runs where guards of all of them that are decided outside of their own loops hold. Its own loops are in no
@@ -159,7 +134,7 @@ def planned_copy(
     known = contexts[0].iterators
     spans = [None if s is None else replace(s, lower=s.lower.substitute(known, range_of)) for s in box]
     extents = buffer_extents(buffer)
-    sizes = [extent.constant if extent.is_constant else _value_of(extent) for extent in extents]
+    sizes = [buffer if known is None else known for known in _known_extents(buffer)]
     domains = [domain_from_span(span, extent) for span, extent in zip(spans, sizes, strict=True)]
     loops, bindings, _ = loops_over(domains, sizes, common)
     outer = [loop for loop in contexts[0].loops if is_inside(common, loop)]
@@ -179,13 +154,6 @@ def planned_copy(
     finally:
         for loop in loops:
             loop.erase()
-
-
-def _value_of(extent: Index) -> SSAValue:
-    value = extent.single_value
-    if value is None:
-        raise NotProved(f"an extent of the buffer is {extent!r}")
-    return value
 
 
 def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation] = ()) -> None:
@@ -263,11 +231,26 @@ class CachePlan(Plan):
         blocks: list[BlockOp] = []
         for source, target, point in (*into * self.reading, *back * self.writing):
             label = free_label(function_of(self.block), wanted)
-            nest_op, block, guards = copy_block(label, source, target, extents, self.block, self.box)
-            Rewriter.insert_op(nest_op, point)
-            set_guards(block, [*self.guards, *guards])
-            blocks.append(block)
+            blocks.append(self._copy(label, source, target, extents, point))
         return tuple(blocks)
+
+    def _copy(
+        self, label: str, source: SSAValue, target: SSAValue, extents: Sequence[int | SSAValue], point: InsertPoint
+    ) -> BlockOp:
+        """Insert a nest that copies the box, or all of the buffer, element by element; returns the block in it."""
+        rank, like = len(extents), self.block
+        spans = self.box or [None] * rank
+        domains = [domain_from_span(span, extent) for span, extent in zip(spans, extents, strict=True)]
+        # All of a buffer: a loop a dimension, also where the extent is 1.
+        loops, bindings, guards = loops_over(domains, extents, like, unit_loops=self.box is None)
+        block = new_block(label, [SPATIAL] * rank, extents, bindings, [f"v{at}" for at in range(rank)], like)
+        load = memref.LoadOp.get(source, block.iter_vars)
+        store = memref.StoreOp.get(load.res, target, block.iter_vars)
+        block.body.block.add_ops([load, store])
+        load.location = store.location = like.location
+        Rewriter.insert_op(nest(loops, [block]), point)
+        set_guards(block, [*self.guards, *guards])  # in its place, where the ranges of its loops are known
+        return block
 
 
 def free_label(function: Operation, wanted: str) -> str:

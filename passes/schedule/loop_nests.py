@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
+from xdsl.dialects import affine, arith, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -196,22 +196,13 @@ def become(block: BlockOp, other: BlockOp) -> None:
 
 
 def erase_empty_loops(op: Operation | None) -> None:
-    """Erase `op` when it is a loop without blocks in it, then the loops around it that become empty."""
-    while isinstance(op, ForOp) and not _does_anything(op.body):
+    """Erase `op` when it is a loop that holds index arithmetic and such loops alone, then the loops around it that
+    become empty."""
+    silent = ForOp | affine.ApplyOp | arith.ConstantOp
+    while isinstance(op, ForOp) and all(isinstance(inner, silent) for inner in op.walk()):
         parent = op.parent_op()
         Rewriter.erase_op(op)
         op = parent
-
-
-def _does_anything(region: Region) -> bool:
-    """Whether a region holds more than index arithmetic and empty loops."""
-    for op in region.block.ops:
-        if isinstance(op, ForOp):
-            if _does_anything(op.body):
-                return True
-        elif op.name not in ("affine.apply", "arith.constant"):
-            return True
-    return False
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
