@@ -18,7 +18,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import ReadsOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused
+from weft.passes.index_ops import erase_if_unused, insert_before
 from weft.passes.schedule.caching import free_label, insert_alloc, new_alloc, space_of, why_not_scope
 from weft.passes.schedule.dominance import not_dominating
 from weft.passes.schedule.loop_nests import block_in_loops, values_in
@@ -63,9 +63,8 @@ class CacheIndexPlan(Plan):
         for op, at in users:
             old = op.indices[at]
             load = memref.LoadOp.get(cache, variables)
-            load.res.name_hint, load.location = old.name_hint, op.location
-            if op.parent is not None:
-                op.parent.insert_op_before(load, op)
+            load.res.name_hint = old.name_hint
+            insert_before(op, [load])
             op.operands[1 + at] = load.res
             if isinstance(old, OpResult):
                 erase_if_unused([old.op])

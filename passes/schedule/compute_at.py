@@ -25,7 +25,6 @@ from weft.analysis.accesses import (
     is_fixed,
     range_of,
 )
-from weft.analysis.block_patterns import combines_freely
 from weft.analysis.code_motion import actions_in, actions_passed, loops_around_both, passing_conflict
 from weft.analysis.coverage import late_start, repeated_instance, runs_only
 from weft.analysis.dependence import buffer_name, conflict_between, is_exact, is_temporary, whole_buffer
@@ -66,7 +65,7 @@ from weft.passes.schedule.requirements import (
     iterator_names,
     missed_by,
     two_iterations,
-    why_not_divisible,
+    why_not_any_order,
 )
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
@@ -205,13 +204,6 @@ class Move(MovingPrimitive):
                 span = spans.pop(value)
                 spans[variable] = span and preimage(part, span)
         return spans
-
-    def require_block_kind(self, requirement: int) -> None:
-        """Complete or reduction blocks can be cut into pieces."""
-        self.require(requirement, why_not_divisible(self.block))
-        if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
-            reason = "its reduction would run in another order, and its combiner is not known to be commutative"
-            self.refuse(requirement, Violation(reason, "not proved"))
 
     def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
         """The guards of the block that say which iterator values run, where that is not just the domain."""
@@ -443,7 +435,7 @@ class ComputeAt(Move):
     def draft(self) -> MovePlan:
         block = self.block
         self.require_scope(1)
-        self.require_block_kind(2)
+        self.require(2, why_not_any_order(block))
         kept = self.kept_guards(2)
         users = self._users()
         domains = self._domains()
@@ -537,7 +529,7 @@ class ReverseComputeAt(Move):
     def draft(self) -> MovePlan:
         block = self.block
         self.require_scope(1)
-        self.require_block_kind(2)
+        self.require(2, why_not_any_order(block))
         kept = self.kept_guards(2)
         # A block that overwrites afterwards what this one reads is no producer: it is passed (requirement 7).
         producers = [producer for producer in producers_of(block) if precedes(producer, block)]

@@ -8,6 +8,7 @@ from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Domain, accesses, domain_of
+from weft.analysis.block_patterns import combines_freely
 from weft.analysis.code_motion import shared_element
 from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
@@ -26,6 +27,7 @@ from weft.analysis.structure import (
 )
 from weft.analysis.validation import Missed
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
 from weft.passes.schedule.primitive import Primitive, block_text, or_undecided, owner_text
 from weft.support.errors import Violation
 
@@ -89,6 +91,15 @@ def why_not_divisible(block: BlockOp) -> Violation | str | None:
     if complete is not None and reduction is not None:
         return reduction if block.init is not None else complete
     return shared_element(block)
+
+
+def why_not_any_order(block: BlockOp) -> Violation | str | None:
+    """Why the instances of a block may not run in any order: it is not divisible, or its combiner does not commute."""
+    found = why_not_divisible(block)
+    if found is None and IterKind.REDUCE in block.kinds and not combines_freely(block):
+        reason = "its reduction would run in another order, and its combiner is not known to be commutative"
+        return Violation(reason, "not proved")
+    return found
 
 
 @or_undecided

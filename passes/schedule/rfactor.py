@@ -36,6 +36,7 @@ from weft.passes.index_ops import (
     insert_before,
     is_defined_inside,
     number_attribute,
+    result_before,
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
@@ -85,10 +86,8 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
     for op in list(init.body.walk()):
         if isinstance(op, memref.StoreOp) and op.memref in neutral:
             number = neutral[op.memref]
-            if number is not None and constant_number(op.value) != number and op.parent is not None:
-                constant = arith.ConstantOp(number_attribute(number, op.value.type))
-                op.parent.insert_op_before(constant, op)
-                op.operands[0] = constant.result
+            if number is not None and constant_number(op.value) != number:
+                op.operands[0] = result_before(arith.ConstantOp(number_attribute(number, op.value.type)), op)
     erase_if_unused(init.body.block.ops)  # what computed the old start values
     return init
 

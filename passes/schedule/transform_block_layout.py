@@ -12,10 +12,9 @@ from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.block_patterns import combines_freely
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
-from weft.analysis.structure import ancestors, bindings_of, guards_of, parts_of, why_not_complete
+from weft.analysis.structure import ancestors, bindings_of, guards_of, parts_of
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -32,7 +31,7 @@ from weft.passes.schedule.loop_nests import (
     set_corner,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import place_text, why_not_divisible
+from weft.passes.schedule.requirements import place_text, why_not_any_order
 from weft.support.errors import InternalError, Violation
 
 
@@ -206,7 +205,7 @@ class TransformBlockLayout(Primitive):
         own = own_nest(block)
         if isinstance(own, str):
             self.refuse(2, own)
-        self._require_free_order()
+        self.require(1, why_not_any_order(block))
         layout = self._layout()
         kinds = tuple(self._kind(at) for at in range(len(layout.outputs)))
         self._require_onto(layout)
@@ -235,13 +234,6 @@ class TransformBlockLayout(Primitive):
                     detail = f"a guard inside is on %{variable.name_hint or variable.index}, which goes away"
                     self.refuse(3, Violation(detail, legal="keep it as an iterator"), op)
         return tuple((variable, places[variable.index]) for variable in units if variable.index in places)
-
-    def _require_free_order(self) -> None:
-        block = self.block
-        self.require(1, why_not_divisible(block))
-        if why_not_complete(block) is not None and not combines_freely(block):
-            reason = "its combiner is not known to be commutative"
-            self.refuse(1, Violation(reason, "not proved"))
 
     def _layout(self) -> LayoutMap:
         """The layout, which keeps instances apart."""

@@ -47,11 +47,11 @@ from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import (
     branch_before,
     conjunction_before,
+    constant_before,
     detached_ops,
     end_of,
     erase_if_unused,
     index_before,
-    index_constant,
     insert_before,
     result_before,
 )
@@ -364,10 +364,7 @@ def _follow_dimension(op: memref.DimOp, layout: LayoutMap) -> None:
     at = Index.of(op.index).constant
     extent = layout.old_extents[at]
     if not is_temporary(op.source) and not extent.is_constant:
-        constant = index_constant(_bare(layout, at))
-        if op.parent is not None:
-            op.parent.insert_ops_before([constant], op)
-        op.operands[1] = constant.result
+        op.operands[1] = constant_before(_bare(layout, at), op)
         return
     op.result.replace_all_uses_with(index_before(extent, op, op.result.name_hint))
     Rewriter.erase_op(op)
