@@ -13,7 +13,7 @@ names, floor quotients and remainders, so equal polynomials are equal objects an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -119,14 +119,6 @@ def multiply(a: Extent, b: Extent) -> Extent:
 
 def subtract(a: Extent, b: Extent) -> Extent:
     return add(a, multiply(-1, b))
-
-
-def product(extents: Iterable[Extent]) -> Extent:
-    """The number of elements of a shape."""
-    total: Extent = 1
-    for extent in extents:
-        total = multiply(total, extent)
-    return total
 
 
 def floordiv(a: Extent, b: Extent) -> Extent:

@@ -77,13 +77,10 @@ def set_strides(function: FuncOp, parameters: Sequence[Tensor | Var], binds: Bin
     for position, strides in stated.items():
         argument = function.args[position]
         fixed = tuple(stride if isinstance(stride, int) else None for stride in strides)
-        Rewriter.replace_value_with_new_type(argument, with_strides(_memref(argument), fixed))
+        type_ = cast("MemRefType[Attribute]", argument.type)
+        Rewriter.replace_value_with_new_type(argument, with_strides(type_, fixed))
     function.update_function_type()
     _Ties(function, parameters).state(stated)
-
-
-def _memref(value: SSAValue) -> MemRefType[Attribute]:
-    return cast("MemRefType[Attribute]", value.type)
 
 
 def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple[Stride, ...]]:

@@ -463,7 +463,7 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
     """The remainder with the sign of `right`, from that with the sign of `left`."""
     zero = body.constant(0, left.type)
     remainder = _apply(body, arith.RemSIOp, left, right)
-    if _is_positive(right):
+    if (constant_integer(right) or 0) > 0:
         wrong = body.append(arith.CmpiOp(remainder, zero, "slt"))
     else:
         signs = _apply(body, arith.XOrIOp, remainder, right)
@@ -472,10 +472,6 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
         wrong = _apply(body, arith.AndIOp, differ, inexact)
     shifted = _apply(body, arith.AddiOp, remainder, right)
     return body.append(arith.SelectOp(wrong, shifted, remainder))
-
-
-def _is_positive(value: SSAValue) -> bool:
-    return (constant_integer(value) or 0) > 0
 
 
 def _compare(body: ElementEmitter, predicate: Predicate, left: SSAValue, right: SSAValue) -> SSAValue:

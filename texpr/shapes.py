@@ -66,19 +66,15 @@ def checked_extent(extent: object, what: str) -> Extent:
     if number is None:
         expr = as_index(extent, what)
         if not isinstance(expr, Const):
-            return _made_of_variables(expr, what)
+            if not is_extent(expr):
+                raise error(f"{what} is `{expr}`: extents are made of integers and integer variables by + - * // and %")
+            return expr
         number = expr.value
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(number)}")
     if number < 0:
         raise error(f"{what} must not be negative, got {number}")
     return number
-
-
-def _made_of_variables(expr: Expr, what: str) -> Expr:
-    if is_extent(expr):
-        return expr
-    raise error(f"{what} is `{expr}`: extents are made of integers and integer variables by + - * // and %")
 
 
 def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:

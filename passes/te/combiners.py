@@ -24,7 +24,7 @@ MakeConstant = Callable[[float | int, Attribute], SSAValue]
 def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
     """The values that `reduce` starts from: constants, or for `custom` a copy of its identity region."""
     if reduce.kind is Combiner.CUSTOM:
-        return copy_yielded(_custom_region(reduce, 1), [], append)
+        return copy_yielded(reduce.combiner_regions[1].block, [], append)
     types = [result.type for result in reduce.results]
     numbers = identity_of(reduce.kind, types)
     return [constant(number, type) for number, type in zip(numbers, types, strict=True)]
@@ -36,7 +36,7 @@ def combine(
     """The accumulators after `values` were combined into them."""
     match reduce.kind:
         case Combiner.CUSTOM:
-            return copy_yielded(_custom_region(reduce, 0), [*accumulators, *values], append)
+            return copy_yielded(reduce.combiner_regions[0].block, [*accumulators, *values], append)
         case Combiner.ARGMAX | Combiner.ARGMIN:
             better = _is_better(reduce.kind, accumulators, values, append)
             return [append(arith.SelectOp(better, new, old)) for old, new in zip(accumulators, values, strict=True)]
@@ -63,10 +63,6 @@ def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue],
     better = append(arith.OrIOp(better, append(arith.AndIOp(new_nan, old_number))))
     equal = append(arith.OrIOp(equal, append(arith.AndIOp(new_nan, old_nan))))
     return append(arith.OrIOp(better, append(arith.AndIOp(equal, earlier))))
-
-
-def _custom_region(reduce: ReduceOp, position: int) -> Block:
-    return reduce.combiner_regions[position].block
 
 
 def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) -> list[SSAValue]:

@@ -224,20 +224,13 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
     return tuple(result)
 
 
-def broadcast_indices(
-    shape: Sequence[Extent], result: Sequence[Extent], indices: Sequence[ExprLike]
-) -> tuple[ExprLike, ...]:
-    """The indices into a tensor of `shape` for the element at `indices` of a result of shape `result`."""
-    first = len(result) - len(shape)
-    return tuple(
-        0 if is_one(extent) and not is_one(result[position]) else indices[position]
-        for position, extent in enumerate(shape, first)
-    )
-
-
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element of a tensor at `indices` of the shape that it is broadcast to."""
-    return tensor(*broadcast_indices(tensor.shape, result, indices))
+    """The element of a tensor at `indices` of the shape `result`, which it is broadcast to."""
+    places = [
+        0 if is_one(extent) and not is_one(result[position]) else indices[position]
+        for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)
+    ]
+    return tensor(*places)
 
 
 def operand(value: object, what: str) -> Tensor | bool | int | float:
