@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -142,6 +142,18 @@ class FunctionPrinter:
         """The ops about extents of parameters that are not yet declared."""
         self._lines: list[str] = []
         self._depth = 1
+        self._forms: Mapping[type[Operation], Callable[[Sequence[Operation], Any], None]] = {
+            StoreOp: self._store,
+            ForOp: self._loops,
+            BlockOp: self._block,
+            InitOp: self._init,
+            IfOp: self._if,
+            AllocOp: self._allocation,
+            AssumeOp: self._assumption,
+            CallOp: self._call,
+            IntrinsicOp: self._intrinsic,
+        }
+        """The forms of statements, which are given the ops and the last of them."""
 
     def lines(self) -> list[str]:
         """The lines, decorator included. Raises Restart, and CompileError for what has no script."""
@@ -291,49 +303,25 @@ class FunctionPrinter:
         end = start
         while end < len(ops) and not _is_statement(ops[end]):
             end += 1
-        if end < len(ops):
+        attempts = [(self._statement, end)] if end < len(ops) else []
+        longest = min(end, len(ops) - 1, start + _LONGEST)
+        attempts += [(self._assignment, last) for last in range(longest, start - 1, -1) if not _is_statement(ops[last])]
+        attempts += [(self._statement, start)] if end > start else []
+        for print_ops, last in attempts:
             with suppress(Mismatch):
-                self._statement(ops[start : end + 1])
-                return end + 1
-        for last in range(min(end, len(ops) - 1, start + _LONGEST), start - 1, -1):
-            if not _is_statement(ops[last]):
-                with suppress(Mismatch):
-                    self._assignment(ops[start : last + 1])
-                    return last + 1
-        first = ops[start]
-        if isinstance(first, IfOp):
-            with suppress(Mismatch):
-                self._if([first], first)
-                return start + 1
-        self._other(first)
+                print_ops(ops[start : last + 1])
+                return last + 1
+        self._other(ops[start])
         return start + 1
 
     # The methods from here on print `ops`, the last of them with the others as its expressions. They raise Mismatch,
     # with nothing printed, where that would not read back as the same ops.
 
     def _statement(self, ops: Sequence[Operation]) -> None:
-        op = ops[-1]
-        match op:
-            case StoreOp():
-                self._store(ops, op)
-            case ForOp():
-                self._loops(ops, op)
-            case BlockOp():
-                self._block(ops, op)
-            case InitOp() if len(ops) == 1:
-                self._init(op)
-            case IfOp():
-                self._if(ops, op)
-            case AllocOp():
-                self._allocation(ops, op)
-            case AssumeOp():
-                self._assumption(ops, op)
-            case CallOp():
-                self._call(ops, op)
-            case IntrinsicOp():
-                self._intrinsic(ops, op)
-            case _:
-                raise Mismatch
+        form = self._forms.get(type(ops[-1]))
+        if form is None:
+            raise Mismatch
+        form(ops, ops[-1])
 
     # Loops, blocks and conditions
 
@@ -414,7 +402,9 @@ class FunctionPrinter:
         ranges = [index_text(low) if size == 1 else range_text(low, size) for low, size in box]
         return f"{buffer.name}[{', '.join(ranges)}]"
 
-    def _init(self, op: InitOp) -> None:
+    def _init(self, ops: Sequence[Operation], op: InitOp) -> None:
+        if len(ops) > 1:
+            raise Mismatch
         mine = InitOp(Region(Block()))
         self._write("with T.init():")
         with self._emitter.body(mine.body.block), self._indented():
