@@ -191,8 +191,8 @@ class ElementEmitter:
             return self.constant(float(expr.value) if is_float(target) else expr.value, type_of(target))
         if not expr.is_index:
             return self._native(expr)
-        key = (self._identity_of(expr), target)
-        return self._once(key, lambda: IndexCastOp(self.index(expr), type_of(target)))
+        index = self.index(expr)
+        return self._once(("cast", index, target), lambda: IndexCastOp(index, type_of(target)))
 
     def index(self, expr: Expr) -> SSAValue:
         """The value of an integer expression as an index."""

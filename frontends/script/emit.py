@@ -80,12 +80,6 @@ class ScriptEmitter(ElementEmitter):
 
     # Expressions
 
-    def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
-        if isinstance(expr, Const) or not expr.is_index:
-            return super().value(expr, dtype)
-        index, target = self.index(expr), dtype or expr.dtype
-        return self._once(("cast", index, target), lambda: IndexCastOp(index, type_of(target)))
-
     def _index_leaf(self, expr: Expr) -> SSAValue:
         if isinstance(expr, Symbol):
             if expr.value is None:
