@@ -7,6 +7,7 @@ texts are templates (`$T` the type, `$U` the unsigned type of the same size, `$i
 
 from __future__ import annotations
 
+import re
 from string import Template
 from typing import TYPE_CHECKING, Final
 
@@ -153,16 +154,7 @@ $inline $u16 weft_round_f64($f64 x, int m, int emin, $u64 inf) {
   return ($u16)(sign | (encoded > inf ? inf : encoded));
 }""",
 }
-_NEEDS: Final = {
-    "weft_f16_to_f32": ("weft_i32_as_f32",),
-    "weft_bf16_to_f32": ("weft_i32_as_f32",),
-    "weft_f32_to_bf16": ("weft_f32_as_i32",),
-    "weft_round_f64": ("weft_f64_as_i64",),
-    "weft_f64_to_f16": ("weft_round_f64",),
-    "weft_f32_to_f16": ("weft_round_f64",),
-    "weft_f64_to_bf16": ("weft_round_f64",),
-}
-"""Helper -> the helpers that its common text calls."""
+_CALL: Final = re.compile(r"\b(weft_\w+)\(")
 
 
 def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
@@ -172,10 +164,11 @@ def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
     def add(name: str) -> None:
         if name in texts:
             return
-        own = language.helpers.get(name)
-        for needed in (_NEEDS if own is None else language.helper_needs).get(name, ()):
-            add(needed)
-        texts[name] = helper_text(language, name, own)
+        text = helper_text(language, name, language.helpers.get(name))
+        for called in _CALL.findall(text):
+            if called != name:
+                add(called)
+        texts[name] = text
 
     for name in names:
         add(name)

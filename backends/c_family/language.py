@@ -62,8 +62,6 @@ class Language:
     """Element type and number of lanes -> the type of as many consecutive elements."""
     by_value: str = "{type} {name}"
     """The declaration of a scalar parameter of a kernel."""
-    helper_needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Helper function of `helpers` -> the helper functions that it calls."""
     axes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Axis of threads (`blockIdx.x`) -> the expression of this thread's index along it."""
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])

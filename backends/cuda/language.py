@@ -215,12 +215,6 @@ CUDA: Final = Language(
         **{f"weft_atomic_{kind}_i64": _atomic_64(kind, function) for kind, function in _UNSIGNED_ATOMICS.items()},
         **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind, t in _EXTREMES},
     },
-    helper_needs={
-        "weft_f16_to_f32": ("weft_i32_as_f32",),
-        "weft_f32_to_f16": ("weft_round_f64",),
-        "weft_f32_to_bf16": ("weft_f32_as_i32",),
-        **{f"weft_atomic_{kind}_{t}": (helper,) for (kind, t), helper in _EXTREMES.items()},
-    },
     reserved=_RESERVED,
     reserved_symbols=_RESERVED | reserved("cuda symbols") | reserved("c macros") | reserved("c symbols"),
     inline=_INLINE,

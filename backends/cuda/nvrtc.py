@@ -64,13 +64,15 @@ def compile_program(
         raise CompileError(f"the installed NVRTC does not compile for {architecture} (it does for {known})")
     virtual = architecture.replace("sm_", "compute_") if form == "PTX" else architecture
     options = (f"--gpu-architecture={virtual}", *_OPTIONS, *options)
-    program = _check(nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []), "NVRTC takes no program")
+    program = _check(
+        nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []), "NVRTC cannot create the program"
+    )
     try:
         answer = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
         _check(answer, f"NVRTC refuses the program for {architecture}", _log(program))
-        size = _check(getattr(nvrtc, f"nvrtcGet{form}Size")(program), "NVRTC gives no code")
+        size = _check(getattr(nvrtc, f"nvrtcGet{form}Size")(program), "NVRTC has no code of the program")
         code = b" " * size
-        _check(getattr(nvrtc, f"nvrtcGet{form}")(program, code), "NVRTC gives no code")
+        _check(getattr(nvrtc, f"nvrtcGet{form}")(program, code), "NVRTC has no code of the program")
         return code, _log(program)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
@@ -78,8 +80,8 @@ def compile_program(
 
 def _log(program: Any) -> str:
     nvrtc = _nvrtc()
-    size = _check(nvrtc.nvrtcGetProgramLogSize(program), "NVRTC gives no log")
+    size = _check(nvrtc.nvrtcGetProgramLogSize(program), "NVRTC has no log")
     # NVRTC writes into these bytes. Python shares objects of length 0 and 1, and an empty log has length 1.
     log = bytes(max(size, 2))
-    _check(nvrtc.nvrtcGetProgramLog(program, log), "NVRTC gives no log")
+    _check(nvrtc.nvrtcGetProgramLog(program, log), "NVRTC has no log")
     return log[:size].rstrip(b"\0 \n").decode(errors="replace")

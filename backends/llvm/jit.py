@@ -140,7 +140,7 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
             missing.append(f"'{name}'{did_you_mean(name, symbols)}")
     if missing:
         raise CompileError(
-            "the compiled code calls what is neither defined, given as a symbol, nor in a loaded library: "
+            "the compiled code calls functions that are neither defined, given as a symbol, nor in a loaded library: "
             + "; ".join(missing)
         )
     return found

@@ -156,11 +156,6 @@ METAL: Final = Language(
             }
         ),
     },
-    helper_needs={
-        f"weft_atomic_{kind}_f32_{space}": (f"weft_{kind}imum_f32",)
-        for kind in ("min", "max")
-        for space in ("global", "shared")
-    },
     reserved=_RESERVED,
     reserved_symbols=_RESERVED | reserved("c symbols"),
     restrict="",

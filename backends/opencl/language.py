@@ -152,11 +152,6 @@ OPENCL: Final = Language(
         **{f"blockIdx.{axis}": f"get_group_id({number})" for number, axis in enumerate("xyz")},
     },
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
-    helper_needs={
-        f"weft_atomic_{kind}_f32_{space}": (f"weft_{kind}imum_f32",)
-        for kind in ("min", "max")
-        for space in ("global", "shared")
-    },
     atomics={(kind, "i32"): f"atomic_{kind}" for kind in ("add", "min", "max", "and", "or")},
     head=_head,
     preamble=(("double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),

@@ -128,7 +128,7 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, source: str, language: str
 
 
 def test_an_unknown_function_is_named() -> None:
-    with pytest.raises(weft.CompileError, match=r"calls what is neither defined.*'add_tile'"):
+    with pytest.raises(weft.CompileError, match=r"calls functions that are neither defined.*'add_tile'"):
         weft.build(weft.parse(TILES))
 
 

@@ -109,7 +109,7 @@ def test_library_without_code() -> None:
 
 def test_unknown_symbol() -> None:
     text = "declare void @missing()\ndefine void @f() {\n call void @missing()\n ret void\n}"
-    with pytest.raises(CompileError, match=r"calls what is neither defined, .*: 'missing'"):
+    with pytest.raises(CompileError, match=r"calls functions that are neither defined, .*: 'missing'"):
         Library({"ll": text}, [Signature("f", ())], HOST)
 
 

@@ -83,6 +83,7 @@ _FLOAT: Final[Mapping[str, Attribute]] = {"fastmath": _NO_FLAGS}
 _INTEGER: Final[Mapping[str, Attribute]] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 _MARK: Final[Mapping[str, Attribute]] = {ORDERED: UnitAttr()}
 _ROUNDED: Final[Mapping[str, Attribute]] = {ROUNDED: UnitAttr()}
+_UNMARKED: Final[Mapping[str, Attribute]] = {}
 _DEFINED: Final[Mapping[str, Attribute]] = {DEFINED: UnitAttr()}
 _PREDICATES: Final = {
     name: IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(name), i64)
@@ -202,6 +203,10 @@ class Writer(OpRewriter):
         signed = (number + half) % (2 * half) - half
         return Bits(self, self._constants.integer(self.shape, signed))
 
+    def floats(self, kind: type[Operation], *operands: SSAValue, marks: Mapping[str, Attribute] = _UNMARKED) -> Lanes:
+        """The results of a floating-point op."""
+        return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
+
     def lanes(self, value: SSAValue) -> Lanes:
         return Lanes(self, value)
 
@@ -220,8 +225,7 @@ class Lanes:
         return other.value if isinstance(other, Lanes) else self.writer.number(other).value
 
     def _arith(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> Lanes:
-        writer = self.writer
-        return Lanes(writer, writer.op(kind, (left, right), writer.float_type, _FLOAT, _MARK))
+        return self.writer.floats(kind, left, right, marks=_MARK)
 
     def __add__(self, other: Lanes | float) -> Lanes:
         return self._arith(arith.AddfOp, self.value, self._other(other))
@@ -242,32 +246,22 @@ class Lanes:
 
     def rounded_product(self, other: Lanes | float) -> Lanes:
         """The product, which is not fused with a sum. Of the two products of a sum, one must be such."""
-        writer = self.writer
-        operands = (self.value, self._other(other))
-        return Lanes(writer, writer.op(arith.MulfOp, operands, writer.float_type, _FLOAT, _ROUNDED))
+        return self.writer.floats(arith.MulfOp, self.value, self._other(other), marks=_ROUNDED)
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
-        writer = self.writer
-        return Lanes(writer, writer.op(arith.DivfOp, (self.value, self._other(other)), writer.float_type, _FLOAT))
+        return self.writer.floats(arith.DivfOp, self.value, self._other(other))
 
     def __rtruediv__(self, other: float) -> Lanes:
         return self.writer.number(other) / self
 
     def __neg__(self) -> Lanes:
-        return self._function(arith.NegfOp)
+        return self.writer.floats(arith.NegfOp, self.value)
 
     def __abs__(self) -> Lanes:
-        return self._function(math.AbsFOp)
-
-    def _function(self, kind: type[Operation], *others: SSAValue) -> Lanes:
-        writer = self.writer
-        return Lanes(writer, writer.op(kind, (self.value, *others), writer.float_type, _FLOAT))
-
-    def sqrt(self) -> Lanes:
-        return self._function(math.SqrtOp)
+        return self.writer.floats(math.AbsFOp, self.value)
 
     def with_sign_of(self, other: Lanes) -> Lanes:
-        return self._function(math.CopySignOp, other.value)
+        return self.writer.floats(math.CopySignOp, self.value, other.value)
 
     def ldexp(self, exponent: Lanes) -> Lanes:
         """These times two to the power of whole numbers, rounded once."""
