@@ -24,11 +24,11 @@ from weft.autoschedule.rules import (
 )
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
-    balance,
     cache_for_panels,
     depth_of_panels,
     panels_together,
     register_tile,
+    utilization,
 )
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
@@ -240,11 +240,11 @@ class PanelLoops:
         if threads == 1:
             return
         batches = product(roles.extents[at] for at in roles.batch)
-        if self.batch and (batches is None or balance(batches, threads) > _BUSY):
+        if self.batch and (batches is None or utilization(batches, threads) > _BUSY):
             sch.parallel(fused(sch, self.batch))
             return
         pieces = None if roles.columns is None else -(-roles.columns // self._plan.panel_columns)
-        if self.row is None or pieces is None or balance(pieces, threads) > _BUSY:
+        if self.row is None or pieces is None or utilization(pieces, threads) > _BUSY:
             sch.parallel(self.panels)
         else:
             sch.parallel(self.row)

@@ -402,14 +402,15 @@ def prefetch_next_rows(sch: Schedule, members: Sequence[Member], shared: int, ro
         readers = [m for m in members[1:] if any(r.buffer is buffer and _moves(m, shared, r) for r in m.pattern.reads)]
         if readers:
             reader = max(readers, key=lambda m: cost_of(m.pattern))
-            _add_prefetch(wanted, sch, reader, "read", buffer, shared, rows)
+            place = buffers_read(reader.pattern.block).index(buffer)
+            wanted.setdefault(reader, []).append(["read", place, _shifts(reader, shared, rows)])
         for writer in members:
             if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
+                place = buffers_written(writer.pattern.block).index(buffer)
                 busy = _busy_before(members, writer)
                 if busy is None:
-                    _add_prefetch(wanted, sch, writer, "write", buffer, shared, rows)
+                    wanted.setdefault(writer, []).append(["write", place, _shifts(writer, shared, rows)])
                 else:
-                    place = buffers_written(op_of(sch, writer.handle)).index(buffer)
                     none = [0] * len(writer.iterators)
                     wanted.setdefault(busy, []).append(["write", place, none, writer.pattern.block.label])
     for member, entries in wanted.items():
@@ -435,19 +436,9 @@ def _moves(member: Member, shared: int, operand: Operand) -> bool:
     return operand.stride_of(row) not in (None, 0) and operand.stride_of(last) == 1
 
 
-def _add_prefetch(
-    wanted: dict[Member, list[Annotation]],
-    sch: Schedule,
-    member: Member,
-    kind: str,
-    buffer: SSAValue,
-    shared: int,
-    rows: int,
-) -> None:
-    block = op_of(sch, member.handle)
-    accessed = buffers_read(block) if kind == "read" else buffers_written(block)
-    shifts = [rows * (at == shared - 1) for at in range(len(member.iterators))]
-    wanted.setdefault(member, []).append([kind, accessed.index(buffer), shifts])
+def _shifts(member: Member, shared: int, rows: int) -> list[int]:
+    """The offsets of the iterators from a row to the one that is prefetched meanwhile."""
+    return [rows * (at == shared - 1) for at in range(len(member.iterators))]
 
 
 def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:

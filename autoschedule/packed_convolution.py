@@ -16,7 +16,7 @@ from weft.autoschedule.convolution import (
 )
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.rules import extent_of, keep_in_registers, lanes_for, op_of, panels, share_among_threads
-from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, used
+from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, utilization
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -63,7 +63,7 @@ def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> boo
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return used(roles.extents[roles.column], lanes) < _FULL_LANES or window > target.l1_bytes
+    return utilization(roles.extents[roles.column], lanes) < _FULL_LANES or window > target.l1_bytes
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ class RegisterTile:
         return self.vectors * self.lanes
 
 
-def used(extent: int | None, tile: int) -> float:
-    """Which share of the tiles that cover an extent is inside of it; all of one that is not known."""
+def utilization(extent: int | None, tile: int) -> float:
+    """The share of the tiles that cover an extent which lies inside of it: of lanes that are not masked, or of the time
+    that threads are busy when they share equal pieces. 1 for an unknown extent."""
     return 1.0 if not extent else extent / (-(-extent // tile) * tile)
 
 
@@ -62,7 +63,7 @@ def _merit(tile: RegisterTile, rows: int | None, columns: int | None) -> tuple[f
     results = tile.rows * tile.vectors
     busy = min(1.0, results / IN_FLIGHT)
     # What is left over at the end of the rows is a smaller tile; of the columns, lanes that do nothing.
-    rest = (1 + used(rows, tile.rows)) / 2 * used(columns, tile.columns)
+    rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
     return (results / (tile.rows + tile.vectors) * busy * rest, results)
 
 
@@ -90,12 +91,7 @@ def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: in
     if panels is None:
         return most
     most = min(most, max(panels // threads, 1))
-    return max(range(most, 0, -1), key=lambda together: round(balance(-(-panels // together), threads), 1))
-
-
-def balance(pieces: int, threads: int) -> float:
-    """Which share of the time the threads are busy when they take equal pieces."""
-    return pieces / (-(-pieces // threads) * threads)
+    return max(range(most, 0, -1), key=lambda together: round(utilization(-(-panels // together), threads), 1))
 
 
 _MOST_VECTORS: Final = 4
@@ -135,8 +131,8 @@ def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTil
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
         speed = results / (max(results, IN_FLIGHT) + _COST_OF_A_LOAD * (tile.rows + tile.vectors))
-        rest = 1.0 if columns % tile.columns == 0 else _COST_OF_A_REST * used(columns, tile.columns)
-        return speed * used(rows, tile.rows) ** 2 * rest
+        rest = 1.0 if columns % tile.columns == 0 else _COST_OF_A_REST * utilization(columns, tile.columns)
+        return speed * utilization(rows, tile.rows) ** 2 * rest
 
     return max(tiles, key=merit)
 

@@ -22,8 +22,6 @@ from weft.dialects.low import imported_ir
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
@@ -60,7 +58,7 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
     scratch = FunctionEmitter(emitter, "module")
     globals_ = [global_text(emitter, scratch, op) for op in data]
     prototypes = [prototype(scratch, function) for function in emitter.used_outside.values()]
-    declarations = _declarations(functions, heads)
+    declarations = "\n\n".join(f"// {described(f)}\n{heads[f.sym_name.data]};" for f in functions)
     helpers = helper_texts(C, emitter.helpers)
     code = "\n\n".join((*globals_, *helpers, *(["\n".join(prototypes)] if prototypes else []), *bodies))
     small = "\n".join(C.small_float_types(code))
@@ -104,10 +102,6 @@ def _includes(code: str) -> str:
     }
     names = ["stdint.h", *(header for header, words in wanted.items() if any(word in code for word in words))]
     return "\n".join(f"#include <{header}>" for header in sorted(names))
-
-
-def _declarations(functions: Sequence[FuncOp], heads: dict[str, str]) -> str:
-    return "\n\n".join(f"// {described(f)}\n{heads[f.sym_name.data]};" for f in functions)
 
 
 def _header(declarations: str, small: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from weft.backends.names import KEYWORDS
 from weft.support.errors import CompileError, InternalError
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from xdsl.ir import Operation
+
+
+SIZED_TYPES: Final = {
+    **{"i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long", "idx32": "int", "idx64": "long"},
+    **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float"},
+}
+SIZED_UNSIGNED: Final = {
+    **{"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong", "idx32": "uint", "idx64": "ulong"},
+}
+"""The types of OpenCL C and Metal, whose sizes do not depend on the machine."""
 
 
 def _no_head(name: str, threads: tuple[int, int, int], parameters: list[str]) -> str:

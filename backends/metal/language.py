@@ -20,7 +20,7 @@ from typing import Final
 
 from weft.backends.c.language import MATH_H
 from weft.backends.c_family.helpers import unary_helpers
-from weft.backends.c_family.language import Language
+from weft.backends.c_family.language import SIZED_TYPES, SIZED_UNSIGNED, Language
 from weft.backends.names import KEYWORDS, reserved
 
 _MISSING: Final = ("erf", "expm1", "log1p")
@@ -128,14 +128,8 @@ def _head(name: str, threads: tuple[int, int, int], parameters: list[str]) -> st
 METAL: Final = Language(
     name="Metal",
     kind="metal",
-    types={
-        **{"i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long"},
-        **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float", "idx32": "int", "idx64": "long"},
-    },
-    unsigned={
-        **{"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"},
-        **{"idx32": "uint", "idx64": "ulong"},
-    },
+    types=SIZED_TYPES,
+    unsigned=SIZED_UNSIGNED,
     functions={op: _function(op, name) for op, (_, name) in MATH_H.items()},
     fast_functions={
         **{name: f"fast::{name}" for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "sqrt")},

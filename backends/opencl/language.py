@@ -17,7 +17,7 @@ from typing import Final
 
 from weft.backends.c.language import MATH_H
 from weft.backends.c_family.helpers import unary_helpers
-from weft.backends.c_family.language import Language
+from weft.backends.c_family.language import SIZED_TYPES, SIZED_UNSIGNED, Language
 from weft.backends.names import KEYWORDS, reserved
 
 _WORDS: Final = """
@@ -101,14 +101,8 @@ def _head(name: str, threads: tuple[int, int, int], parameters: list[str]) -> st
 OPENCL: Final = Language(
     name="OpenCL C",
     kind="opencl",
-    types={
-        **{"i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long"},
-        **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float", "f64": "double", "idx32": "int", "idx64": "long"},
-    },
-    unsigned={
-        **{"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"},
-        **{"idx32": "uint", "idx64": "ulong"},
-    },
+    types={**SIZED_TYPES, "f64": "double"},
+    unsigned=SIZED_UNSIGNED,
     # One name for all types, that of double in C.
     functions={op: (double, double) for op, (_, double) in MATH_H.items()},
     fast_functions={

@@ -7,11 +7,11 @@ import pytest
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
-    balance,
     cache_for_panels,
     depth_of_panels,
     panels_together,
     register_tile,
+    utilization,
 )
 
 
@@ -76,10 +76,10 @@ def test_fewer_panels_where_a_line_has_few_places() -> None:
     assert cache_for_panels(1 << 20, 8) == 1 << 18
 
 
-def test_balance() -> None:
-    assert balance(4, 2) == 1
-    assert balance(3, 2) == 0.75
-    assert balance(1, 4) == 0.25
+def test_utilization() -> None:
+    assert utilization(4, 2) == 1
+    assert utilization(3, 2) == 0.75
+    assert utilization(1, 4) == 0.25
 
 
 def test_products_of_unknown_extents() -> None:

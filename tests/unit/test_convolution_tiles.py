@@ -12,7 +12,7 @@ from weft.autoschedule.tile_sizes import (
     row_tile,
     strip_rows,
     tile_for,
-    used,
+    utilization,
 )
 
 
@@ -92,6 +92,6 @@ def test_strips_of_rows() -> None:
     assert strip_rows(28, 7, 1, 2) == 7 or -(-28 // strip_rows(28, 7, 1, 2)) % 2 == 0
 
 
-def test_used() -> None:
-    assert used(56, 16) == 56 / 64
-    assert used(48, 16) == 1
+def test_utilization() -> None:
+    assert utilization(56, 16) == 56 / 64
+    assert utilization(48, 16) == 1
