@@ -13,21 +13,7 @@ from weft.passes.schedule.primitive import Plan, Primitive
 
 
 @dataclass(frozen=True)
-class AddUnitLoopPlan(Plan):
-    """The loop or block that gets a loop around it."""
-
-    target: BlockOp | ForOp
-
-    def rewrite(self) -> tuple[Operation, ...]:
-        unit = new_loop(1, "u", self.target)
-        Rewriter.insert_op(unit, InsertPoint.before(self.target))
-        self.target.detach()
-        unit.body.block.add_op(self.target)
-        return (unit,)
-
-
-@dataclass(frozen=True)
-class AddUnitLoop(Primitive):
+class AddUnitLoop(Primitive, Plan):
     """A loop of one iteration around a loop or block: something to bind, to compute at, or to reorder with.
 
     Requirements: none.
@@ -41,5 +27,12 @@ class AddUnitLoop(Primitive):
 
     target: BlockOp | ForOp
 
-    def plan(self) -> AddUnitLoopPlan:
-        return AddUnitLoopPlan(self.target)
+    def plan(self) -> AddUnitLoop:
+        return self
+
+    def rewrite(self) -> tuple[Operation, ...]:
+        unit = new_loop(1, "u", self.target)
+        Rewriter.insert_op(unit, InsertPoint.before(self.target))
+        self.target.detach()
+        unit.body.block.add_op(self.target)
+        return (unit,)

@@ -17,6 +17,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.questions import instances_where, point_text
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
+from weft.passes.index_ops import insert_at_start
 from weft.passes.schedule.caching import buffer_extents, pick
 from weft.passes.schedule.index_maps import why_not_function
 from weft.passes.schedule.primitive import Plan, Primitive
@@ -41,10 +42,7 @@ class RegionPlan(Plan):
         for op in list(body.ops):
             if isinstance(op, self.kind) and op.buffer is self.buffer:
                 Rewriter.erase_op(op)
-        if body.first_op is None:
-            body.add_op(region)
-        else:
-            body.insert_op_before(region, body.first_op)
+        insert_at_start(body, region)
         return ()
 
 
@@ -84,10 +82,8 @@ class AnnotateBufferAccess(Primitive):
             detail = f"it has {len(map_.results)} results"
             self.refuse(2, Violation(detail, legal=f"{2 * rank}: begin and end of {rank} dimensions"))
         results = [Index.of_expr(expr, list(map(Index.of, block.iter_vars))) for expr in map_.results]
-        corner, sizes = (
-            tuple(results[::2]),
-            [end - begin for begin, end in zip(results[::2], results[1::2], strict=True)],
-        )
+        corner = tuple(results[::2])
+        sizes = [end - begin for begin, end in zip(corner, results[1::2], strict=True)]
         for at, size in enumerate(sizes):
             if not size.is_constant or size.constant < 1:
                 self.refuse(2, f"dimension {at} ends {size!r} above its begin")

@@ -32,9 +32,10 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import detached_ops, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import hoist, outermost_place, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, outermost_place, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
@@ -392,7 +393,7 @@ class Blockize(MovingPrimitive):
         outer_guards, inner_guards = self._guards(block, bindings, divisions, outside, inside, reduced)
         self._require_own_element(block, root)
         init = block.init
-        used = () if init is None else tuple(v for v in values_used_by(init) if v not in block.iter_vars)
+        used = () if init is None else tuple(v for v in captured_values(init) if v not in block.iter_vars)
         self.require(6, why_not_dominating(used, InsertPoint.before(root)), block, subject)
         return BlockizePlan(block, root, divisions, outer_guards, inner_guards, used)
 

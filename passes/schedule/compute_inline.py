@@ -37,9 +37,9 @@ from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize
-from weft.passes.schedule.dominance import hoist, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, why_not_dominating
 from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, or_undecided
 from weft.passes.schedule.requirements import (
@@ -74,7 +74,7 @@ def insert_instance(
         for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
             Rewriter.erase_op(op)
     point = InsertPoint.before(place)
-    hoist(values_used_by(block), point)
+    hoist(captured_values(block), point)
     operations: list[Operation] = []
     computed: dict[Index, SSAValue] = {}
     values: dict[SSAValue, SSAValue] = {}
@@ -166,7 +166,7 @@ class ComputeInline(Primitive):
         self._require_same_inputs(readers, store.memref)
         loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
         for load in loads:
-            self.require(6, why_not_dominating(values_used_by(block), InsertPoint.before(load)), load)
+            self.require(6, why_not_dominating(captured_values(block), InsertPoint.before(load)), load)
         return ComputeInlinePlan(block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue) -> None:
@@ -365,7 +365,7 @@ class ReverseComputeInline(MovingPrimitive):
         self.require(6, passing_conflict(block, passed, ()))
         self.require(6, overwritten_by_consumer(producer, block, buffer), producer)
         used = [value for index in inverse.shifts for value in index.values()]
-        reason = why_not_dominating([*values_used_by(block), *used], InsertPoint.before(store))
+        reason = why_not_dominating([*captured_values(block), *used], InsertPoint.before(store))
         self.require(7, reason)
         return ReverseComputeInlinePlan(block, producer, store, inverse.instance(element), conditions)
 
@@ -518,7 +518,7 @@ class FuseReductionEpilogue(Primitive):
         inverse = self._inverse(load, started)
         self._require_order()
         element = [Index.of(index) for index in started.indices]
-        used = [*values_used_by(epilogue), *(v for index in inverse.shifts for v in index.values())]
+        used = [*captured_values(epilogue), *(v for index in inverse.shifts for v in index.values())]
         self.require(7, why_not_dominating(used, InsertPoint.before(reduction)), epilogue, subject)
         instance = inverse.instance(element)
         return FuseReductionEpiloguePlan(reduction, epilogue, started, store, load, combine, instance)

@@ -26,8 +26,9 @@ from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
+from weft.dialects.traversal import captured_values
 from weft.passes.schedule.caching import free_label, why_not_around
-from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import init_operations, insert_in_copies, new_block, new_loop, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import require_sole_use, started_elsewhere, two_iterations
@@ -164,7 +165,7 @@ class DecomposeReduction(Primitive):
         bindings = zip(bindings_of(block), block.kinds, strict=True)
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]
         indices += [side for guard in guards for side in guard]
-        return values_outside(block, repeated, indices, [*block.extent_operands, *values_used_by(init)])
+        return values_outside(block, repeated, indices, [*block.extent_operands, *captured_values(init)])
 
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]

@@ -16,8 +16,8 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, function_of, standing_before
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import is_defined_inside
+from weft.dialects.traversal import captured_values
+from weft.passes.index_ops import insert_at_start
 
 
 def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAValue]:
@@ -43,12 +43,6 @@ def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAVa
     return [value for value in values if value.owner not in known]
 
 
-def values_used_by(op: Operation) -> list[SSAValue]:
-    """The values from outside that the regions of `op` use, each once."""
-    used = dict.fromkeys(operand for inner in operations_in(op) if inner is not op for operand in inner.operands)
-    return [value for value in used if not is_defined_inside(value, op)]
-
-
 def values_outside(
     block: BlockOp, loops: Sequence[ForOp], indices: Iterable[Index], more: Iterable[int | SSAValue]
 ) -> tuple[SSAValue, ...]:
@@ -61,7 +55,7 @@ def values_outside(
 
 def values_of_block(block: BlockOp) -> list[SSAValue]:
     """What a block uses besides its bindings and guards."""
-    return [*block.extent_operands, *values_used_by(block)]
+    return [*block.extent_operands, *captured_values(block)]
 
 
 def _can_be_hoisted(value: SSAValue) -> bool:
@@ -88,12 +82,8 @@ def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:
         owner = value.owner
         if isinstance(owner, Operation) and _can_be_hoisted(value):
             entry = function_of(owner).body.blocks[0]
-            first = entry.first_op
             owner.detach()
-            if first is None:
-                entry.add_op(owner)
-            else:
-                entry.insert_op_before(owner, first)
+            insert_at_start(entry, owner)
 
 
 def outermost_place(loop: Operation, index: Index) -> InsertPoint:

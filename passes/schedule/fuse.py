@@ -19,17 +19,42 @@ from weft.passes.index_ops import detached_ops, index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
-from weft.passes.schedule.reorder import require_loops, sink_indices, why_not_chain
+from weft.passes.schedule.reorder import require_chain, sink_indices
 from weft.passes.schedule.requirements import two_iterations
-from weft.passes.schedule.split import why_not_serial
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
-class FusePlan(Plan):
-    """Loops to fuse, outermost first."""
+class Fuse(Primitive, Plan):
+    """Nested loops into one whose extent is the product of theirs.
+
+    Requirements:
+    1. the loops form a perfect nest in the given order: each holds only the next
+    2. the loops are serial
+    3. the extent of an inner loop does not depend on an outer one
+    4. no loop that runs a reduction again is fused with a loop of it: from its start
+
+    The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
+    time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
+    have the same key, the outer one decides.
+
+    ```mlir
+    tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
+    // fuse %i, %j
+    tir.for %i_j_fused in 32 { tir.block "C" iters(...) = [%i_j_fused floordiv 8, %i_j_fused mod 8] {...} }
+    ```
+    """
 
     loops: tuple[ForOp, ...]
+
+    def plan(self) -> Fuse:
+        require_chain(self, self.loops, 2)
+        outer_values = [loop.induction_variable for loop in self.loops]
+        for loop in self.loops[1:]:
+            if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
+                self.refuse(3, f"the extent of {operation_text(loop)} depends on an outer loop", loop)
+        self.require(4, repeated_reduction(self.loops), self.loops[0])
+        return self
 
     def rewrite(self) -> tuple[Operation, ...]:
         outermost = self.loops[0]
@@ -90,43 +115,6 @@ class FusePlan(Plan):
             replace_loop_value(loop.induction_variable, Index.of(remainder.result), body, first)
             rest = Index.of(quotient.result)
         replace_loop_value(self.loops[0].induction_variable, rest, body, first)
-
-
-@dataclass(frozen=True)
-class Fuse(Primitive):
-    """Nested loops into one whose extent is the product of theirs.
-
-    Requirements:
-    1. the loops form a perfect nest in the given order: each holds only the next
-    2. the loops are serial
-    3. the extent of an inner loop does not depend on an outer one
-    4. no loop that runs a reduction again is fused with a loop of it: from its start
-
-    The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
-    time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
-    have the same key, the outer one decides.
-
-    ```mlir
-    tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
-    // fuse %i, %j
-    tir.for %i_j_fused in 32 { tir.block "C" iters(...) = [%i_j_fused floordiv 8, %i_j_fused mod 8] {...} }
-    ```
-    """
-
-    loops: tuple[ForOp, ...]
-
-    def plan(self) -> FusePlan:
-        require_loops(self.NAME, self.loops, 2)
-        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
-            self.require(1, why_not_chain(outer, inner), inner)
-        for loop in self.loops:
-            self.require(2, why_not_serial(loop), loop)
-        outer_values = [loop.induction_variable for loop in self.loops]
-        for loop in self.loops[1:]:
-            if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
-                self.refuse(3, f"the extent of {operation_text(loop)} depends on an outer loop", loop)
-        self.require(4, repeated_reduction(self.loops), self.loops[0])
-        return FusePlan(self.loops)
 
 
 @or_undecided

@@ -17,7 +17,7 @@ from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import detached_ops
 from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.split import why_not_serial
+from weft.passes.schedule.split import inferred_factor
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 from weft.support.names import free_name
@@ -141,25 +141,20 @@ class LoopPartition(MovingPrimitive):
     factors: tuple[int, ...]
 
     def draft(self) -> LoopPartitionPlan:
-        self.require(1, why_not_serial(self.loop), self.loop)
-        inferred = [at for at, factor in enumerate(self.factors) if factor == 0]
-        if len(inferred) > 1 or any(factor < 0 for factor in self.factors) or not self.factors:
-            detail = f"factors {list(self.factors)}: {len(inferred)} are inferred (0)"
-            legal = "one 0 at most, every other factor at least 1"
-            self.refuse(2, Violation(detail, legal=legal), self.loop)
+        inferred = inferred_factor(self, self.loop, self.factors)
         extent, known = self.loop.extent, sum(self.factors)
         if not isinstance(extent, int):
             detail = "the extent is only known at run time"
             self.refuse(3, Violation(detail, legal="split the loop by a constant first"), self.loop)
         lengths = list(self.factors)
-        for at in inferred:
-            lengths[at] = extent - known
-        if known < extent and not inferred:
+        if inferred is not None:
+            lengths[inferred] = extent - known
+        elif known < extent:
             lengths.append(extent - known)
         if sum(lengths) != extent or min(lengths) < 1:
             detail = f"factors {list(self.factors)} add up to {known}, the loop runs {extent} times"
-            room = (
-                f"less than {extent}, so that the inferred one is at least 1" if inferred else f"no more than {extent}"
-            )
+            room = f"no more than {extent}"
+            if inferred is not None:
+                room = f"less than {extent}, so that the inferred one is at least 1"
             self.refuse(3, Violation(detail, legal=f"factors that add up to {room}"), self.loop)
         return LoopPartitionPlan(self.loop, tuple(lengths))

@@ -8,11 +8,11 @@ from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from xdsl.dialects import memref
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import Conflict, PairQuestion, conflict_between
+from weft.analysis.dependence import PairQuestion, conflict_between
 from weft.analysis.index import Index
 from weft.analysis.structure import precedes
 from weft.dialects.effects import is_pure, op_name
@@ -75,7 +75,7 @@ class Merge(Primitive):
     loops: tuple[ForOp, ...]
 
     def plan(self) -> MergePlan:
-        require_loops(self.NAME, self.loops, 2)
+        require_loops(self, self.loops, 2)
         chains = self._chains()
         for chain in chains:
             for loop in chain:
@@ -98,7 +98,7 @@ class Merge(Primitive):
         if len(set(self.loops)) != len(self.loops):
             self.refuse(1, "a loop is named twice", self.loops[0])
         chains: list[tuple[ForOp, ...]] = [(loop,) for loop in self.loops]
-        while len({_home(chain[0]) for chain in chains}) > 1:
+        while len({chain[0].parent for chain in chains}) > 1:
             for at, chain in enumerate(chains):
                 parent = chain[0].parent_op()
                 if not isinstance(parent, ForOp):
@@ -123,10 +123,6 @@ class Merge(Primitive):
             op = op.next_op
 
 
-def _home(loop: ForOp) -> Block | None:
-    return loop.parent
-
-
 def _what(op: Operation) -> str:
     """How a message names an op between loops."""
     return f"{op_name(op)} {operation_text(op)}" if isinstance(op, BlockOp | ForOp) else op_name(op)
@@ -142,13 +138,6 @@ def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
 
     The merged loops are equal down to some level; there, the instance of the earlier chain is in a later iteration.
     """
-    conflict = _conflict(earlier, later)
-    if conflict is None:
-        return None
-    return conflict.violation("and would now run first")
-
-
-def _conflict(earlier: _Chain, later: _Chain) -> Conflict | None:
     (own, ours), (other, theirs) = earlier, later
     for first in ours:
         shared = first.loops[: first.loops.index(own[0])]
@@ -164,5 +153,5 @@ def _conflict(earlier: _Chain, later: _Chain) -> Conflict | None:
 
                 conflict = conflict_between(first, second, shared, ordered)
                 if conflict is not None:
-                    return conflict
+                    return conflict.violation("and would now run first")
     return None

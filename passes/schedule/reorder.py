@@ -6,16 +6,17 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import affine, arith
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.structure import is_inside
+from weft.dialects.effects import is_pure
 from weft.dialects.tir import ForOp
 from weft.passes.index_ops import detached_ops
-from weft.passes.schedule.primitive import Plan, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
+from weft.passes.schedule.split import why_not_serial
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
 
@@ -30,29 +31,14 @@ def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
     return f"the body of loop {names[0]} holds more than loop {names[1]}"
 
 
-_INDEX_OPS = (
-    affine.ApplyOp,
-    arith.ConstantOp,
-    arith.AddiOp,
-    arith.SubiOp,
-    arith.MuliOp,
-    arith.DivSIOp,
-    arith.RemSIOp,
-    arith.FloorDivSIOp,
-    arith.MinSIOp,
-    arith.MaxSIOp,
-)
-
-
 def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
-    """Whether `inner` is all that the body of `outer` does: besides, it may compute indices for what is further inside,
+    """Whether `inner` is all that the body of `outer` does: besides, it may compute values for what is further inside,
     as the quotients and remainders by symbols of a fused loop."""
     if inner.parent_op() is not outer or inner.next_op is not None:
         return why_not_perfect(outer, inner)
     for op in outer.body.block.ops:
-        if op is inner:
-            break
-        if not isinstance(op, _INDEX_OPS) or any(isinstance(use.operation, ForOp) for use in op.results[0].uses):
+        users = (use.operation for result in op.results for use in result.uses)
+        if op is not inner and (not is_pure(op) or any(isinstance(user, ForOp) for user in users)):
             return why_not_perfect(outer, inner)
     return None
 
@@ -70,21 +56,17 @@ def sink_indices(chain: Sequence[ForOp]) -> None:
 
 def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
     """Nest the loops of a chain in another order. The loops keep their identity, the body stays innermost."""
-    parent = old[0].parent
-    if parent is None:
+    if old[0].parent is None:
         raise CompileError("the loops are not part of a function")
+    place = InsertPoint(old[0].parent, old[0].next_op)
     sink_indices(old)
     body = detached_ops(old[-1].body.block)
-    following = old[0].next_op
     for loop in old:
         loop.detach()
     for outer, inner in itertools.pairwise(new):
         outer.body.block.add_op(inner)
     new[-1].body.block.add_ops(body)
-    if following is None:
-        parent.add_op(new[0])
-    else:
-        parent.insert_op_before(new[0], following)
+    Rewriter.insert_op(new[0], place)
 
 
 @dataclass(frozen=True)
@@ -134,8 +116,7 @@ class Reorder(MovingPrimitive):
         return self.checked_on_copy(plan) if any(map(runs_in_parallel, plan.loops_with_others_around())) else plan
 
     def draft(self) -> ReorderPlan:
-        if not self.loops:
-            raise CompileError("reorder needs at least one loop, got none")
+        require_loops(self, self.loops, 1)
         old = self._chain()
         named = iter(self.loops)
         new = tuple(next(named) if loop in self.loops else loop for loop in old)
@@ -179,7 +160,16 @@ class Reorder(MovingPrimitive):
         return conflict.violation("and would now run first", "an order that keeps the first of the two first")
 
 
-def require_loops(name: str, loops: tuple[ForOp, ...], least: int) -> None:
+def require_loops(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
     """A `CompileError` when too few loops are given."""
     if len(loops) < least:
-        raise CompileError(f"{name} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")
+        raise CompileError(f"{primitive.NAME} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")
+
+
+def require_chain(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
+    """Refuse, as requirements 1 and 2 of a primitive, loops that are no chain in their order or not serial."""
+    require_loops(primitive, loops, least)
+    for outer, inner in itertools.pairwise(loops):
+        primitive.require(1, why_not_chain(outer, inner), inner)
+    for loop in loops:
+        primitive.require(2, why_not_serial(loop), loop)

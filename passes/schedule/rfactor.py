@@ -27,6 +27,7 @@ from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import (
     conjunction_before,
     defining_block,
@@ -39,7 +40,7 @@ from weft.passes.index_ops import (
     result_before,
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
-from weft.passes.schedule.dominance import hoist, values_outside, values_used_by, why_not_dominating
+from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
@@ -410,7 +411,7 @@ class Rfactor(MovingPrimitive):
         iterators = zip(bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(index, extent) for index, extent, kind in iterators if kind is IterKind.SPATIAL]
         indices = [*(index for index, _ in spatial), *(side for guard in guards for side in guard)]
-        return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *values_used_by(block)])
+        return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *captured_values(block)])
 
     def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:
         """The extent of the new dimension is known where the accumulator is."""

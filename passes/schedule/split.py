@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -52,6 +53,20 @@ def always_divides(factor: int, extent: Index) -> bool:
         return system.is_empty()
     except NotProved:
         return False
+
+
+def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -> int | None:
+    """The position of the factor, 0, that is to be inferred.
+
+    Refuses, as requirements 1 and 2 of a primitive, a loop that is not serial, and factors of which several are
+    inferred or one is negative.
+    """
+    primitive.require(1, why_not_serial(loop), loop)
+    inferred = [at for at, factor in enumerate(factors) if factor == 0]
+    if len(inferred) > 1 or any(factor < 0 for factor in factors) or not factors:
+        detail = f"factors {list(factors)}: {len(inferred)} are inferred (0)"
+        primitive.refuse(2, Violation(detail, legal="one 0 at most, every other factor at least 1"), loop)
+    return inferred[0] if inferred else None
 
 
 def unguarded_access(loop: ForOp) -> Operation | None:
@@ -138,31 +153,14 @@ class Split(Primitive):
     disable_predication: Attribute | None = None
 
     def plan(self) -> SplitPlan:
-        self.require(1, why_not_serial(self.loop), self.loop)
-        inferred = [at for at, factor in enumerate(self.factors) if factor == 0]
-        if len(inferred) > 1 or any(factor < 0 for factor in self.factors) or not self.factors:
-            self.refuse(
-                2,
-                Violation(
-                    f"factors {list(self.factors)}: {len(inferred)} are inferred (0)",
-                    legal="one 0 at most, every other factor at least 1",
-                ),
-                self.loop,
-            )
+        inferred = inferred_factor(self, self.loop, self.factors)
         known = prod(factor for factor in self.factors if factor)
         extent = self.loop.extent
         if isinstance(extent, int):
             return self._static_plan(extent, known, inferred)
-        if not inferred:
-            self.refuse(
-                3,
-                Violation(
-                    f"factors {list(self.factors)} have product {known}, but the extent is only known at run time",
-                    "not proved",
-                    legal="infer one factor: 0",
-                ),
-                self.loop,
-            )
+        if inferred is None:
+            detail = f"factors {list(self.factors)} have product {known}, but the extent is only known at run time"
+            self.refuse(3, Violation(detail, "not proved", legal="infer one factor: 0"), self.loop)
         divides = always_divides(known, Index.of(extent))
         if not divides:
             self._require_guardable()
@@ -170,22 +168,17 @@ class Split(Primitive):
         extents = tuple(rest if factor == 0 else factor for factor in self.factors)
         return SplitPlan(self.loop, extents, guarded=not divides)
 
-    def _static_plan(self, extent: int, known: int, inferred: list[int]) -> SplitPlan:
+    def _static_plan(self, extent: int, known: int, inferred: int | None) -> SplitPlan:
         factors = list(self.factors)
-        if inferred:
-            factors[inferred[0]] = -(-extent // known)
+        if inferred is not None:
+            factors[inferred] = -(-extent // known)
         total = prod(factors)
         if total < extent:
-            self.refuse(
-                3,
-                Violation(
-                    f"factors {factors} have product {total}, but the loop runs {extent} times: "
-                    f"iteration {total} would be lost",
-                    counterexample={"lost iteration": {self.loop.induction_variable.name_hint or "i": total}},
-                    legal=f"factors whose product is at least {extent}, or a 0 to infer one",
-                ),
-                self.loop,
-            )
+            detail = f"factors {factors} have product {total}, but the loop runs {extent} times: "
+            lost = {"lost iteration": {self.loop.induction_variable.name_hint or "i": total}}
+            legal = f"factors whose product is at least {extent}, or a 0 to infer one"
+            violation = Violation(f"{detail}iteration {total} would be lost", counterexample=lost, legal=legal)
+            self.refuse(3, violation, self.loop)
         if total > extent:
             self._require_guardable()
         return SplitPlan(self.loop, tuple(factors), guarded=total > extent)

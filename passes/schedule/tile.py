@@ -12,27 +12,13 @@ from weft.analysis.dependence import conflict_between, conflicting_pairs, is_acc
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
-from weft.passes.schedule.reorder import permute_chain, require_loops, why_not_chain
-from weft.passes.schedule.split import Split, always_divides, unguarded_access, why_not_serial
+from weft.passes.schedule.reorder import permute_chain, require_chain
+from weft.passes.schedule.split import Split, always_divides, unguarded_access
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
-class TilePlan(Plan):
-    """Loops of a perfect nest and the tile extent of each."""
-
-    loops: tuple[ForOp, ...]
-    factors: tuple[int, ...]
-
-    def rewrite(self) -> tuple[Operation, ...]:
-        pairs = [Split(loop, (0, factor)).apply() for loop, factor in zip(self.loops, self.factors, strict=True)]
-        chain = [loop for pair in pairs for loop in pair if isinstance(loop, ForOp)]
-        permute_chain(chain, [*chain[0::2], *chain[1::2]])
-        return (*chain[0::2], *chain[1::2])
-
-
-@dataclass(frozen=True)
-class Tile(Primitive):
+class Tile(Primitive, Plan):
     """Each loop of a perfect nest split by its factor, the inner loops moved inside all outer ones.
 
     Requirements:
@@ -53,12 +39,8 @@ class Tile(Primitive):
     loops: tuple[ForOp, ...]
     factors: tuple[int, ...]
 
-    def plan(self) -> TilePlan:
-        require_loops(self.NAME, self.loops, 1)
-        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
-            self.require(1, why_not_chain(outer, inner), inner)
-        for loop in self.loops:
-            self.require(2, why_not_serial(loop), loop)
+    def plan(self) -> Tile:
+        require_chain(self, self.loops, 1)
         if len(self.factors) != len(self.loops) or any(factor < 1 for factor in self.factors):
             self.refuse(3, f"factors {list(self.factors)} for {len(self.loops)} loops", self.loops[0])
         self.require(4, why_not_tileable(self.loops), self.loops[0])
@@ -67,7 +49,13 @@ class Tile(Primitive):
             access = None if divides else unguarded_access(loop)
             if access is not None:
                 self.refuse(5, f"{access.name} is in no block below {operation_text(loop)}", access)
-        return TilePlan(self.loops, self.factors)
+        return self
+
+    def rewrite(self) -> tuple[Operation, ...]:
+        pairs = [Split(loop, (0, factor)).apply() for loop, factor in zip(self.loops, self.factors, strict=True)]
+        chain = [loop for pair in pairs for loop in pair if isinstance(loop, ForOp)]
+        permute_chain(chain, [*chain[0::2], *chain[1::2]])
+        return (*chain[0::2], *chain[1::2])
 
 
 @or_undecided

@@ -128,7 +128,7 @@ def test_names_that_are_not_there():
         s.get_block("y", func_name="f")
     with pytest.raises(CompileError, match="block 'Y' does not read a buffer 'C'"):
         s.cache_read("Y", "C", "local")
-    with pytest.raises(CompileError, match="reorder needs at least one loop, got none"):
+    with pytest.raises(CompileError, match="reorder needs at least 1 loop, got 0"):
         s.reorder()
     with pytest.raises(CompileError, match="fuse needs at least 2 loops, got 1"):
         s.fuse(s.get_loops("Y")[0])
