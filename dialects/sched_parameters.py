@@ -1,7 +1,7 @@
 """How steps of schedules are declared, and what they share: types of handles, the function that holds them, syntax.
 
 A `Step` lists its parameters once. From this follow the `sched` op (`define`), the pass (`primitive_passes.py`), the
-method of `Schedule` (`schedule/steps.py`), and how a trace is replayed and printed as Python.
+method of `Schedule` (`schedule/schedule.py`), and how a trace is replayed and printed as Python.
 """
 
 from __future__ import annotations

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from functools import wraps
 from inspect import isfunction
 from random import Random
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.structure import buffers_read, buffers_written, function_of
+from weft.analysis.structure import buffers_read, buffers_written, find_block, function_of, functions
 from weft.dialects import sched
+from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.schedule.replay import Outcome, Replay, check_handles, decision_attribute
+from weft.passes.schedule.decompose_padding import DecomposePadding
+from weft.passes.schedule.replay import Outcome, Replay, check_handles
 from weft.passes.schedule.sampling import Decision, Drawn, Place
 from weft.support.argument_types import checked
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError, ScheduleError, did_you_mean
 
 R = TypeVar("R")
 C = TypeVar("C", bound=type)
@@ -139,6 +141,27 @@ class Recorder:
             properties["func"] = StringAttr(func_name)
         return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
+    def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
+        """Whether `decompose_padding` accepts a block and a loop. Changes nothing, and is no step."""
+        op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
+        try:
+            DecomposePadding(op, self._replay.loop(loop.value)).plan()
+        except ScheduleError:
+            return False
+        return True
+
+    def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
+        """Refused, with the reason: elements of another type round or wrap in another way, so that results change."""
+        name = block if isinstance(block, str) else self._replay.block(block.value).label
+        raise CompileError(
+            f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
+            "computes; cast in the program, or recode integers that fit (`recode`)"
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"@{f.sym_name.data}" for f in functions(self.mod))
+        return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
+
     def _block(self, block: BlockHandle | str) -> BlockHandle:
         return self.get_block(block) if isinstance(block, str) else block
 
@@ -228,4 +251,4 @@ def decide(step: sched.StepOp, decision: Decision | None) -> None:
     if decision is None:
         step.properties.pop("decision", None)
     else:
-        step.properties["decision"] = decision_attribute(decision)
+        step.properties["decision"] = attribute_of(decision)

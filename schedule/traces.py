@@ -16,7 +16,7 @@ import keyword
 from collections.abc import Iterator
 from typing import cast
 
-from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr
+from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import VarResultDef
 
@@ -25,7 +25,7 @@ from weft.dialects.attribute_values import python_text
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
 from weft.passes.schedule.index_maps import function_text, parse_function
-from weft.passes.schedule.replay import step_name
+from weft.passes.schedule.replay import plain_value, step_name
 from weft.passes.schedule.sampling import Decision
 from weft.schedule.recording import ignored_options
 from weft.schedule.schedule import Schedule
@@ -46,15 +46,8 @@ def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
 @checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
     """The decision of each sampling step, in order; None where it has none yet. `Schedule.replay` takes such a list."""
-    found: list[Decision | None] = []
-    for step in steps_of(trace):
-        if isinstance(step, sched.SamplingOp):
-            decision = step.properties.get("decision")
-            if isinstance(decision, IntegerAttr):
-                found.append(decision.value.data)
-            else:
-                found.append(tuple(sched.integers_of(decision)) if decision is not None else None)
-    return found
+    drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
+    return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 
 
 @checked

@@ -47,7 +47,7 @@ from weft.passes.schedule.loop_nests import (
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import Violation
+from weft.support.errors import CompileError, Violation
 
 
 @dataclass(frozen=True)
@@ -335,6 +335,8 @@ class Blockize(MovingPrimitive):
 
     def _nests(self) -> list[ForOp | BlockOp]:
         """The loop; or the nests of the blocks in the innermost body that holds them all, in their order."""
+        if not self.target:
+            raise CompileError("blockize needs a loop or blocks, got none")
         first, *others = self.target
         if not others:
             return [first]

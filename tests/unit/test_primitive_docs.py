@@ -20,8 +20,8 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_the_types_of_the_methods_are_up_to_date() -> None:
-    text = (ROOT / "schedule" / "steps.pyi").read_text()
-    assert text == stub(), "run: python docs/generators/schedule_stub.py > schedule/steps.pyi"
+    text = (ROOT / "schedule" / "schedule.pyi").read_text()
+    assert text == stub(), "run: python docs/generators/schedule_stub.py > schedule/schedule.pyi"
 
 
 def test_every_step_is_in_the_table() -> None:
