@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.code_motion import actions_in, why_not_started_before
@@ -32,8 +32,8 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.dialects.traversal import captured_values
-from weft.passes.index_ops import detached_ops, erase_if_unused, materialize
+from weft.dialects.traversal import captured_values, sources_in
+from weft.passes.index_ops import detached_ops, divided_up, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, outermost_place, why_not_dominating
 from weft.passes.schedule.loop_nests import (
@@ -45,7 +45,7 @@ from weft.passes.schedule.loop_nests import (
     only_child_block,
     set_guards,
 )
-from weft.passes.schedule.primitive import Plan, block_text, operation_text
+from weft.passes.schedule.primitive import Plan, block_text, operation_text, value_text
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import CompileError, Violation
 
@@ -56,7 +56,7 @@ class IteratorSplit:
 
     outer: Index | None
     """Over the loops outside; None where these have no part in the iterator."""
-    outer_extent: int | Index
+    outer_extent: Index
     inner: Index | None
     extent: int | SSAValue
     """Of the inner part; 1 without one."""
@@ -111,30 +111,37 @@ class BlockizePlan(Plan):
         self._rewrite_inner(outer_values, renamed)
         return (outer,)
 
-    def outer_iterators(self) -> dict[Index, set[tuple[int | Index, IterKind]]]:
+    def outer_iterators(self) -> dict[Index, set[tuple[Index, IterKind]]]:
         """The bindings of the outer iterators that take several values -> their extents and kinds."""
-        found: dict[Index, set[tuple[int | Index, IterKind]]] = {}
+        found: dict[Index, set[tuple[Index, IterKind]]] = {}
         for division, kind in zip(self.divisions, self.block.kinds, strict=True):
             if division.outer is not None and not division.outer.is_constant:
                 found.setdefault(division.outer, set()).add((division.outer_extent, kind))
         return found
 
     def _outer_block(self) -> BlockOp:
+        parts = {
+            at: (self._value_of(division.outer_extent), division.outer)
+            for at, division in enumerate(self.divisions)
+            if division.outer is not None
+        }
+        return self._block_of(free_label(function_of(self.block), f"{self.block.label}_o"), "o", parts)
+
+    def _block_of(self, label: str, suffix: str, parts: Mapping[int, tuple[int | SSAValue, Index]]) -> BlockOp:
+        """A block with an empty body over parts of the iterators at some positions: their extents and bindings."""
         block = self.block
-        kept = [(at, division) for at, division in enumerate(self.divisions) if division.outer is not None]
-        names = [block.iter_vars[at].name_hint or "v" for at, _ in kept]
+        names = {at: block.iter_vars[at].name_hint or "v" for at in parts}
+        whole = {at for at in parts if self.divisions[at].outer is None or self.divisions[at].inner is None}
         return new_block(
-            free_label(function_of(block), f"{block.label}_o"),
-            [block.iter_kinds.data[at] for at, _ in kept],
-            [self._value_of(division.outer_extent) for _, division in kept],
-            [division.outer or Index({}) for _, division in kept],
-            [name if part.inner is None else f"{name}_o" for name, (_, part) in zip(names, kept, strict=True)],
+            label,
+            [block.iter_kinds.data[at] for at in parts],
+            [extent for extent, _ in parts.values()],
+            [index for _, index in parts.values()],
+            [name if at in whole else f"{name}_{suffix}" for at, name in names.items()],
             block,
         )
 
-    def _value_of(self, extent: int | Index) -> int | SSAValue:
-        if isinstance(extent, int):
-            return extent
+    def _value_of(self, extent: Index) -> int | SSAValue:
         if extent.is_constant:
             return extent.constant
         value, operations = materialize(extent)
@@ -149,9 +156,7 @@ class BlockizePlan(Plan):
             if division.outer is None:
                 continue
             inside.append((Index({}, -1), division.outer))
-            if isinstance(division.outer_extent, int):
-                inside.append((division.outer, Index({}, division.outer_extent)))
-            elif division.inner is not None:
+            if division.outer_extent.is_constant or division.inner is not None:
                 inside.append((division.outer, division.outer_extent))
         return [*self.outer_guards, *inside]
 
@@ -184,20 +189,11 @@ class BlockizePlan(Plan):
     ) -> tuple[BlockOp, list[SSAValue | None]]:
         """A block over the inner parts of the wanted iterators, bound to loop values, `renamed` where these are new;
         and the part of each of the old iterators that has one there."""
-        block = self.block
-        kept = [(at, inner) for at in wanted if (inner := self.divisions[at].inner) is not None]
-        names = [block.iter_vars[at].name_hint or "v" for at, _ in kept]
-        whole = [self.divisions[at].outer is None for at, _ in kept]
-        inner = new_block(
-            label,
-            [block.iter_kinds.data[at] for at, _ in kept],
-            [self.divisions[at].extent for at, _ in kept],
-            [index.substitute(renamed) for _, index in kept],
-            [name if is_whole else f"{name}_i" for name, is_whole in zip(names, whole, strict=True)],
-            block,
-        )
+        divisions = [(at, self.divisions[at]) for at in wanted]
+        parts = {at: (d.extent, d.inner.substitute(renamed)) for at, d in divisions if d.inner is not None}
+        inner = self._block_of(label, "i", parts)
         values: list[SSAValue | None] = [None] * len(self.divisions)
-        for argument, (at, _) in zip(inner.iter_vars, kept, strict=True):
+        for argument, at in zip(inner.iter_vars, parts, strict=True):
             values[at] = argument
         return inner, values
 
@@ -277,7 +273,7 @@ class JoinPlan(Plan):
                 variable.replace_all_uses_with(values[index])
             # An init that each instance runs, before its loops, is part of what it runs.
             init = outer.init
-            body.add_ops([*(detached_ops(init.body.block) if init is not None else ())])
+            body.add_ops(detached_ops(init.body.block) if init is not None else ())
             body.add_ops([op for op in detached_ops(outer.body.block) if op is not init])
             Rewriter.erase_op(outer)
         set_guards(joined, guards)
@@ -410,10 +406,10 @@ class Blockize(MovingPrimitive):
         found: set[SSAValue] = {v for v in values if isinstance(v, OpResult) and root.is_ancestor(v.op)}
         for value in found:
             if block.init is not None:
-                detail = f"the init would need {_named(value)}, which is computed in the loop"
+                detail = f"the init would need {value_text(value)}, which is computed in the loop"
                 self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
-            if not _sources(value).isdisjoint(outside):
-                detail = f"{_named(value)} is computed from loops outside and inside"
+            if not sources_in([value]).isdisjoint(outside):
+                detail = f"{value_text(value)} is computed from loops outside and inside"
                 self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
         return found
 
@@ -433,13 +429,12 @@ class Blockize(MovingPrimitive):
         inner = index - outer - index.constant
         outer = outer + index.constant
         if inner.is_constant:
-            whole = block.extents[at]
-            return IteratorSplit(outer, whole if isinstance(whole, int) else Index.of(whole), None, 1)
+            return IteratorSplit(outer, Index.of(block.extents[at]), None, 1)
         if inner.depends_on(outside):
             detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not terms of their own"
             self.refuse(3, detail, block, subject)
         if outer == Index({}):
-            return IteratorSplit(None, 1, inner, block.extents[at])
+            return IteratorSplit(None, Index({}, 1), inner, block.extents[at])
         extent = self._inner_extent(inner, inside)
         if extent is None:
             detail = f"iterator {name} is bound to {index!r}: the part over loops inside has holes, or starts below 0"
@@ -450,18 +445,18 @@ class Blockize(MovingPrimitive):
             self.refuse(3, detail, block, subject)
         part = Index({atom: f // extent for atom, f in outer.terms.items()}, outer.constant // extent)
         whole = block.extents[at]
-        if not isinstance(whole, int):
-            return IteratorSplit(part, _parts(whole, extent, part), inner, extent)
-        if whole <= extent:  # one part, of which guards leave out what is more than the domain
-            return IteratorSplit(part, 1, inner, whole)
-        return IteratorSplit(part, -(-whole // extent), inner, extent)
+        if isinstance(whole, int) and whole <= extent:
+            # One part, of which guards leave out what is more than the domain.
+            return IteratorSplit(part, Index({}, 1), inner, whole)
+        loop = None if isinstance(whole, int) else _loop_of(part.single_value)
+        parts = divided_up(Index.of(whole), extent) if loop is None else Index.of(loop.extent)
+        return IteratorSplit(part, parts, inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
         """The number of values of the part over inner loops, if they are consecutive from 0; else None."""
-        value = inner.single_value
-        for loop in _loops_of(inside):
-            if loop.induction_variable is value:
-                return loop.extent
+        loop = _loop_of(inner.single_value)
+        if loop is not None and loop.induction_variable in inside:
+            return loop.extent
         fixed = {v for v in inner.values() if v not in inside}
         span = span_of(inner, fixed)
         return span.extent if span is not None and span.tight and span.lower == Index({}) else None
@@ -515,24 +510,6 @@ class Blockize(MovingPrimitive):
         self.require(5, why_not_started_before(block, root), block, block_text(block))
 
 
-def _named(value: SSAValue) -> str:
-    return (
-        f"%{value.name_hint}" if value.name_hint or not isinstance(value, OpResult) else f"a result of {value.op.name}"
-    )
-
-
-def _sources(value: SSAValue) -> set[SSAValue]:
-    """The values that a value is computed from, including itself."""
-    found: set[SSAValue] = set()
-    left = [value]
-    while left:
-        value = left.pop()
-        if value not in found:
-            found.add(value)
-            left.extend(value.op.operands if isinstance(value, OpResult) else ())
-    return found
-
-
 def _hint(loop: ForOp) -> str:
     return loop.induction_variable.name_hint or "i"
 
@@ -546,18 +523,10 @@ def _text(op: Operation) -> str:
     return operation_text(op) if isinstance(op, ForOp | BlockOp) else op_name(op)
 
 
-def _loops_of(values: set[SSAValue]) -> list[ForOp]:
-    owners = (value.owner for value in values)
-    parents = (owner.parent_op() for owner in owners if isinstance(owner, Block))
-    return [parent for parent in parents if isinstance(parent, ForOp)]
-
-
-def _parts(whole: SSAValue, extent: int, outer: Index) -> Index:
-    """The number of parts of an extent that is known at run time: the extent of the loop, where one loop runs them."""
-    value = outer.single_value
-    for loop in _loops_of({value} if value is not None else set()):
-        return Index.of(loop.extent)
-    return (Index.of(whole) + (extent - 1)) // extent
+def _loop_of(value: SSAValue | None) -> ForOp | None:
+    """The loop whose variable a value is."""
+    loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    return loop if isinstance(loop, ForOp) else None
 
 
 def _over_iterators(

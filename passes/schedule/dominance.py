@@ -18,6 +18,7 @@ from weft.analysis.structure import ancestors, function_of, standing_before
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import insert_at_start
+from weft.passes.schedule.primitive import value_text
 
 
 def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAValue]:
@@ -67,13 +68,8 @@ def why_not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> str | 
     """Why some of `values` do not dominate a place, even after `hoist`; None when all do."""
     for value in not_dominating(values, place):
         if not _can_be_hoisted(value):
-            name = f"%{value.name_hint}" if value.name_hint else f"the result of {_owner_name(value)}"
-            return f"it uses {name}, which is not known there"
+            return f"it uses {value_text(value)}, which is not known there"
     return None
-
-
-def _owner_name(value: SSAValue) -> str:
-    return "a loop" if isinstance(value.owner, Block) else value.owner.name
 
 
 def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:

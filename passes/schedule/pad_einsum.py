@@ -17,14 +17,21 @@ from weft.analysis.accesses import is_fixed, range_of
 from weft.analysis.block_patterns import Update, is_in_init, neutral_value, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, function_of, loops_around, scope_of, writers_of
+from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, scope_of, writers_of
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import greatest, least
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS, SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import conjunction_before, divided_up, end_of, erase_if_unused, number_attribute
+from weft.passes.index_ops import (
+    compare_before,
+    conjunction_before,
+    divided_up,
+    end_of,
+    erase_if_unused,
+    number_attribute,
+)
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.loop_nests import (
@@ -188,12 +195,6 @@ class PaddedCopy:
         """What is loaded from it."""
         return tuple(op.res for op in self.accesses if isinstance(op, memref.LoadOp))
 
-    def padded_with(self, number: Number) -> PaddedCopy:
-        return replace(self, padding=number)
-
-    def of(self, accesses: Sequence[memref.LoadOp | memref.StoreOp]) -> PaddedCopy:
-        return replace(self, accesses=tuple(accesses))
-
 
 @dataclass(frozen=True)
 class _Dimension:
@@ -213,22 +214,17 @@ def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequen
     _redirect_to_copy(block, copy, alloc.memref)
     copying, outermost = _copying_nest(block, copy, dimensions, [d.extent for d in dimensions])
     body, places = copying.body.block, copying.iter_vars
-    conditions: list[SSAValue] = []
-    for place, dimension in zip(places, dimensions, strict=True):
-        if dimension.valid != dimension.extent:
-            (valid,) = values_in(body, [Index.of(dimension.valid)])
-            test = arith.CmpiOp(place, valid, "slt")
-            body.add_op(test)
-            conditions.append(test.result)
-    inside = Block() if conditions else body
+    bounds = [(at, d.valid) for at, d in zip(places, dimensions, strict=True) if d.valid != d.extent]
+    with end_of(body) as anchor:
+        tests = [compare_before("slt", Index.of(place), Index.of(valid), anchor) for place, valid in bounds]
+        holds = conjunction_before(tests, anchor) if tests else None
+    inside = body if holds is None else Block()
     load = memref.LoadOp.get(copy.buffer, values_in(inside, _indices(copy, places)))
     load.res.name_hint = (copy.buffer.name_hint or "x").lower()
     inside.add_op(load)
     value: SSAValue = load.res
-    if conditions:
+    if holds is not None:
         inside.add_op(scf.YieldOp(value))
-        with end_of(body) as anchor:
-            holds = conjunction_before(conditions, anchor)
         constant = arith.ConstantOp(number_attribute(copy.padding, value.type))
         outside = Block([constant, scf.YieldOp(constant.result)])
         choice = scf.IfOp(holds, [value.type], Region(inside), Region(outside))
@@ -418,7 +414,7 @@ class PadEinsum(MovingPrimitive):
         written = self._written(grown)
         read = self._read(grown, accumulators)
         numbers = self._neutral(read, grown)
-        read = [copy.padded_with(number) for copy, number in zip(read, numbers, strict=True)]
+        read = [replace(copy, padding=number) for copy, number in zip(read, numbers, strict=True)]
         chain = own_loops(block)
         root = chain[0] if chain else block
         self._require_copies_of_loops(chain, root)
@@ -465,7 +461,7 @@ class PadEinsum(MovingPrimitive):
     def _written(self, grown: Mapping[int, Index]) -> list[PaddedCopy]:
         """The results that get a padded copy: one a buffer, for all accesses to it."""
         block = self.block
-        by_buffer: dict[SSAValue, PaddedCopy] = {}
+        by_buffer: dict[SSAValue, tuple[BufferAxis, ...]] = {}
         spatial = [at for at in grown if block.kinds[at] is IterKind.SPATIAL]
         for op in block.walk():
             if not isinstance(op, memref.StoreOp):
@@ -480,12 +476,13 @@ class PadEinsum(MovingPrimitive):
                 if axis.is_whole:
                     detail = f"index {dimension} of {buffer_name(op.memref)} is not an iterator plus a constant"
                     self.refuse(4, detail, op)
-            if spatial:
-                known = by_buffer.setdefault(op.memref, PaddedCopy(op.memref, axes, ()))
-                if known.axes != axes:
-                    self.refuse(4, f"{buffer_name(op.memref)} is stored at different places", op)
+            if spatial and by_buffer.setdefault(op.memref, axes) != axes:
+                self.refuse(4, f"{buffer_name(op.memref)} is stored at different places", op)
         accesses = [op for op in block.walk() if isinstance(op, memref.LoadOp | memref.StoreOp)]
-        return [copy.of([op for op in accesses if op.memref is buffer]) for buffer, copy in by_buffer.items()]
+        return [
+            PaddedCopy(buffer, axes, tuple(op for op in accesses if op.memref is buffer))
+            for buffer, axes in by_buffer.items()
+        ]
 
     def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue]) -> list[PaddedCopy]:
         """The operands that get a padded copy: one for each way of indexing a buffer."""
@@ -534,18 +531,15 @@ class PadEinsum(MovingPrimitive):
 
     def _require_written(self, load: memref.LoadOp, axes: Sequence[BufferAxis]) -> None:
         """Dimensions that are copied as a whole may hold elements of a temporary that nobody wrote."""
-        buffer = load.memref
+        block, buffer = self.block, load.memref
         if not any(axis.is_whole for axis in axes) or not is_temporary(buffer):
             return
-        writers = writers_of(buffer, scope_of(self.block))
+        writers = writers_of(buffer, scope_of(block))
         detail = f"{len(writers)} blocks write {buffer_name(buffer)}, of which the copy takes a whole dimension"
-        if len(writers) != 1 or any(is_shared for is_shared in self._shared_loops(writers[0])):
+        # A writer in the same iteration of a loop may not have written all.
+        if len(writers) != 1 or not set(loops_around(block)).isdisjoint(loops_around(writers[0])):
             self.refuse(6, Violation(detail, "not proved"), load)
         self.require(6, unwritten_element(writers[0], buffer, buffer_extents(buffer)), load)
-
-    def _shared_loops(self, writer: BlockOp) -> list[ForOp]:
-        """The loops around both: a writer in the same iteration may not have written all."""
-        return [loop for loop in loops_around(self.block) if loop in loops_around(writer)]
 
     def _neutral(self, read: Sequence[PaddedCopy], grown: Mapping[int, Index]) -> list[Number]:
         """The padding of each operand."""
@@ -575,11 +569,7 @@ def _has_safe_divisor(op: Operation) -> bool:
 
 def _guard_keeps_inside(block: BlockOp) -> bool:
     """Whether the guards only keep iterators inside their domains, as an imperfect split makes them."""
-    operands = [Index.of(v) for v in block.guard_operands]
     bindings = bindings_of(block)
-    allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)} | {
-        index + 1 for index in bindings
-    }
-    return all(
-        Index.of_expr(right, operands) - Index.of_expr(left, operands) in allowed for left, right in block.guards
-    )
+    allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)}
+    allowed |= {index + 1 for index in bindings}
+    return all(right - left in allowed for left, right in guards_of(block))

@@ -19,7 +19,7 @@ from functools import cache, wraps
 from inspect import getsource
 from typing import ClassVar, NoReturn, ParamSpec, TypeAlias, TypeVar
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.analysis.dependence import undecided
 from weft.analysis.sets import NotProved
@@ -140,6 +140,13 @@ def operation_text(op: object) -> str:
     if isinstance(op, BlockOp):
         return f'"{op.label}"'
     return str(op) if isinstance(op, Attribute) else repr(op)
+
+
+def value_text(value: SSAValue) -> str:
+    """How messages name a value."""
+    if value.name_hint is not None:
+        return f"%{value.name_hint}"
+    return f"the result of {'a loop' if isinstance(value.owner, Block) else value.owner.name}"
 
 
 def extent_text(loop: ForOp) -> str:

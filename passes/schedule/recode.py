@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneAttr
@@ -14,15 +14,17 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.block_patterns import updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.structure import child_towards, function_of, is_inside, is_plain, scope_of, why_opaque
+from weft.analysis.structure import child_towards, function_of, is_plain, scope_of, why_opaque
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
+from weft.dialects.traversal import operations_in, sources_in
 from weft.passes.index_ops import insert_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
 from weft.passes.schedule.caching import CachePlan, extents_of, free_label, insert_alloc, new_alloc, pick
 from weft.passes.schedule.loop_nests import block_in_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.requirements import stores_of
 from weft.support.errors import InternalError, ScheduleError, Violation
 
 _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
@@ -38,24 +40,13 @@ class WidenedProduct:
     other_operations: tuple[Operation, ...]
     """What computes the other factor, in order."""
     store: memref.StoreOp
+    element: IntegerType
+    """As the factor is stored."""
+    sum_type: IntegerType
 
     @property
     def is_signed(self) -> bool:
         return isinstance(self.widening, arith.ExtSIOp)
-
-    @property
-    def element(self) -> IntegerType:
-        type_ = self.load.res.type
-        if not isinstance(type_, IntegerType):
-            raise InternalError(f"a factor of type {type_}")
-        return type_
-
-    @property
-    def sum_type(self) -> IntegerType:
-        type_ = self.other.type
-        if not isinstance(type_, IntegerType):
-            raise InternalError(f"a sum of type {type_}")
-        return type_
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ class WidenPlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         (copy,) = self.reading.rewrite()
-        store = _only_store(copy)
+        (store,) = stores_of(copy)
         old = store.memref.owner
         if not isinstance(old, memref.AllocOp):
             raise InternalError("a copy is a temporary")
@@ -112,7 +103,7 @@ class ShiftPlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         product = self.product
         (copy,) = self.reading.rewrite()
-        store = _only_store(copy)
+        (store,) = stores_of(copy)
         half = 1 << (product.element.width.data - 1)
         number = arith.ConstantOp(IntegerAttr(-half, product.element))
         flipped = arith.XOrIOp(store.value, number.result)
@@ -171,7 +162,7 @@ class ShiftPlan(Plan):
         variables = self.block.iter_vars
         written = [Index.of(index).single_value for index in self.product.store.indices]
         indices = [result.iter_vars[written.index(variables[at])] for at in self.used]
-        store = _only_store(result)
+        (store,) = stores_of(result)
         load = memref.LoadOp.get(sums, indices)
         number = arith.ConstantOp(IntegerAttr(factor, self.product.sum_type))
         moved = arith.MuliOp(load.res, number.result)
@@ -179,11 +170,6 @@ class ShiftPlan(Plan):
         new_store = memref.StoreOp.get(total.result, store.memref, list(store.indices))
         insert_before(store, [load, number, moved, total, new_store])
         Rewriter.erase_op(store)
-
-
-def _only_store(block: Operation) -> memref.StoreOp:
-    (store,) = (op for op in block.walk() if isinstance(op, memref.StoreOp))
-    return store
 
 
 @dataclass(frozen=True)
@@ -265,28 +251,24 @@ class Recode(Primitive):
         loads = [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
         for factor, other in ((multiply.lhs, multiply.rhs), (multiply.rhs, multiply.lhs)):
             widening = factor.owner
-            if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.operands[0].owner not in loads:
+            if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.input.owner not in loads:
                 continue
+            element = cast("IntegerType", widening.input.type)
             if len(loads) != 1 or not widening.results[0].has_one_use() or not loads[0].res.has_one_use():
                 self.refuse(3, f"{buffer_name(buffer)} is loaded for something else too")
-            return WidenedProduct(loads[0], widening, other, self._computing(other), update.store)
+            computing = self._computing(other)
+            return WidenedProduct(loads[0], widening, other, computing, update.store, element, multiply.result.type)
         detail = f"{buffer_name(buffer)} is not loaded, widened and multiplied"
         self.refuse(3, detail)
 
     def _computing(self, value: SSAValue) -> tuple[Operation, ...]:
         """The ops of the body that compute a value, in order."""
-        body = self.block.body.block
-        needed: set[Operation] = set()
-        pending = [value]
-        while pending:
-            owner = pending.pop().owner
-            if not isinstance(owner, Operation) or owner in needed or not is_inside(owner, self.block):
-                continue
-            if owner.parent is not body or owner.regions:
-                self.refuse(3, f"{owner.name} computes the other factor under a condition", owner)
-            needed.add(owner)
-            pending.extend(owner.operands)
-        return tuple(op for op in body.ops if op in needed)
+        sources = {source.owner for source in sources_in([value])}
+        computing = tuple(op for op in operations_in(self.block.body) if op in sources)
+        for op in computing:
+            if op.parent_op() is not self.block or op.regions:
+                self.refuse(3, f"{op.name} computes the other factor under a condition", op)
+        return computing
 
     def _used(self, product: WidenedProduct) -> tuple[int, ...]:
         """Which spatial iterators the other factor is computed from; each is an index of the results."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from xdsl.dialects import memref
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Domain, accesses, domain_of
 from weft.analysis.block_patterns import combines_freely
@@ -149,7 +149,7 @@ def require_sole_use(
             primitive.refuse(requirement, detail, access.op)
 
 
-def stores_of(block: BlockOp) -> list[memref.StoreOp]:
+def stores_of(block: Operation) -> list[memref.StoreOp]:
     return [op for op in block.walk() if isinstance(op, memref.StoreOp)]
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.block_patterns import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
@@ -20,8 +20,10 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import insert_at_start, materialize
 from weft.passes.schedule.blockize import Blockize
+from weft.passes.schedule.caching import memref_type
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive, copy_of_nests
@@ -48,7 +50,7 @@ class TensorizePlan(Plan):
         content = content_of(implementation)
         entry = implementation.body.block
         mapping: dict[SSAValue, SSAValue] = {p: box.buffer for p, box in self.boxes.items()}
-        sources = [op for op in entry.ops if content is not entry and op.parent is entry and not _holds(op, content)]
+        sources = [op for op in entry.ops if content is not entry and op is not content.parent_op()]
         sources = [op for op in (*sources, *content.ops) if not isinstance(op, ReturnOp | AccessRegionOp)]
         copies = [op.clone(mapping) for op in sources]
         body.add_ops(copies)
@@ -70,7 +72,7 @@ class TensorizePlan(Plan):
         if isinstance(new, AccessRegionOp):
             Rewriter.erase_op(new)  # it is stated of the parameter; what the block accesses is inferred
             return
-        first = len(box.corner) - _rank(parameter)
+        first = len(box.corner) - memref_type(parameter).get_num_dims()
         if isinstance(new, StrideOp):
             new.dimension = IntegerAttr(first + new.dimension.value.data, i64)
             return
@@ -97,40 +99,25 @@ class TensorizePlan(Plan):
         if not isinstance(module, ModuleOp):
             return  # a copy of the function, on which this is tried
         known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
-        first = module.body.block.first_op
-        for function in self.intrinsic.outside:
-            if function.sym_name.data not in known and first is not None:
-                module.body.block.insert_op_before(function.clone(), first)
+        new = [function.clone() for function in self.intrinsic.outside if function.sym_name.data not in known]
+        Rewriter.insert_op(new, InsertPoint.at_start(module.body.block))
 
     def _hoist_temporaries(self, body: Block) -> None:
         entry = function_of(self.block).body.block
-        for alloc in [inner for op in body.ops for inner in op.walk() if isinstance(inner, memref.AllocOp)]:
-            first = entry.first_op
+        for alloc in [op for op in operations_in(body) if isinstance(op, memref.AllocOp)]:
             alloc.detach()
-            if first is not None:
-                entry.insert_op_before(alloc, first)
-
-
-def _holds(op: Operation, content: Block) -> bool:
-    return content.parent_op() is op
+            insert_at_start(entry, alloc)
 
 
 def _attributes(buffer: SSAValue) -> Mapping[str, Attribute]:
     return buffer.owner.attributes if isinstance(buffer.owner, Operation) else {}
 
 
-def _rank(buffer: SSAValue) -> int:
-    return buffer.type.get_num_dims() if isinstance(buffer.type, MemRefType) else 0
-
-
 def _remaining(op: AccessPtrOp) -> list[int]:
     """The box that a pointer to the whole of a parameter gives access to."""
-    type_ = op.buffer.type
-    if not isinstance(type_, MemRefType):
-        raise InternalError(f"{op.name} points into {type_}")
     if any(Index.of(index) != Index({}) for index in op.indices):
         return [1] * len(op.indices)
-    return list(type_.get_shape())
+    return list(memref_type(op.buffer).get_shape())
 
 
 @dataclass(frozen=True)
