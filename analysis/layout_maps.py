@@ -188,6 +188,15 @@ class LayoutMap:
         self.symbols = list(dict.fromkeys(value for extent in extents for value in extent.values()))
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
+    def renamed(self, names: Mapping[SSAValue, SSAValue]) -> LayoutMap:
+        """The same map, with the same stand-ins, over other symbols."""
+        if not self.symbols:
+            return self
+        renamed = LayoutMap(self.map, [extent.renamed(names) for extent in self.old_extents])
+        renamed.inputs, renamed.outputs = self.inputs, self.outputs
+        renamed.results = tuple(index.renamed(names) for index in self.results)
+        return renamed
+
     def applied(self, indices: Sequence[Index], ranges: Callable[[SSAValue], Interval] = range_of) -> list[Index]:
         """The new indices of something at the old `indices`, simplified by ranges."""
         mapping = dict(zip(self.inputs, indices, strict=True))

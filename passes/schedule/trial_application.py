@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
@@ -35,12 +35,6 @@ from weft.passes.schedule.parallel import reduces_in_lanes
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import InternalError
 
-PlanT = TypeVar("PlanT", bound=Plan)
-
-
-class NotTranslated(Exception):
-    """A plan holds what a copy lacks: operations of other nests, or objects that belong to the function as a whole."""
-
 
 @dataclass(frozen=True)
 class FunctionCopy:
@@ -58,14 +52,9 @@ class FunctionCopy:
         """Copied operation -> the original, as it was copied."""
         return {twin: original for original, twin in self.twins.items()}
 
-    def translated(self, plan: PlanT) -> PlanT:
-        """A plan for the original as one for the copy. Raises `NotTranslated`."""
-        return cast("PlanT", self._translated(plan))
-
     def apply(self, plan: Plan) -> tuple[Operation, ...]:
-        """Carry out a plan for the original on the copy. Raises `NotTranslated`, and has changed nothing then."""
-        translated = self.translated(plan)
-        return translated.rewrite()
+        """Carry out on the copy a plan for the original, of which all that it names is copied."""
+        return cast("Plan", self._translated(plan)).rewrite()
 
     def _translated(self, part: object) -> object:
         if isinstance(part, Operation):
@@ -92,18 +81,30 @@ class FunctionCopy:
                 if (new_value := self._translated(value)) is not value:
                     changed[field.name] = new_value
             return replace(part, **changed) if changed else part
-        if isinstance(part, LayoutMap) and not part.symbols:
-            return part
-        raise NotTranslated(type(part).__name__)
+        if isinstance(part, LayoutMap):
+            return part.renamed(self.values)
+        raise InternalError(f"a plan holds a {type(part).__name__}")
 
     def _foreign(self, part: object, place: Operation | Block) -> object:
         """A part of a plan of which there is no copy, as the function has none of it."""
-        parent: Operation | None = place if isinstance(place, Operation) else place.parent_op()
-        while parent is not None:
-            if parent is self.original:
-                raise NotTranslated("a part of the function that is not in the copy")
-            parent = parent.parent_op()
+        parent = place if isinstance(place, Operation) else place.parent_op()
+        if parent is not None and self.original.is_ancestor(parent):
+            raise InternalError("a plan names a part of the function that is not in the copy")
         return part
+
+
+def operations_named(part: object) -> Iterator[Operation]:
+    """The operations that a primitive or a plan names."""
+    if isinstance(part, Operation):
+        yield part
+    elif isinstance(part, OpResult):
+        yield part.op
+    elif isinstance(part, Index | tuple | list):
+        for element in part.values() if isinstance(part, Index) else cast("Collection[object]", part):
+            yield from operations_named(element)
+    elif is_dataclass(part) and not isinstance(part, SSAValue | Attribute | type):
+        for field in fields(part):
+            yield from operations_named(getattr(part, field.name))
 
 
 class Originals:
@@ -193,29 +194,20 @@ class MovingPrimitive(Primitive):
 
     def checked_on_copy(self, plan: Plan) -> Plan:
         """Check that requirement for a plan that meets all others; returns the plan."""
-        operations = list(self._operations())
+        operations = list(operations_named(self))
         function = function_of(operations[0])
         concerned = _with_neighbours(function, operations)
         if any(runs_in_parallel(op) for nest in concerned for op in operations_in(nest)):
+            named = [op for op in operations_named(plan) if function.is_ancestor(op)]
+            concerned |= {child_towards(function, op) for op in named}
             self._check_copy(plan, copy_of_nests(function, concerned))
         return plan
-
-    def _operations(self) -> Iterator[Operation]:
-        """The loops and blocks that the primitive works on."""
-        for field in fields(self):
-            value: object = getattr(self, field.name)
-            parts: tuple[object, ...] = value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
-            yield from (part for part in parts if isinstance(part, Operation))
 
     def _check_copy(self, drafted: Plan, copy: FunctionCopy) -> None:
         """Apply the primitive to a copy of the function; refuse if a parallel loop of the result has a dependence that
         it did not have before."""
         before = users_of_buffers(copy.function)
-        try:
-            copy.apply(drafted)
-        except NotTranslated:
-            plan = self._on_copy(copy).draft()
-            plan.rewrite()
+        copy.apply(drafted)
         changed = changed_buffers(before, copy)
         for op, found in _parallel_loops(copy.function, changed):
             loop = copy.originals.get(op)
@@ -233,18 +225,7 @@ class MovingPrimitive(Primitive):
                 continue  # it was so before
             legal = violation.legal or f"make {operation_text(op)} {op.kind.data.value} afterwards"
             requirement = self.requirements().index(KEEPS_INDEPENDENCE) + 1
-            self.refuse(requirement, replace(violation, legal=legal), loop or next(self._operations()), "")
-
-    def _on_copy(self, copy: FunctionCopy) -> MovingPrimitive:
-        arguments: dict[str, object] = {}
-        for field in fields(self):
-            value: object = getattr(self, field.name)
-            arguments[field.name] = (
-                tuple(_twin(part, copy.twins) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-                if isinstance(value, tuple)
-                else _twin(value, copy.twins)
-            )
-        return replace(self, **arguments)
+            self.refuse(requirement, replace(violation, legal=legal), loop or next(operations_named(self)), "")
 
 
 def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
@@ -275,14 +256,6 @@ def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[O
 
 def runs_in_parallel(op: Operation) -> bool:
     return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
-
-
-def _twin(value: object, twins: Mapping[Operation, Operation]) -> object:
-    if not isinstance(value, Operation):
-        return value
-    if value not in twins:
-        raise InternalError(f"{value.name} is not in the function that is copied")
-    return twins[value]
 
 
 # Which buffers does a rewrite concern? Of the others, iterations touch what they touched before.

@@ -66,6 +66,17 @@ def test_plans_that_name_other_nests_leave_the_function_alone() -> None:
     check_schedule(before, sch)
 
 
+def test_layouts_over_symbols_are_tried_on_a_copy() -> None:
+    n = te.var("n")
+    A = te.placeholder((n, 16), name="A")
+    B = te.compute((n, 16), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((n, 16), lambda i, j: B[i, j] * 2.0, name="C")
+    sch = weft.Schedule(te.create_func([A, C]))
+    sch.parallel(sch.get_loops("C")[0])
+    sch.transform_layout("B", ("write", 0), lambda i, j: (i, j // 6, j % 6), pad_value=0.0)
+    assert "memref<?x3x6xf32>" in str(sch.mod)
+
+
 def test_moves_inside_an_outer_block_pass_only_what_stands_in_it() -> None:
     A = te.placeholder((4, 8), name="A")
     B = te.compute((4, 8), lambda i, j: A[i, j] + 1.0, name="B")
