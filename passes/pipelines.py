@@ -82,18 +82,7 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         LowerVectorizedPass(),
         # After vectorization, which merges the prefetches of lanes; while unrolled loops are marked.
         HoistPrefetchesPass(),
-        # Last: the passes before simplify indices by the ranges of tir loops.
-        LowerLoopsPass(),
-        # Emitters print the module as it is.
-        LowCanonicalizePass(),
-        # Before legalisation: lowering rules are selected by the types of the program.
-        LowerIntrinsicsPass(kind),
-        # After CSE, which makes equal addresses one value; before conversions are widened.
-        LowerDotsPass(target),
-        # After rules registered by users, which take precedence. C compilers expand functions themselves.
-        *((LowExpandMathPass(target),) if kind == "llvm" else ()),
-        # Last: it rewrites what the passes before have left or inserted.
-        *((LowLegalizePass(target),) if kind in LEGALIZED else ()),
+        *_loops_to_low(target),
         # Last: passes of a registered target are written for its low level.
         *(() if registered is None else registered.passes),
     )
@@ -147,18 +136,26 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         ReuseSharedPass(),
         # While loops carry their thread axis.
         OutlineKernelsPass(target),
-        # Last: the passes before simplify indices by the ranges of tir loops.
+        *_loops_to_low(target),
+    )
+
+
+def _loops_to_low(target: str) -> tuple[ModulePass, ...]:
+    """The passes from loops of tir over flat buffers to low, as the target takes it."""
+    kind = target.partition(" ")[0]
+    return (
+        # First: the passes before simplify indices by the ranges of tir loops.
         LowerLoopsPass(),
         # Emitters print the module as it is.
         LowCanonicalizePass(),
         # After CSE, which makes equal indices one value. Kernel compilers do not have to promote buffers then.
-        ForwardStoresPass(),
+        *((ForwardStoresPass(),) if kind in GPU_KINDS else ()),
         # Before legalisation: lowering rules are selected by the types of the program.
-        LowerIntrinsicsPass(target.partition(" ")[0]),
-        # Before conversions are widened.
+        LowerIntrinsicsPass(kind),
+        # After CSE, which makes equal addresses one value; before conversions are widened.
         LowerDotsPass(target),
-        # After rules registered by users, which take precedence.
-        LowExpandMathPass(target),
+        # After rules registered by users, which take precedence. C compilers expand functions themselves.
+        *((LowExpandMathPass(target),) if kind in ("llvm", *GPU_KINDS) else ()),
         # Last: it rewrites what the passes before have left or inserted.
-        LowLegalizePass(target),
+        *((LowLegalizePass(target),) if kind in LEGALIZED else ()),
     )
