@@ -12,8 +12,8 @@ from dataclasses import fields
 
 from weft.dialects import sched
 from weft.dialects.sched import PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
+from weft.passes.schedule.primitive import PRIMITIVES, primitive_class
 from weft.passes.schedule.primitive_passes import primitive_pass
-from weft.passes.schedule.registry import PRIMITIVES, primitive_class
 from weft.passes.schedule.sampling import SAMPLERS
 from weft.schedule.schedule import Schedule
 

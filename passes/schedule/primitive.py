@@ -4,7 +4,7 @@ A primitive is a frozen dataclass. Its fields are the ops it works on (`ForOp`, 
 parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes everything without touching the
 IR; the plan then rewrites it. A refused primitive leaves the IR as it was.
 
-Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all come to this class (see `registry.py`). Their
+Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all come to this class. Their
 spelling of the parameters follows from the declaration in `dialects/sched.py`.
 """
 
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
+from importlib import import_module
 from inspect import getsource
 from typing import ClassVar, NoReturn, ParamSpec, TypeAlias, TypeVar
 
@@ -25,6 +26,7 @@ from weft.analysis.dependence import undecided
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, buffers_read, buffers_written
 from weft.dialects.effects import op_name
+from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
 
@@ -191,3 +193,29 @@ def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
             return undecided(error)
 
     return ask
+
+
+_FILES: Mapping[str, str] = {
+    "vectorize": "parallel",
+    "unroll": "parallel",
+    "unannotate": "annotate",
+    "reverse_compute_at": "compute_at",
+    "reverse_compute_inline": "compute_inline",
+    "fuse_reduction_epilogue": "compute_inline",
+    "read_at": "cache_read",
+    "cache_inplace": "cache_read",
+    "write_at": "cache_write",
+    "reindex_cache_read": "reindex",
+    "reindex_cache_write": "reindex",
+}
+"""The modules that are not named as the primitive."""
+PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
+"""Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
+
+
+@cache
+def primitive_class(name: str) -> type[Primitive]:
+    """The class of a primitive."""
+    module = import_module(f"weft.passes.schedule.{PRIMITIVES[name]}")
+    found: type[Primitive] = getattr(module, PRIMITIVE_STEPS[name].class_name)
+    return found

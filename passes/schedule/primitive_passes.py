@@ -23,8 +23,7 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.index_maps import parse_function
-from weft.passes.schedule.primitive import buffer_place
-from weft.passes.schedule.registry import primitive_class
+from weft.passes.schedule.primitive import buffer_place, primitive_class
 from weft.support.errors import CompileError
 
 _OPTIONAL = int | float | tuple[str, ...] | None

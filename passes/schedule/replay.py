@@ -22,8 +22,7 @@ from weft.dialects.sched_parameters import (
     IntType,
 )
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.primitive import BufferPlace
-from weft.passes.schedule.registry import primitive_class
+from weft.passes.schedule.primitive import BufferPlace, primitive_class
 from weft.passes.schedule.sampling import SAMPLERS, Drawn, Place
 from weft.support.errors import CompileError
 

@@ -20,8 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.index import Index
 from weft.analysis.structure import consumers_of, is_inside, loops_around
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.primitive import Refusing
-from weft.passes.schedule.registry import primitive_class
+from weft.passes.schedule.primitive import Refusing, primitive_class
 from weft.passes.schedule.split import always_divides
 from weft.support.errors import ScheduleError, Violation
 

@@ -27,7 +27,7 @@ from weft.interp.compare import Reference, compare_modules
 from weft.interp.registry import recorded_calls
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.pipelines import kernels_to_low, tir_to_low
-from weft.passes.schedule.registry import PRIMITIVES
+from weft.passes.schedule.primitive import PRIMITIVES
 from weft.support.errors import ScheduleError
 from weft.support.user_functions import register_intrinsic, register_lowering, unregister_intrinsic
 

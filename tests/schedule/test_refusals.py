@@ -14,7 +14,7 @@ from refusal import Refusal
 
 import weft
 from weft import Schedule, ScheduleError
-from weft.passes.schedule.registry import primitive_class
+from weft.passes.schedule.primitive import primitive_class
 
 REFUSALS = [*LOOPS, *LOOP_SHAPES, *BLOCKS, *ATOMICS]
 NO_PROGRAM_BREAKS = {("reverse_compute_inline", 8)}

@@ -16,8 +16,8 @@ from weft.dialects import sched
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
+from weft.passes.schedule.primitive import PRIMITIVES, primitive_class
 from weft.passes.schedule.primitive_passes import primitive_pass
-from weft.passes.schedule.registry import PRIMITIVES, primitive_class
 
 MATMUL = PROGRAMS["matmul_relu"].text
 TWO = PRODUCER_CONSUMER + PRODUCER_CONSUMER.replace("@f", "@g")

@@ -9,7 +9,7 @@ from primitive_docs import primitives_markdown
 from schedule_stub import stub
 
 from weft.dialects import sched
-from weft.passes.schedule.registry import PRIMITIVES, primitive_class
+from weft.passes.schedule.primitive import PRIMITIVES, primitive_class
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "run: python docs/generators/primitive_docs.py > docs/primitives.md"

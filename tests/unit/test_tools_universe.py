@@ -14,7 +14,7 @@ from xdsl.utils.target import Target
 
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.driver.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
-from weft.passes.schedule.registry import PRIMITIVES
+from weft.passes.schedule.primitive import PRIMITIVES
 
 ROOT = Path(__file__).parents[2]
 CARRY_NO_DIALECT = {"apply-schedule", "default-schedule", "verify-level"}
