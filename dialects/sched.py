@@ -65,12 +65,8 @@ _MOVE = (
 _UNIT_ITERS = ("preserve_unit_iters",)
 
 
-def _count(step: StepOp) -> int:
-    return len(integers_of(step.properties["factors"]))
-
-
-def _verify_split(step: StepOp) -> None:
-    verify_handles(step, _count(step))
+def _factors(step: StepOp) -> list[int]:
+    return integers_of(step.properties["factors"])
 
 
 def _verify_tile(step: StepOp) -> None:
@@ -78,8 +74,9 @@ def _verify_tile(step: StepOp) -> None:
 
 
 def _verify_partition(step: StepOp) -> None:
-    leaves_some = len(step.results) == _count(step) + 1 and all(integers_of(step.properties["factors"]))
-    verify_handles(step, _count(step) + leaves_some)
+    factors = _factors(step)
+    leaves_some = len(step.results) == len(factors) + 1 and all(factors)
+    verify_handles(step, len(factors) + leaves_some)
 
 
 def _verify_annotate(step: StepOp) -> None:
@@ -155,7 +152,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         (_LOOP, _FACTORS, Parameter("disable_predication", kinds.FLAG, default=False, keyword_only=True)),
         (LOOP,),
         consumes=True,
-        verify=_verify_split,
+        verify=lambda step: verify_handles(step, len(_factors(step))),
         ignores=_UNIT_ITERS,
     ),
     Step("fuse", "Fuse nested loops, outermost first, into one.", (_LOOPS,), LOOP, consumes=True, ignores=_UNIT_ITERS),

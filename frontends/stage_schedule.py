@@ -117,13 +117,10 @@ class Stage:
         """The axes that are loops now, outermost first."""
         return tuple(self._leaves)
 
-    def _ask(self, request: Request) -> None:
-        self._requests.append(request)
-
     def _ask_of(self, axis: AnyAxis, step: Callable[[Schedule, LoopHandle], None]) -> None:
         """Request a step on the loop of `axis`, which stays that of `axis`."""
         self._require(axis)
-        self._ask(lambda run: step(run.schedule, run.loop(axis)))
+        self._requests.append(lambda run: step(run.schedule, run.loop(axis)))
 
     def _run(self, run: _Run) -> None:
         if self._place is not None:
@@ -157,7 +154,7 @@ class Stage:
         def request(run: _Run) -> None:
             run.loops[outer], run.loops[inner] = run.schedule.split(run.take(parent), [nparts, factor])
 
-        self._ask(request)
+        self._requests.append(request)
         return outer, inner
 
     def tile(self, x_parent: AnyAxis, y_parent: AnyAxis, x_factor: int, y_factor: int) -> tuple[Axis, Axis, Axis, Axis]:
@@ -179,7 +176,7 @@ class Stage:
         def request(run: _Run) -> None:
             run.loops[fused] = run.schedule.fuse(*map(run.take, axes))
 
-        self._ask(request)
+        self._requests.append(request)
         return fused
 
     def reorder(self, *axes: AnyAxis) -> None:
@@ -187,7 +184,7 @@ class Stage:
         self._require(*axes)
         places, named = iter(axes), set(axes)
         self._leaves = [next(places) if axis in named else axis for axis in self._leaves]
-        self._ask(lambda run: run.schedule.reorder(*(run.loop(axis) for axis in axes)))
+        self._requests.append(lambda run: run.schedule.reorder(*(run.loop(axis) for axis in axes)))
 
     def parallel(self, axis: AnyAxis) -> None:
         """Iterations may run on several threads."""

@@ -10,12 +10,13 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
+from weft.analysis.structure import is_inside
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
@@ -219,24 +220,14 @@ def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAVal
 
 
 def defining_block(value: SSAValue) -> Block | None:
-    return (
-        value.block
-        if isinstance(value, BlockArgument)
-        else value.owner.parent_block()
-        if isinstance(value.owner, Operation)
-        else None
-    )
+    return value.owner.parent if isinstance(value.owner, Operation) else value.owner
 
 
 def is_defined_inside(value: SSAValue, op: Operation) -> bool:
     """Whether `value` is defined in a region of `op`."""
     block = defining_block(value)
-    while block is not None:
-        parent = block.parent_op()
-        if parent is op:
-            return True
-        block = None if parent is None else parent.parent_block()
-    return False
+    holder = None if block is None else block.parent_op()
+    return holder is not None and is_inside(holder, op)
 
 
 def erase_if_unused(ops: Iterable[Operation]) -> None:

@@ -114,12 +114,14 @@ class Recorder:
         drawing = [step for step in steps if isinstance(step, sched.SamplingOp)]
         if decisions is not None and len(decisions) != len(drawing):
             raise CompileError(f"{len(decisions)} decisions for {len(drawing)} sampling steps")
-        decided = {} if decisions is None else dict(zip(drawing, decisions, strict=True))
+        decided: dict[sched.StepOp, Decision | None] = dict(zip(drawing, decisions or (), strict=decisions is not None))
         mapping: dict[SSAValue, SSAValue] = {}
         for step in steps:
             copy = step.clone(value_mapper=mapping)
-            if isinstance(step, sched.SamplingOp) and step in decided:
-                decide(copy, decided[step])
+            if step in decided:
+                copy.properties.pop("decision", None)
+                if (decision := decided[step]) is not None:
+                    copy.properties["decision"] = attribute_of(decision)
             recorded = self._record(copy)
             mapping.update(zip(step.results, recorded.results, strict=False))
             check_handles(step, len(recorded.results))
@@ -244,11 +246,3 @@ def _hint(found: Drawn, at: int) -> str | None:
         name = found.label.lower()
         return name if SSAValue.is_valid_name(name) else "block"
     return None
-
-
-def decide(step: sched.StepOp, decision: Decision | None) -> None:
-    """Let a sampling step decide so; None lets it draw."""
-    if decision is None:
-        step.properties.pop("decision", None)
-    else:
-        step.properties["decision"] = attribute_of(decision)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr
@@ -71,12 +71,14 @@ def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
 
     Raises `CompileError` for a step with a property that has no Python form.
     """
-    names = _Names(name)
+    names: dict[SSAValue, str] = {}
     lines: list[str] = []
     for step in steps_of(trace):
         arguments = ", ".join(_arguments(step, names))
         call = f"{name}.{step_name(step)}({arguments})"
-        targets = ", ".join(names.define(result) for result in step.results)
+        for result in step.results:
+            names[result] = _name(result, {name, *names.values()})
+        targets = ", ".join(names[result] for result in step.results)
         if targets:
             several = isinstance(type(step).get_irdl_definition().results[0][1], VarResultDef)
             call = f"{targets}{',' if several and len(step.results) == 1 else ''} = {call}"
@@ -84,27 +86,13 @@ def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-class _Names:
-    """A Python name for each handle."""
-
-    def __init__(self, schedule: str) -> None:
-        self._taken = {schedule}
-        self._names: dict[SSAValue, str] = {}
-
-    def define(self, value: SSAValue) -> str:
-        """The handle's own name, made unique."""
-        hint = value.name_hint or "handle"
-        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle"
-        name = free_name(hint, self._taken)
-        self._taken.add(name)
-        self._names[value] = name
-        return name
-
-    def __getitem__(self, value: SSAValue) -> str:
-        return self._names[value]
+def _name(value: SSAValue, taken: Collection[str]) -> str:
+    """The handle's own name, made unique."""
+    hint = value.name_hint or "handle"
+    return free_name(hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle", taken)
 
 
-def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
+def _arguments(step: sched.StepOp, names: Mapping[SSAValue, str]) -> Iterator[str]:
     """The arguments of the call that is this step."""
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])

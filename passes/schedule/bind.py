@@ -110,18 +110,12 @@ class Bind(Primitive):
         found = [loop, *(other for other in others if other is not loop)]
         if all(Index.of(other.extent) == Index.of(loop.extent) for other in found):
             return (), 0
+        may_grow = axis in (*THREAD_AXES, *BLOCK_AXES) and isinstance(loop.extent, int)
         for other in found[1:]:
-            if (
-                axis not in (*THREAD_AXES, *BLOCK_AXES)
-                or not isinstance(loop.extent, int)
-                or not isinstance(other.extent, int)
-            ):
-                detail = (
-                    f"loop {operation_text(other)} runs {extent_text(other)} times, this one {extent_text(loop)} times"
-                )
-                self.refuse(
-                    5, Violation(detail, legal=f"a loop of extent {extent_text(other)}, or another axis"), other
-                )
+            if not may_grow or not isinstance(other.extent, int):
+                times = extent_text(other)
+                detail = f"loop {operation_text(other)} runs {times} times, this one {extent_text(loop)} times"
+                self.refuse(5, Violation(detail, legal=f"a loop of extent {times}, or another axis"), other)
         extent = max(other.extent for other in found if isinstance(other.extent, int))
         grown = tuple(other for other in found if other.extent != extent)
         for other in grown:
