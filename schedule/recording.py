@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.structure import buffers_read, buffers_written, find_block, function_of, functions
+from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects import sched
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import DECLARATIONS
@@ -22,7 +22,7 @@ from weft.passes.schedule.decompose_padding import DecomposePadding
 from weft.passes.schedule.replay import Outcome, Replay, check_handles
 from weft.passes.schedule.sampling import Decision, Drawn, Place
 from weft.support.argument_types import checked
-from weft.support.errors import CompileError, ScheduleError, did_you_mean
+from weft.support.errors import CompileError, ScheduleError
 
 R = TypeVar("R")
 C = TypeVar("C", bound=type)
@@ -166,18 +166,6 @@ class Recorder:
 
     def _block(self, block: BlockHandle | str) -> BlockHandle:
         return self.get_block(block) if isinstance(block, str) else block
-
-    def _buffer_index(self, handle: BlockHandle, index: int | str, *, reading: bool) -> int:
-        """The position of a buffer that is given by name."""
-        if isinstance(index, int):
-            return index
-        block = self._replay.block(handle.value)
-        buffers = buffers_read(block) if reading else buffers_written(block)
-        names = [buffer.name_hint or "" for buffer in buffers]
-        if index not in names:
-            verb = "read" if reading else "write"
-            raise CompileError(f"block '{block.label}' does not {verb} a buffer '{index}'{did_you_mean(index, names)}")
-        return names.index(index)
 
     def _run(
         self,

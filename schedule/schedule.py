@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import AffineMapAttr, MemRefType
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineMap
 
-from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.attribute_values import attribute_of
@@ -22,7 +21,7 @@ from weft.dialects.sched import DECLARATIONS, QUERY_STEPS
 from weft.dialects.sched_parameters import REQUIRED, Kind, Step
 from weft.passes.schedule.annotate import Annotation
 from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
-from weft.passes.schedule.primitive import BufferPlace, buffer_place
+from weft.passes.schedule.primitive import BufferPlace, buffer_place, buffers_of
 from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder, step_methods
 from weft.support.errors import CompileError
 
@@ -90,7 +89,9 @@ class Schedule(Recorder):
         if kind in (kinds.READ_BUFFER, kinds.WRITTEN_BUFFER, kinds.READ_OR_WRITTEN_BUFFER):
             stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
             reading = stated or kind is kinds.READ_BUFFER
-            return self._buffer_index(block, value, reading=reading)
+            if isinstance(value, int):
+                return value
+            return buffer_place(self._replay.block(block.value), value, ("read" if reading else "write",))[1]
         if kind is kinds.BUFFER:
             return self._buffer_place(block, value)
         if kind is kinds.BUFFER_MAP:
@@ -114,7 +115,7 @@ class Schedule(Recorder):
     def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
         """The number of dimensions of a buffer; None when there is no such buffer, which the primitive refuses."""
         block = self._replay.block(handle.value)
-        found = buffers_read(block) if place[0] == "read" else buffers_written(block)
+        found = buffers_of(block, place[0])
         type_ = found[place[1]].type if 0 <= place[1] < len(found) else None
         return type_.get_num_dims() if isinstance(type_, MemRefType) else None
 

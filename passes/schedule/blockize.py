@@ -28,7 +28,6 @@ from weft.analysis.structure import (
     why_named_twice,
     why_opaque,
 )
-from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
@@ -348,7 +347,7 @@ class Blockize(MovingPrimitive):
             if op in chosen and isinstance(op, ForOp | BlockOp):
                 found.append(op)
             elif 0 < len(found) < len(chosen):
-                self.refuse(1, f"{_text(op)} stands between them", op, subject)
+                self.refuse(1, f"{operation_text(op)} stands between them", op, subject)
         if len(found) < len(chosen):
             self.refuse(1, "some of them are in one nest, or in no nest of loops", first, subject)
         return found
@@ -517,10 +516,6 @@ def _hint(loop: ForOp) -> str:
 def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
     """The loops around the block in its nest, outermost first."""
     return [loop for loop in loops_around(block) if is_inside(loop, root)]
-
-
-def _text(op: Operation) -> str:
-    return operation_text(op) if isinstance(op, ForOp | BlockOp) else op_name(op)
 
 
 def _loop_of(value: SSAValue | None) -> ForOp | None:

@@ -15,7 +15,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import detached_ops
-from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
+from weft.passes.schedule.loop_nests import empty_copy, replace_loop_value
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.split import inferred_factor
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -90,11 +90,8 @@ def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
     """A copy of a loop, for `length` iterations from `start` on."""
     copy = copy_of(loop)
-    part = new_loop(length, f"{loop.induction_variable.name_hint or 'i'}{at}", loop)
-    part.attributes.update(loop.attributes)
+    part = empty_copy(loop, length, f"{loop.induction_variable.name_hint or 'i'}{at}")
     part.body.block.add_ops(detached_ops(copy.body.block))
-    for old, new in zip(loop.body.walk(), part.body.walk(), strict=True):
-        new.location = old.location
     value = Index.of(part.induction_variable) + start
     replace_loop_value(copy.induction_variable, value, part.body.block)
     copy.erase()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
@@ -141,6 +141,8 @@ def operation_text(op: object) -> str:
         return f"%{op.induction_variable.name_hint or '?'}"
     if isinstance(op, BlockOp):
         return f'"{op.label}"'
+    if isinstance(op, Operation):
+        return op_name(op)
     return str(op) if isinstance(op, Attribute) else repr(op)
 
 
@@ -156,15 +158,21 @@ def extent_text(loop: ForOp) -> str:
     return str(loop.extent) if isinstance(loop.extent, int) else f"%{loop.extent.name_hint or '?'}"
 
 
-def buffer_place(block: BlockOp, name: str) -> BufferPlace:
-    """The place of a buffer that is given by its name: among those that the block writes, else those that it reads."""
+def buffers_of(block: BlockOp, verb: str) -> list[SSAValue]:
+    """The buffers that a block reads, or those that it writes (`verb` is "write"), as places count them."""
+    return buffers_written(block) if verb == "write" else buffers_read(block)
+
+
+def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "read")) -> BufferPlace:
+    """The place of a buffer that is given by its name: by default among those that the block writes, else reads."""
     names: list[str] = []
-    for verb, buffers in (("write", buffers_written(block)), ("read", buffers_read(block))):
-        names.extend(buffer.name_hint or "" for buffer in buffers)
-        for at, buffer in enumerate(buffers):
-            if buffer.name_hint == name:
-                return verb, at
-    raise CompileError(f"block '{block.label}' does not access a buffer '{name}'{did_you_mean(name, names)}")
+    for verb in verbs:
+        own = [buffer.name_hint or "" for buffer in buffers_of(block, verb)]
+        if name in own:
+            return verb, own.index(name)
+        names.extend(own)
+    verb = verbs[0] if len(verbs) == 1 else "access"
+    raise CompileError(f"block '{block.label}' does not {verb} a buffer '{name}'{did_you_mean(name, names)}")
 
 
 def owner_text(op: Operation) -> str:

@@ -18,7 +18,7 @@ from weft.analysis.structure import child_towards, function_of, is_plain, scope_
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.dialects.traversal import operations_in, sources_in
-from weft.passes.index_ops import insert_before
+from weft.passes.index_ops import insert_before, result_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
 from weft.passes.schedule.caching import CachePlan, extents_of, free_label, insert_alloc, new_alloc, pick
@@ -74,15 +74,12 @@ class WidenPlan(Plan):
         load, widening = self.product.load, self.product.widening
         new_load = memref.LoadOp.get(alloc.memref, list(load.indices))
         new_load.res.name_hint = load.res.name_hint
-        Rewriter.insert_op(new_load, InsertPoint.before(load))
-        new_load.location = load.location
+        insert_before(load, [new_load])
         value: SSAValue = new_load.res
         if self.type != widening.results[0].type:
             # A wider number is what it was, read as signed; unsigned ones have no sign bit any more.
             again = arith.ExtSIOp.create(operands=[value], result_types=[widening.results[0].type])
-            again.location = widening.location
-            Rewriter.insert_op(again, InsertPoint.before(widening))
-            value = again.results[0]
+            value = result_before(again, widening)
         widening.results[0].replace_all_uses_with(value)
         for op in (widening, load, old):
             Rewriter.erase_op(op)

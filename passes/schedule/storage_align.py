@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Operation
 
 from weft.analysis.dependence import buffer_name
+from weft.dialects.attribute_values import attribute_of, value_of
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp
@@ -29,16 +31,10 @@ class StorageAlignPlan(Plan):
     offset: int
 
     def rewrite(self) -> tuple[Operation, ...]:
-        noted = self.alloc.attributes.get(STORAGE_ALIGN)
-        entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
-        kept = [entry for entry in entries if not isinstance(entry, ArrayAttr) or entry.data[0] != _number(self.axis)]
-        new = ArrayAttr([_number(self.axis), _number(self.factor), _number(self.offset)])
-        self.alloc.attributes[STORAGE_ALIGN] = ArrayAttr([*kept, new])
+        noted = value_of(self.alloc.attributes.get(STORAGE_ALIGN, ArrayAttr([])))
+        kept = [entry for entry in cast("list[list[int]]", noted) if entry[0] != self.axis]
+        self.alloc.attributes[STORAGE_ALIGN] = attribute_of([*kept, [self.axis, self.factor, self.offset]])
         return ()
-
-
-def _number(value: int) -> IntegerAttr:
-    return IntegerAttr(value, i64)
 
 
 @dataclass(frozen=True)

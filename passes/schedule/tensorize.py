@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, StridedLayoutAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
 
 from weft.analysis.block_patterns import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
@@ -95,12 +96,10 @@ class TensorizePlan(Plan):
 
     def _declare_outside(self) -> None:
         """The functions that the implementation calls become functions outside of this module."""
-        module = function_of(self.block).parent_op()
-        if not isinstance(module, ModuleOp):
-            return  # a copy of the function, on which this is tried
-        known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
-        new = [function.clone() for function in self.intrinsic.outside if function.sym_name.data not in known]
-        Rewriter.insert_op(new, InsertPoint.at_start(module.body.block))
+        caller = function_of(self.block)
+        missing = [f for f in self.intrinsic.outside if SymbolTable.lookup_symbol(caller, f.sym_name) is None]
+        if caller.parent is not None:
+            Rewriter.insert_op([function.clone() for function in missing], InsertPoint.at_start(caller.parent))
 
     def _hoist_temporaries(self, body: Block) -> None:
         entry = function_of(self.block).body.block
@@ -224,15 +223,11 @@ class Tensorize(MovingPrimitive):
                 self.refuse(3, detail, block, block_text(block))
 
     def _require_one_type(self, target: BlockOp | ForOp, intrinsic: TensorIntrinsic) -> None:
-        module = function_of(target).parent_op()
-        known = (
-            {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-            if isinstance(module, ModuleOp)
-            else {}
-        )
         for function in intrinsic.outside:
-            other = known.get(function.sym_name.data)
-            if other is not None and (other.function_type != function.function_type or not other.is_declaration):
+            other = SymbolTable.lookup_symbol(function_of(target), function.sym_name)
+            if not isinstance(other, FuncOp):
+                continue
+            if other.function_type != function.function_type or not other.is_declaration:
                 detail = f"@{function.sym_name.data} is {other.function_type} in the module"
                 self.refuse(4, detail, target, block_text(target) if isinstance(target, BlockOp) else "")
 
