@@ -10,8 +10,9 @@ and writes every buffer that it can reach, and `WORLD`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 from xdsl.dialects import arith, func, memref, scf
@@ -51,6 +52,10 @@ class Conditions:
     zeros: tuple[Index, ...] = ()
     exact: bool = True
 
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        return self.positives + self.zeros
+
     def __and__(self, other: Conditions) -> Conditions:
         return Conditions(self.positives + other.positives, self.zeros + other.zeros, self.exact and other.exact)
 
@@ -72,6 +77,11 @@ class Access:
     """All blocks around it, outermost first."""
     init_of: BlockOp | None = None
     """The block whose init it belongs to; nested nests of an init belong to it too."""
+
+    @property
+    def expressions(self) -> list[Index]:
+        """All expressions that decide which elements it touches: indices, conditions, extents of loops."""
+        return [*(self.indices or ()), *self.conditions.indices, *dynamic_extents(self.loops)]
 
     @property
     def in_init(self) -> bool:
@@ -181,13 +191,10 @@ class Domain:
     free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
     """Loops that a plan will make, or that were fused into one: a value and its extent."""
 
-    def extent_of(self, value: SSAValue) -> int | None:
-        """The static extent of one of the loops, or None."""
-        for loop in self.loops:
-            if loop.induction_variable is value:
-                return loop.extent if isinstance(loop.extent, int) else None
-        extent = dict(self.free_loops).get(value)
-        return extent if isinstance(extent, int) else None
+    @cached_property
+    def loop_extents(self) -> dict[SSAValue, int | SSAValue | Index]:
+        """The variable of each loop, free ones included, and its extent."""
+        return {loop.induction_variable: loop.extent for loop in self.loops} | dict(self.free_loops)
 
 
 def domain_of(block: BlockOp) -> Domain:
@@ -201,6 +208,19 @@ def domain_of(block: BlockOp) -> Domain:
         tuple(context.resolve(e) if isinstance(e, SSAValue) else Index.of(e) for e in block.extents),
         inner.conditions,
     )
+
+
+def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
+    """The extents of those of some loops whose extent is no constant."""
+    return [Index.of(loop.extent) for loop in loops if not isinstance(loop.extent, int)]
+
+
+def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
+    """Values in the indices and conditions of accesses that the bodies of `loops` compute, such as the remainder by a
+    symbol of a fused loop variable: they have one value in an iteration."""
+    used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
+    values = dict.fromkeys(value for index in used for value in index.values())
+    return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
 
 
 def accesses(root: Operation) -> list[Access]:
@@ -279,11 +299,9 @@ def _whole_accesses(op: Operation, context: Context) -> Iterator[Access]:
 
 
 def _reachable_from(op: Operation) -> list[SSAValue]:
-    parent: Operation | None = op
-    while parent is not None and not isinstance(parent, func.FuncOp):
-        parent = parent.parent_op()
+    function = next((parent for parent in ancestors(op) if isinstance(parent, func.FuncOp)), None)
     own = [operand for operand in op.operands if isinstance(operand.type, MemRefType)]
-    return own if parent is None else [*own, *reachable_buffers(parent)]
+    return own if function is None else [*own, *reachable_buffers(function)]
 
 
 def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:

@@ -21,17 +21,23 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from weft.analysis.accesses import Access, Context, Domain, accesses, domain_of, is_loop_value, is_symbol, range_of
-from weft.analysis.coverage import instance_of_both, missed_instance, repeated_instance
+from weft.analysis.coverage import (
+    instance_of_both,
+    missed_instance,
+    read_is_covered,
+    repeated_instance,
+    uncovered_element,
+)
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
-from weft.analysis.privatization import read_is_covered, uncovered_element
 from weft.analysis.questions import Counterexample, instances_where, point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
     buffers_written,
+    guards_of,
     parts_of,
     precedes,
     scope_of,
@@ -255,8 +261,7 @@ def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
     leaves out others, and what is run is what their own coverage and guards ask for."""
     for part in parts:
         around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
-        operands = [Index.of(v) for v in part.guard_operands]
-        if any(Index.of_expr(e, operands).depends_on(around) for guard in part.guards for e in guard):
+        if any(side.depends_on(around) for guard in guards_of(part) for side in guard):
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
@@ -11,9 +11,9 @@ from weft.analysis.accesses import Access, accesses, accesses_of_instance, range
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import are_determined
-from weft.analysis.questions import Question, point_text
+from weft.analysis.questions import point_text, points_that_agree
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of
+from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of, sources_of
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -121,10 +121,7 @@ def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
 
     Several instances must not start one element again, and the init must find there what it would find in the loop.
     """
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
-    spatial = {
-        v for i, kind in zip(bindings, block.kinds, strict=True) if kind is IterKind.SPATIAL for v in i.sources()
-    }
+    spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
     several = any(around.induction_variable in spatial for around in loops_around(block) if around not in outside)
     if several and (violation := shared_element(block)) is not None:
@@ -147,15 +144,15 @@ def shared_element(block: BlockOp) -> Violation | None:
 
     A block that moves runs its instances in another order, so there may be none. None when that is proved.
     """
-    spatial = [
-        (variable, extent)
+    spatial: dict[SSAValue, int | SSAValue] = {
+        variable: extent
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)
         if kind is IterKind.SPATIAL and extent != 1
-    ]
+    }
     for access in accesses_of_instance(block):
         if access.is_write and isinstance(access.op, memref.StoreOp | AccessPtrOp):
             indices = access.indices or tuple(Index.of(i) for i in access.op.indices)
-            if are_determined([variable for variable, _ in spatial], indices, range_of):
+            if are_determined(list(spatial), indices, range_of):
                 continue
             violation = _shared_by(access.buffer, indices, spatial)
             if violation is None:
@@ -169,29 +166,19 @@ def shared_element(block: BlockOp) -> Violation | None:
 
 
 def _shared_by(
-    buffer: SSAValue, indices: Sequence[Index], spatial: Sequence[tuple[SSAValue, int | SSAValue]]
+    buffer: SSAValue, indices: Sequence[Index], spatial: Mapping[SSAValue, int | SSAValue]
 ) -> Violation | None:
-    for at, (differing, _) in enumerate(spatial):
-        question = Question()
-        for variable, extent in spatial:
-            for role in ("first", "second"):
-                question.add_value(role, variable, extent)
-        question.same_element("first", indices, "second", indices)
-        for earlier, _ in spatial[:at]:
-            question.equate((Index.of(earlier), "first"), (Index.of(earlier), "second"))
-        question.order((Index.of(differing), "first"), (Index.of(differing), "second"))
-        try:
-            found = question.counterexample()
-        except NotProved as error:
-            return undecided(
-                NotProved(f"whether its instances store to different elements of {buffer_name(buffer)}: {error}")
-            )
-        if found is None:
-            continue
-        first, second = (found.named(role, dict(spatial)) for role in ("first", "second"))
-        instances = {"first instance": dict(first), "second instance": dict(second)}
-        detail = (
-            f"instances {point_text(first)} and {point_text(second)} store to the same element of {buffer_name(buffer)}"
+    try:
+        found = points_that_agree(spatial, indices)
+    except NotProved as error:
+        return undecided(
+            NotProved(f"whether its instances store to different elements of {buffer_name(buffer)}: {error}")
         )
-        return Violation(f"{detail}, so their order matters", "refuted", instances, validate=found.holds)
-    return None
+    if found is None:
+        return None
+    first, second = (found.named(role, spatial) for role in ("first", "second"))
+    instances = {"first instance": dict(first), "second instance": dict(second)}
+    detail = (
+        f"instances {point_text(first)} and {point_text(second)} store to the same element of {buffer_name(buffer)}"
+    )
+    return Violation(f"{detail}, so their order matters", "refuted", instances, validate=found.holds)

@@ -1,27 +1,44 @@
-"""Whether the loops around a block run every instance of it, and each only once.
+"""Coverage: whether the loops around a block run every instance of it, each once, and whether writes cover a read.
 
-The bindings map loop points to iterator points. An iterator point without a loop point is *missed*; two loop points on
-one iterator point *repeat* it. Bindings that take every loop apart as digits of iterators (what split and fuse make)
-are decided without sets.
+The bindings of a block map loop points to iterator points. An iterator point without a loop point is *missed*; two loop
+points on one iterator point *repeat* it. Bindings that are mixed-radix numbers of all loops (what split and fuse make)
+are decided without sets. A read is *covered* in an iteration of a loop when writes earlier in that iteration touch all
+elements that it touches; writes that fill a box around a read, the common case of a copy, are decided without isl.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import SSAValue
 
-from weft.analysis.accesses import Conditions, Domain, is_fixed, is_symbol, range_of
-from weft.analysis.index import Index
+from weft.analysis.accesses import (
+    Access,
+    Conditions,
+    Context,
+    Domain,
+    dynamic_extents,
+    is_fixed,
+    is_loop_value,
+    is_symbol,
+    range_of,
+    values_of_iteration,
+)
+from weft.analysis.dependence import is_determined, is_exact
+from weft.analysis.footprint import span_of
+from weft.analysis.index import Index, mixed_radix
 from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.layout_maps import are_determined
-from weft.analysis.questions import Counterexample, Question, symbols_in
+from weft.analysis.questions import Counterexample, Question, places, symbols_in
 from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
 from weft.analysis.structure import is_defined_in
 from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IterKind, LoopKind
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -36,15 +53,18 @@ def are_digits(domain: Domain) -> bool:
     for index, extent in zip(domain.bindings, domain.extents, strict=True):
         if not extent.is_constant or index.constant != 0:
             return False
-        weight = 1
-        for atom, factor in sorted(index.terms.items(), key=lambda item: item[1]):
-            size = domain.extent_of(atom) if isinstance(atom, SSAValue) else None
-            if size is None or not isinstance(atom, SSAValue) or atom in used or factor != weight:
+        digits: list[tuple[int, SSAValue, int]] = []
+        for atom, factor in index.terms.items():
+            size = domain.loop_extents.get(atom) if isinstance(atom, SSAValue) else None
+            if not isinstance(size, int) or not isinstance(atom, SSAValue) or atom in used:
                 return False
             used.add(atom)
-            weight *= size
+            digits.append((factor, atom, size - 1))
+        if any(reach is None or weight != reach + 1 for weight, _, reach in mixed_radix(digits)):
+            return False
+        end = sum(weight * maximum for weight, _, maximum in digits) + 1
         inside = extent - index - 1
-        if weight < extent.constant or (weight > extent.constant and inside not in domain.conditions.positives):
+        if end < extent.constant or (end > extent.constant and inside not in domain.conditions.positives):
             return False
     if any(not isinstance(loop.extent, int) or loop.extent < 1 for loop in domain.loops):
         return False  # nothing runs when the loop does not
@@ -71,25 +91,22 @@ def missed_instance(
     domain = parts[0]
     if any(are_digits(part) for part in parts):
         return None
-    places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
+    place = places(len(domain.bindings))
     symbols = list(dict.fromkeys(symbol for part in parts for symbol in _symbols(part)))
-    keep: list[Variable] = [*symbols, *places]
-    loops = [loop for part in parts for loop in part.loops]
-    extents = [*(loop.extent for loop in loops), *(extent for part in parts for _, extent in part.free_loops)]
-    dynamic = [e if isinstance(e, Index) else Index.of(e) for e in extents if not isinstance(e, int)]
-    running = [extent - 1 for extent in dynamic if loops_run]
+    keep: list[Variable] = [*symbols, *place]
+    extents = [extent for part in parts for extent in part.loop_extents.values() if not isinstance(extent, int)]
+    running = [(e if isinstance(e, Index) else Index.of(e)) - 1 for e in extents if loops_run]
     assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
     missed = _box(domain, symbols, [*assumed, *given]).projection(keep)
     reached = [_reached(part).projection(keep) for part in parts]
     if along is not None:
         missed = _started(missed, reached, [len(symbols) + at for at in along])
-    for points in reached:
-        missed = _without(missed, points)
-    if within_budget(missed.is_empty):
+    remaining = _without(missed, reached)
+    if remaining is None:
         return None
     _require_free(symbols)
-    point = sample_point(missed, keep)
-    return Missed(tuple(point[place] for place in places), symbols_in(point), given_parts)
+    point = sample_point(remaining, keep)
+    return Missed(tuple(point[variable] for variable in place), symbols_in(point), given_parts)
 
 
 def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -> isl.Set:
@@ -107,8 +124,13 @@ def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -
     return within_budget(restricted)
 
 
-def _without(points: isl.Set, others: isl.Set) -> isl.Set:
-    return within_budget(lambda: points.subtract(others))
+def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
+    """The points that lie in none of `others`, which are made one by one as long as points are left; else None."""
+    for other in others:
+        points = within_budget(lambda left=points, other=other: left.subtract(other))
+        if within_budget(points.is_empty):
+            return None
+    return points
 
 
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
@@ -117,10 +139,8 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
     Raises `NotProved` for others that are no loop values.
     """
     seen: dict[SSAValue, None] = {}
-    indices = [*domain.bindings, *domain.extents, *domain.conditions.positives, *domain.conditions.zeros]
-    indices.extend(Index.of(loop.extent) for loop in domain.loops)
-    own = {loop.induction_variable for loop in domain.loops} | {value for value, _ in domain.free_loops}
-    for index in indices:
+    own = domain.loop_extents.keys()
+    for index in (*domain.bindings, *domain.extents, *domain.conditions.indices, *dynamic_extents(domain.loops)):
         for value in index.values():
             if value not in own:
                 seen.update((part, None) for part in _parts_of(value, own) if part not in own)
@@ -160,7 +180,7 @@ def unfused(domain: Domain) -> Domain:
 def _unfuse_one(domain: Domain) -> Domain | None:
     divisions: dict[tuple[Index, Index], dict[bool, SSAValue]] = {}
     free = {value for value, _ in domain.free_loops}
-    for index in (*domain.bindings, *domain.conditions.positives, *domain.conditions.zeros):
+    for index in (*domain.bindings, *domain.conditions.indices):
         for value in index.values():
             for part in _divisions_in(value):
                 meaning = meaning_of(part)
@@ -254,9 +274,9 @@ def _reached(domain: Domain) -> Question:
     question.add("", domain)
     for value, extent in domain.free_loops:
         question.add_value("", value, extent)
-    for at, (index, extent) in enumerate(zip(domain.bindings, domain.extents, strict=True)):
-        place = _declare_place(question, at, extent)
-        question.equal(Row({place: 1}, 0), question.row(index, question.naming("")))
+    for at, extent in enumerate(domain.extents):
+        question.bound_place("", at, extent)
+    question.add_place("", domain.bindings)
     return question
 
 
@@ -264,24 +284,12 @@ def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) 
     """The iterator values of a domain, for symbols for which no index in `assumed` is negative."""
     question = Question(own=())
     for at, extent in enumerate(domain.extents):
-        place = _declare_place(question, at, extent)
-        question.positives.append(Row({place: 1}, 0))
+        question.bound_place("", at, extent)
     for symbol in symbols:
         question.row(Index({symbol: 1}), question.naming(""))  # with the assumptions about it
     for index in assumed:
         question.not_negative((index, ""))
     return question
-
-
-def _declare_place(question: Question, at: int, extent: Index) -> Variable:
-    """Iterator `at` lies in 0 .. extent-1."""
-    place: Variable = ("iterator", at)
-    if extent.is_constant:
-        question.declare(place, 0, extent.constant - 1)
-    else:
-        question.declare(place, 0, None)
-        question.less(Row({place: 1}, 0), question.row(extent, question.naming("")))
-    return place
 
 
 def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample | None:
@@ -338,9 +346,8 @@ def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
     """Whether every instance that `domain` runs in an iteration of `loops`, which are around both, is one that `other`
     runs in that iteration. Raises `NotProved`."""
     symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
-    places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
     outside = [loop.induction_variable for loop in loops]
-    keep: list[Variable] = [*outside, *(value for value in symbols if value not in outside), *places]
+    keep = [*outside, *(value for value in symbols if value not in outside), *places(len(domain.bindings))]
     mine, theirs = (_reached(part).projection(keep) for part in (domain, other))
     return within_budget(lambda: mine.is_subset(theirs))
 
@@ -368,3 +375,224 @@ def _values_of(domain: Domain) -> set[SSAValue]:
 def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
     used = {value for index in domain.bindings for value in index.sources()}
     return all(loop.induction_variable in used or loop.extent == 1 for loop in domain.loops if loop not in fixed)
+
+
+def fills_box_around(write: Access, read: Access) -> bool:
+    """Whether the loops of `write` that are not around `read` too write every element of a box that holds what `read`
+    touches, in each iteration of the loops around both. False when that does not meet the eye.
+
+    In a dimension, `write` touches `base + v`, with v in 0 .. size-1 made of loops that no other dimension uses, and
+    `base` the same in `read`; then `read - base` has to lie in 0 .. size-1.
+    """
+    if write.indices is None or read.indices is None or write.conditions.positives or write.conditions.zeros:
+        return False
+    common = [loop.induction_variable for loop in write.loops if loop in read.loops]
+    own = [loop for loop in write.loops if loop not in read.loops]
+    if any(not isinstance(loop.extent, int) or loop.extent < 1 for loop in own):
+        return False
+    used: list[SSAValue] = []
+    for written, wanted in zip(write.indices, read.indices, strict=True):
+        span = span_of(written, common)
+        if span is None or not span.tight:
+            return False
+        low, high = (wanted - span.lower).simplified(range_of).range(range_of)
+        if low is None or high is None or low < 0 or high >= span.extent:
+            return False
+        used += [loop.induction_variable for loop in own if written.mentions([loop.induction_variable])]
+    return len(used) == len(set(used))
+
+
+def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -> bool:
+    """Whether every element that `read` touches was surely written before, in the same iteration of `loop`.
+
+    A write counts when it stands before the read in program order, with the loops around both in the same iteration,
+    or when it runs in an earlier iteration of one of these loops inside `loop` (rows that a circular buffer keeps).
+    Where the data say which element is read, all that the buffer has in that dimension must have been written.
+    `found` is in program order. Raises `NotProved`.
+    """
+    settled = values_of_iteration(found, read.loops)
+    free = _free_dimensions(read, settled)
+    read = _of_anything(read, free, settled)
+    if not is_determined(read, settled):
+        return False
+    writes = [a for a in _before(read, found, loop) if a.is_write and is_determined(a, settled)]
+    if not free and any(_surely_same(write, read) or fills_box_around(write, read) for write in writes):
+        return True
+    earlier = [] if settled else [a for a in found if a.is_write and is_determined(a, settled)]
+    return _uncovered_is_empty(read, free, writes, earlier, settled, loop)
+
+
+def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, Index]:
+    """The dimensions in which it is not known what `read` touches, with the extent of each."""
+    extents = _extents(read.buffer)
+    unknown = [d for d, index in enumerate(read.indices or ()) if not _is_made_of_known(index, settled)]
+    return {d: extents[d] for d in unknown} if len(extents) > max(unknown, default=-1) else {}
+
+
+def _extents(buffer: SSAValue) -> list[Index]:
+    """The extents of a buffer, none where they are not all written down."""
+    type_ = buffer.type
+    if not isinstance(type_, MemRefType):
+        return []
+    dynamic = iter(buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ())
+    extents = [next(dynamic, None) if extent == DYNAMIC_INDEX else extent for extent in type_.get_shape()]
+    return [Index.of(extent) for extent in extents if extent is not None] if None not in extents else []
+
+
+def _of_anything(read: Access, free: Collection[int], settled: Collection[SSAValue]) -> Access:
+    """`read` without what is not known of it: it then touches any element along the `free` dimensions."""
+    if read.indices is None:
+        return read
+    conditions = read.conditions
+    known = Conditions(
+        tuple(index for index in conditions.positives if _is_made_of_known(index, settled)),
+        tuple(index for index in conditions.zeros if _is_made_of_known(index, settled)),
+    )
+    indices = tuple(Index.of(0) if d in free else index for d, index in enumerate(read.indices))
+    return replace(read, indices=indices, conditions=known)
+
+
+def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
+    return all(is_loop_value(v) or is_fixed(v) or v in settled for v in index.values())
+
+
+def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
+    """Writes that run before `read` in the same iteration of the loops around both.
+
+    The init of the read's own block counts without its condition where the first step of the reduction is in the same
+    iteration of `loop`: a legal program has that step first.
+    """
+    result: list[Access] = []
+    for access in found:
+        if access.op is read.op:
+            break
+        if access.init_of is not None and access.init_of in read.blocks and not read.in_init:
+            result.append(_without_first_step(access, loop))
+        else:
+            result.append(access)
+    return result
+
+
+def _without_first_step(access: Access, loop: ForOp | None) -> Access:
+    """An access of an init as if it ran in every step of the reductions that `loop` runs as a whole."""
+    block = access.init_of
+    if block is None:
+        return access
+    steps = zip(Context.around(block).resolve_map(block), block.kinds, strict=True)
+    starts = {index for index, kind in steps if kind is IterKind.REDUCE}
+    at = -1 if loop is None else access.loops.index(loop)
+    outside = {around.induction_variable for around in access.loops[: at + 1]}
+    zeros = tuple(z for z in access.conditions.zeros if z not in starts or z.depends_on(outside))
+    return replace(access, conditions=replace(access.conditions, zeros=zeros))
+
+
+def _surely_same(write: Access, read: Access) -> bool:
+    """The common case: the same element in the same iteration, under no more conditions than the read."""
+    return (
+        write.indices == read.indices
+        and write.loops == read.loops
+        and set(write.conditions.positives) <= set(read.conditions.positives)
+        and set(write.conditions.zeros) <= set(read.conditions.zeros)
+    )
+
+
+def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
+    """An element that `read` touches in some iteration and none of `writes` ever does.
+
+    The order in which they run is not looked at. Loops of the writes whose extent is a symbol are taken to run at least
+    once: a program is not wrong because a reduction over nothing would leave its result unwritten. None when there is
+    no such element, or when that is not known exactly. Raises `NotProved`.
+    """
+    if not is_exact(read) or not all(is_exact(write) for write in writes):
+        return None
+    extents = {extent for write in writes for extent in dynamic_extents(write.loops)}
+    running = [extent - 1 for extent in extents if all(is_symbol(value) for value in extent.values())]
+    place = places(len(read.indices or ()))
+    keep = [*_fixed_values([read, *writes]), *place]
+    remaining = _without(_touched(read, keep, (), running), (_touched(write, keep, ()) for write in writes))
+    if remaining is None:
+        return None
+    point = sample_point(remaining, keep)
+    domains = tuple(Domain(write.loops, write.indices or (), (), write.conditions) for write in writes)
+    return Missed(tuple(point[variable] for variable in place), symbols_in(point), domains)
+
+
+def _uncovered_is_empty(
+    read: Access,
+    free: Mapping[int, Index],
+    writes: Sequence[Access],
+    earlier: Sequence[Access],
+    settled: Sequence[SSAValue],
+    loop: ForOp | None,
+) -> bool:
+    """Whether all that `read` touches (anything along `free` dimensions) is written by `writes` in the same iteration
+    of the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
+    outer = [loop.induction_variable for loop in read.loops]
+    sizes = (value for extent in free.values() for value in extent.values())
+    fixed = dict.fromkeys([*_fixed_values([read, *writes, *earlier]), *sizes, *settled])
+    keep = [*fixed, *outer, *places(len(read.indices or ()))]
+    common = [*settled, *outer]
+
+    def written() -> Iterator[isl.Set]:
+        for write in writes:
+            yield _touched(write, keep, common, opaque=settled)
+        for write in earlier:
+            for level in _levels(read, write, loop):
+                yield _touched(write, keep, outer[:level], before=read.loops[level])
+
+    return _without(_touched(read, keep, common, settled=settled, free=free), written()) is None
+
+
+def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
+    """The positions of the loops around both, inside `loop`, whose iterations run one after the other."""
+    found: list[int] = []
+    inside = loop is None
+    for level, (around, other) in enumerate(zip(read.loops, write.loops, strict=False)):
+        if around is not other:
+            break
+        if inside and around.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
+            found.append(level)
+        inside = inside or around is loop
+    return found
+
+
+def _fixed_values(found: Sequence[Access]) -> list[Variable]:
+    """The values outside of all loops that the accesses and their loops depend on."""
+    values = (value for access in found for index in access.expressions for value in index.values())
+    return list(dict.fromkeys(value for value in values if is_fixed(value) or is_symbol(value)))
+
+
+def _touched(
+    access: Access,
+    keep: list[Variable],
+    common: Iterable[SSAValue],
+    assumed: Sequence[Index] = (),
+    opaque: Collection[SSAValue] = (),
+    settled: Collection[SSAValue] = (),
+    before: ForOp | None = None,
+    free: Mapping[int, Index] | None = None,
+) -> isl.Set:
+    """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place, where
+    none of `assumed` is negative.
+
+    With `before`, in iterations of that loop before the one that is kept. Values in `opaque` are any numbers. Of those
+    in `settled` it is used how they are computed; the set may be larger then. Along `free` dimensions, which come with
+    their extents, it is all that the buffer has.
+    """
+    question = Question(common, opaque=opaque)
+    naming = question.naming("own")
+    question.add("own", access)
+    for index in assumed:
+        question.not_negative((index, "own"))
+    question.add_place("own", access.indices or (), free)
+    if before is not None:
+        kept: Variable = before.induction_variable
+        question.declare(kept, *range_of(before.induction_variable))
+        question.less(question.row(Index.of(before.induction_variable), naming), Row({kept: 1}, 0))
+    for value in keep:
+        if isinstance(value, SSAValue) and is_symbol(value):
+            question.row(Index({value: 1}), naming)  # with the assumptions about it
+    for value in settled:
+        question.bounds.setdefault(value, (None, None))
+        question.equal(Row({value: 1}, 0), question.row(Index({value: 1}), naming))
+    return question.projection(keep, may_grow=bool(settled))

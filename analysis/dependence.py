@@ -17,7 +17,7 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, is_symbol
 from weft.analysis.block_patterns import combines_freely
-from weft.analysis.index import Index
+from weft.analysis.index import Index, mixed_radix
 from weft.analysis.integer_ranges import leaves, small_values
 from weft.analysis.questions import Question, point_text
 from weft.analysis.sets import NotProved, Point
@@ -41,7 +41,7 @@ class Conflict:
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """The symbols that were given numbers to find it."""
 
-    def describe(self, names: dict[SSAValue, str] | None = None) -> str:
+    def describe(self) -> str:
         """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
         first, second = self._instance_text(self.first, "first"), self._instance_text(self.second, "second")
         given = ", ".join(f"{name} = {number}" for name, number in self._named_values().items())
@@ -145,7 +145,7 @@ def conflict_between(
     if question.is_empty():
         return None
     if not question.is_linear:
-        for values in small_values([*_parts_of(first), *_parts_of(second)]):
+        for values in small_values([*first.expressions, *second.expressions]):
             numbered = PairQuestion(first, second, shared, values)
             ordered(numbered)
             point = numbered.find_candidate()
@@ -177,21 +177,19 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
     """The loop values in `index` that it determines: the weight of each is more than what all with smaller weights can
     make up for. Values that are the `same` anyhow weigh nothing."""
-    weights: list[tuple[int, SSAValue]] = []
+    weights: list[tuple[int, SSAValue, int | None]] = []
     for atom, weight in index.terms.items():
         if not isinstance(atom, SSAValue):
             return []
         if atom in extents and atom not in same:
-            weights.append((abs(weight), atom))
+            extent = extents[atom]
+            weights.append((abs(weight), atom, max(extent - 1, 0) if isinstance(extent, int) else None))
         elif atom not in same and not is_fixed(atom):
             return []
     digits: list[SSAValue] = []
-    reach: int | None = 0
-    for weight, value in sorted(weights, key=lambda pair: pair[0]):
+    for weight, value, reach in mixed_radix(weights):
         # What is smaller is no digit either where a weight is within reach.
         digits = [*digits, value] if reach is not None and weight > reach else []
-        extent = extents[value]
-        reach = None if reach is None or not isinstance(extent, int) else reach + weight * max(extent - 1, 0)
     return digits
 
 
@@ -257,13 +255,7 @@ def is_determined(access: Access, common: Collection[SSAValue] = ()) -> bool:
 def _is_made_of(access: Access, is_fine: Callable[[SSAValue], bool]) -> bool:
     if access.indices is None or not access.conditions.exact:
         return False
-    return all(is_fine(value) for index in _parts_of(access) for value in index.values())
-
-
-def _parts_of(access: Access) -> list[Index]:
-    """All that decides which elements an access touches."""
-    extents = [Index.of(loop.extent) for loop in access.loops if not isinstance(loop.extent, int)]
-    return [*(access.indices or ()), *access.conditions.positives, *access.conditions.zeros, *extents]
+    return all(is_fine(value) for index in access.expressions for value in index.values())
 
 
 def buffer_name(buffer: SSAValue) -> str:

@@ -14,10 +14,10 @@ from math import gcd
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of
-from weft.analysis.index import Atom, Index, Quotient, Remainder, quotient, remainder
-from weft.analysis.questions import instances_where
-from weft.analysis.sets import NotProved, Row
+from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of, values_of_iteration
+from weft.analysis.index import Atom, Index, Quotient, Remainder, mixed_radix, quotient, remainder
+from weft.analysis.questions import instances_where, places
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import BlockOp, ForOp
@@ -86,11 +86,9 @@ def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
         step = gcd(step, factor * part.step if part.extent > 1 else 0)
     tight = _takes_every_value(inner) if not digits else len(digits) == 1 and not inner and step in (-1, 1)
     span = Span(lower, extent, tight and all(part.tight for part in digits.values()), abs(step) or 1)
-    return span if digits else min((span.in_runs(*runs) for runs in _runs_of(inner)), key=_count, default=span)
-
-
-def _count(span: Span) -> int:
-    return span.count
+    if digits:
+        return span
+    return min((span.in_runs(*runs) for runs in _runs_of(inner)), key=lambda found: found.count, default=span)
 
 
 def _runs_of(inner: dict[Atom, int]) -> list[tuple[int, int]]:
@@ -161,13 +159,14 @@ def _step_of(inner: dict[Atom, int]) -> int:
 
 def _takes_every_value(inner: dict[Atom, int]) -> bool:
     """Whether a sum of loop values has no holes: each coefficient is at most the span of the smaller ones plus one."""
-    reach = 0
-    for atom, factor in sorted(inner.items(), key=lambda item: abs(item[1])):
+    digits: list[tuple[int, SSAValue, int]] = []
+    for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(range_of)
-        if low is None or high is None or not isinstance(atom, SSAValue) or abs(factor) > reach + 1:
+        if low is None or high is None or not isinstance(atom, SSAValue) or not is_loop_value(atom):
             return False
-        reach += abs(factor) * (high - low)
-    return True
+        if low < high:
+            digits.append((abs(factor), atom, high - low))
+    return all(reach is not None and weight <= reach + 1 for weight, _, reach in mixed_radix(digits))
 
 
 def hull(spans: Sequence[Span | None]) -> Span | None:
@@ -218,7 +217,8 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
     if len(indices) < len(found):
         type_ = found[0].buffer.type
         return (None,) * (type_.get_num_dims() if isinstance(type_, MemRefType) else 0)
-    fixed += settled_values(found, around)
+    # Values computed at the start of an iteration are available to all that follows.
+    fixed += [value for value in values_of_iteration(found, around) if _stands_first(value)]
     return tuple(
         hull([span_of(index.simplified(range_of), fixed) for index in dimension])
         for dimension in zip(*indices, strict=True)
@@ -242,20 +242,12 @@ def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
     """The least and the greatest index of an access in a dimension; None where they are no numbers."""
     if access.indices is None or not access.conditions.exact:
         return None
-    system = instances_where(access)
-    system.bounds["place"] = (None, None)
-    system.equal(Row({"place": 1}, 0), system.row(access.indices[dimension], system.naming("")))
+    question = instances_where(access)
+    question.add_place("", [access.indices[dimension]])
     try:
-        return system.limits("place")
+        return question.limits(*places(1))
     except NotProved:
         return None
-
-
-def settled_values(found: Sequence[Access], loops: Collection[ForOp]) -> list[SSAValue]:
-    """Values of the indices that are computed at the start of the bodies of `loops`, as the remainder by a symbol of
-    what was fused: one number in an iteration, known to all that follows."""
-    values = dict.fromkeys(v for access in found for index in access.indices or () for v in index.values())
-    return [v for v in values if not is_loop_value(v) and v.owner.parent_op() in loops and _stands_first(v)]
 
 
 def _stands_first(value: SSAValue) -> bool:

@@ -1,4 +1,4 @@
-"""Loop-carried dependences: parallel loops and reordering."""
+"""Loop-carried dependences: parallel loops, reordering, and privatization of temporaries."""
 
 from __future__ import annotations
 
@@ -8,22 +8,51 @@ from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.code_motion import shared_element
+from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import (
     Conflict,
     PairQuestion,
+    buffer_name,
     conflict_between,
     conflicting_pairs,
     is_accumulation,
+    is_exact,
     is_reduction_step,
+    is_temporary,
     loops_of_element,
     undecided,
 )
-from weft.analysis.privatization import has_own
 from weft.analysis.sets import NotProved
+from weft.analysis.structure import is_inside
 from weft.analysis.threads import block_conflict
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
+
+
+def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
+    """Whether each iteration of `loop` is proved to be able to have its own `buffer`, see `has_own`."""
+    try:
+        return has_own(loop, buffer, accesses(loop) if found is None else found)
+    except NotProved:
+        return False
+
+
+def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
+    """Whether each iteration of `loop` can have its own `buffer`: no value of it crosses an iteration.
+
+    So it is when the buffer is a temporary used nowhere outside the loop, and every element that an iteration reads was
+    surely written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
+    `NotProved` when that cannot be decided, or depends on what is not known of some access.
+    """
+    if not is_temporary(buffer) or not all(is_inside(use.operation, loop) for use in buffer.uses):
+        return False
+    inside = [a for a in found if a.buffer is buffer]
+    if all(a.is_write or read_is_covered(a, inside, loop) for a in inside):
+        return True
+    if not all(is_exact(a) for a in inside):
+        raise NotProved(f"whether an iteration reads of {buffer_name(buffer)} only what it wrote depends on the data")
+    return False
 
 
 def carried_conflict(

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Final, TypeAlias, cast
+from operator import itemgetter
+from typing import Final, TypeAlias, TypeVar, cast
 
 from xdsl.dialects import affine, arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
@@ -30,6 +31,7 @@ from weft.dialects.tir import range_of_index
 from weft.dialects.traversal import sources_in
 from weft.support.errors import CompileError, InternalError
 
+_Digit = TypeVar("_Digit")
 RangeOf: TypeAlias = Callable[[SSAValue], Interval]
 """Gives the range of a value; `range_of_index` knows loop variables and block iterators."""
 
@@ -383,6 +385,19 @@ def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue
     order: dict[SSAValue, int] = {}
     exprs = [index._expr(order) for index in indices]  # pyright: ignore[reportPrivateUsage]
     return exprs, tuple(order)
+
+
+def mixed_radix(digits: Iterable[tuple[int, _Digit, int | None]]) -> Iterator[tuple[int, _Digit, int | None]]:
+    """The digits `(weight, digit, maximum)` of a sum, smallest weight first, as `(weight, digit, reach)`: `reach` is
+    the maximum of the weighted sum of the digits before, None where that is unbounded. A digit has values from 0.
+
+    The sum determines a digit where its weight and all larger ones exceed the reach; it takes every value up to its
+    maximum where no weight exceeds the reach plus one. Where each weight equals the reach plus one, it does both.
+    """
+    reach: int | None = 0
+    for weight, digit, maximum in sorted(digits, key=itemgetter(0)):
+        yield weight, digit, reach
+        reach = None if reach is None or maximum is None else reach + weight * maximum
 
 
 def _unbounded(_: SSAValue) -> Interval:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
@@ -27,17 +28,9 @@ from xdsl.ir.affine import AffineMap
 
 from weft.analysis.accesses import Conditions, is_symbol, range_of
 from weft.analysis.dependence import undecided
-from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, exprs_of, quotient, remainder
-from weft.analysis.questions import point_text
-from weft.analysis.sets import (
-    NotProved,
-    Row,
-    System,
-    Variable,
-    dimension_limits,
-    smallest_point,
-    within_budget,
-)
+from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, exprs_of, mixed_radix, quotient, remainder
+from weft.analysis.questions import Question, point_text, points_that_agree
+from weft.analysis.sets import NotProved, Variable, dimension_limits, smallest_point, within_budget
 from weft.dialects.intervals import Interval
 from weft.dialects.tir import BlockOp
 from weft.support.errors import Violation
@@ -98,24 +91,20 @@ class _Solver:
             return
         self.known[numerator] = value
         rest = value - numerator.constant
-        digits: list[tuple[int, Atom, int | None, bool]] = []
+        digits: list[tuple[int, tuple[Atom, int | None, bool], int | None]] = []
         for atom, factor in numerator.terms.items():
             low, high = Index({atom: 1}).range(self.range_of_input)
             if low is None or low < 0 or (factor < 0 and high is None):
                 return
             if factor < 0 and high is not None:  # -c * a is c * (high - a), less a constant
                 rest = rest + -factor * high
-            digits.append((abs(factor), atom, high, factor < 0))
-        digits.sort(key=lambda digit: digit[0])
-        weights = [weight for weight, *_ in digits]
-        following_weights: list[int | None] = [*weights[1:], None][: len(weights)]
-        reach = 0
-        for weight, following, digit in zip(weights, following_weights, digits, strict=True):
-            high = digit[2]
-            if weight <= reach or (following is not None and (high is None or following % weight)):
+            digits.append((abs(factor), (atom, high, factor < 0), high))
+        ordered = list(mixed_radix(digits))
+        following_weights: list[int | None] = [*(weight for weight, _, _ in ordered[1:]), None]
+        for (weight, _, reach), following in zip(ordered, following_weights, strict=False):
+            if reach is None or weight <= reach or (following is not None and following % weight):
                 return
-            reach += weight * (high or 0)
-        for (weight, atom, high, turned), following in zip(digits, following_weights, strict=True):
+        for (weight, (atom, high, turned), _), following in zip(ordered, following_weights, strict=False):
             digit = quotient(rest, weight, self.range_of_output)
             if following is not None:
                 digit = remainder(digit, following // weight, self.range_of_output)
@@ -223,53 +212,32 @@ class LayoutMap:
             return 0, extent.constant - 1 if extent.is_constant else None
         return range_of(value)
 
-    def _box(self, system: System, values: Sequence[SSAValue], extents: Sequence[Index], role: str = "") -> None:
+    def _question(self, values: Sequence[SSAValue], extents: Sequence[Index]) -> Question:
         """Each value lies from 0 to its extent."""
-        for symbol in self.symbols:
-            system.declare(symbol, *range_of(symbol))
+        question = Question(own=())
+        question.share(self.symbols)
         for value, extent in zip(values, extents, strict=True):
-            variable: Variable = (role, value) if role else value
-            if extent.is_constant:
-                system.declare(variable, 0, extent.constant - 1)
-            else:
-                system.declare(variable, 0, None)
-                system.less(Row({variable: 1}, 0), system.row(extent, lambda v: v))
-            if system.bounds[variable] != (0, 0):
-                system.positives.append(Row({variable: 1}, 0))
+            question.add_value("", value, extent)
+        return question
 
-    def _mapped(self) -> System:
+    def _mapped(self) -> Question:
         """Old and new indices that belong together."""
-        system = System()
-        self._box(system, self.inputs, self.old_extents)
+        question = self._question(self.inputs, self.old_extents)
         for output, index in zip(self.outputs, self.results, strict=True):
-            system.bounds.setdefault(output, (None, None))
-            system.equal(Row({output: 1}, 0), system.row(index, lambda v: v))
-        return system
+            question.equate((Index.of(output), ""), (index, ""))
+        return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
         """Two old indices that the map takes to one new index; None when there are none."""
         if are_determined(self.inputs, self.results, self._range):
             return None
-        for dimension in range(len(self.inputs)):
-            system = System()
-            rows: list[list[Row]] = []
-            for role in ("first", "second"):
-                self._box(system, self.inputs, self.old_extents, role)
-
-                def name(value: SSAValue, role: str = role) -> Variable:
-                    return (role, value) if value in self.inputs else value
-
-                rows.append([system.row(index, name) for index in self.results])
-            for left, right in zip(*rows, strict=True):
-                system.equal(left, right)
-            moved = self.inputs[dimension]
-            system.less(Row({("first", moved): 1}, 0), Row({("second", moved): 1}, 0))
-            point = system.find_point()
-            if point is not None:
-                self._require_free()
-                first, second = ([point.get((role, v), 0) for v in self.inputs] for role in ("first", "second"))
-                return first, second
-        return None
+        extents = dict(zip(self.inputs, self.old_extents, strict=True))
+        found = points_that_agree(extents, self.results, own=self.inputs)
+        if found is None:
+            return None
+        self._require_free()
+        first, second = ([found.value(role, value) for value in self.inputs] for role in ("first", "second"))
+        return first, second
 
     def _require_free(self) -> None:
         for value in self.symbols:
@@ -283,13 +251,12 @@ class LayoutMap:
             low = index.range(self._range)[0]
             if low is not None and low >= 0:
                 continue
-            system = System()
-            self._box(system, self.inputs, self.old_extents)
-            system.less(system.row(index, lambda v: v), Row({}, 0))
-            point = system.find_point()
-            if point is not None:
+            question = self._question(self.inputs, self.old_extents)
+            question.not_negative((index * -1 - 1, ""))
+            found = question.counterexample()
+            if found is not None:
                 self._require_free()
-                return [point.get(value, 0) for value in self.inputs], dimension
+                return [found.value("", value) for value in self.inputs], dimension
         return None
 
     @cached_property
@@ -336,9 +303,7 @@ class LayoutMap:
         return self._mapped().projection([*self.symbols, *self.outputs])
 
     def _new_box(self) -> isl.Set:
-        system = System()
-        self._box(system, self.outputs, self._known_extents())
-        return system.projection([*self.symbols, *self.outputs])
+        return self._question(self.outputs, self._known_extents()).projection([*self.symbols, *self.outputs])
 
     def _known_extents(self) -> tuple[Index, ...]:
         if self.new_extents is None:
@@ -347,12 +312,8 @@ class LayoutMap:
 
     def count(self) -> int | None:
         """How many new indices no old one is taken to, when extents are static and no two old ones meet."""
-        old = new = 1
-        for extent in self.old_extents:
-            old *= extent.constant if extent.is_constant else 0
-        for extent in self._known_extents():
-            new *= extent.constant if extent.is_constant else 0
-        return None if self.symbols else new - old
+        extents, old_extents = self._known_extents(), self.old_extents
+        return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
     def missed(self) -> tuple[Piece, ...]:
         """The new indices that no old one is taken to, in parts. Asked when no two old ones meet."""
@@ -405,12 +366,8 @@ class LayoutMap:
         positives: list[Index] = []
         zeros: list[Index] = []
         for constraint in basic.get_constraints():
-            index = self._of_constraint(constraint)
-            (zeros if constraint.is_equality() else positives).append(index)
+            (zeros if constraint.is_equality() else positives).append(self._index_of(constraint.get_aff()))
         return Piece(tuple(positives), tuple(zeros), tuple(spans))
-
-    def _of_constraint(self, constraint: isl.Constraint) -> Index:
-        return self._index_of(constraint.get_aff())
 
     def _index_of(self, aff: isl.Aff, scale: int = 1) -> Index:
         """`scale * aff` as an index over symbols and new indices. The scale makes all coefficients whole."""
@@ -563,50 +520,36 @@ def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> 
     """
     variables = tuple(domain)
     indices = tuple(index.simplified(range_of) for index in given)
-    if (direct := _iterator_a_dimension(domain, indices)) is not None:
-        return direct
+
+    def ranges(value: SSAValue) -> Interval:
+        extent = domain.get(value)
+        return range_of(value) if extent is None else (0, extent.constant - 1 if extent.is_constant else None)
+
     parts: list[Index] = []
     shifts: list[Index] = []
     for index in indices:
         own = _own_part(index, variables)
-        low = None if own is None else own.range(range_of)[0]
+        low = None if own is None else own.range(ranges)[0]
         if own is None or low is None:
             return Violation(f"index {index!r} is no affine function of the iterators alone", "not proved")
         parts.append(own - low)
         shifts.append(index - own + low)
-    exprs = exprs_of([*(Index.of(variable) for variable in variables), *parts])[0][len(variables) :]
     extents = tuple(domain.values())
+    element = placeholders(len(parts))
+    back = inverse_by_digits(parts, element, variables, ranges, lambda _: (None, None))
+    if back is not None:
+        return AccessInverse(variables, extents, indices, tuple(shifts), element, back)
+    exprs = exprs_of([*(Index.of(variable) for variable in variables), *parts])[0][len(variables) :]
     layout = LayoutMap(AffineMap(len(variables), 0, tuple(exprs)), extents)
     try:
-        back = layout.inverse_by_digits()
-        if back is None and (collision := layout.collision()) is not None:
+        if (collision := layout.collision()) is not None:
             return _same_element(variables, layout, *collision)
-        back = layout.inverse() if back is None else back
+        back = layout.inverse()
     except NotProved as error:
         return undecided(error)
     if back is None:
         return Violation("no single expression says which instance touches an element", "not proved")
     return AccessInverse(variables, extents, indices, tuple(shifts), layout.outputs, back)
-
-
-def _iterator_a_dimension(domain: Mapping[SSAValue, Index], indices: tuple[Index, ...]) -> AccessInverse | None:
-    """The common case: each variable, plus something fixed, is the index of one dimension."""
-    at: dict[SSAValue, int] = {}
-    shifts: list[Index] = []
-    for dimension, index in enumerate(indices):
-        own = [atom for atom, factor in index.terms.items() if factor == 1 and atom in domain]
-        rest = index - Index({own[0]: 1}) if own else index
-        if len(own) > 1 or rest.depends_on(domain):
-            return None
-        shifts.append(rest)
-        if own and isinstance(own[0], SSAValue):
-            at.setdefault(own[0], dimension)
-    missing = [v for v, extent in domain.items() if v not in at and extent != Index({}, 1)]
-    if missing:
-        return None
-    element = placeholders(len(indices))
-    back = tuple(Index.of(element[at[v]]) if v in at else Index({}) for v in domain)
-    return AccessInverse(tuple(domain), tuple(domain.values()), indices, tuple(shifts), element, back)
 
 
 def _own_part(index: Index, variables: Collection[SSAValue]) -> Index | None:

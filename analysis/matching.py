@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from weft.analysis.accesses import range_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
+from weft.analysis.structure import bindings_of, guards_of
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -111,7 +112,7 @@ class _Matcher:
             raise NoMatch(f"the iterators of {name} are {shown[0]}, in the description {shown[1]}", found)
         for variable, ours, theirs in zip(found.iter_vars, wanted.extents, found.extents, strict=True):
             self.extent(ours, theirs, f"iterator %{variable.name_hint or '?'} of {name}", found)
-        bindings = [Index.of_map(block.bindings.data, block.binding_operands) for block in (wanted, found)]
+        bindings = [bindings_of(block) for block in (wanted, found)]
         for variable, ours, theirs in zip(found.iter_vars, *bindings, strict=True):
             if self.mapped(ours) != theirs:
                 raise NoMatch(
@@ -119,7 +120,7 @@ class _Matcher:
                     f"{ours!r}",
                     found,
                 )
-        guards = [_guards(block) for block in (wanted, found)]
+        guards = [guards_of(block) for block in (wanted, found)]
         if [(self.mapped(a), self.mapped(b)) for a, b in guards[0]] != guards[1]:
             raise NoMatch(f"the guards of {name} differ", found)
         self.values.update(zip(wanted.iter_vars, found.iter_vars, strict=True))
@@ -242,11 +243,6 @@ def _loads_behind_stores(block: Block) -> list[Operation]:
         elif stored and any(isinstance(inner, memref.LoadOp) for inner in op.walk()):
             found.append(op)
     return found
-
-
-def _guards(block: BlockOp) -> list[tuple[Index, Index]]:
-    operands = [Index.of(v) for v in block.guard_operands]
-    return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
 
 
 def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:

@@ -90,12 +90,28 @@ class Question(System):
     def add_value(self, role: str, value: SSAValue, extent: int | SSAValue | Index) -> None:
         """A value from 0 to its extent, besides those of loops."""
         end = extent if isinstance(extent, Index) else Index.of(extent)
+        self.declare(self._name(role, value), 0, None)
         if end.is_constant:
             self._relations.append(_Relation((Index({}), role), (Index.of(value), role), 0))
             self._relations.append(_Relation((Index.of(value), role), (end, role), 1))
             self.declare(self._name(role, value), 0, end.constant - 1)
         else:
             self.order((Index.of(value), role), (end, role))
+
+    def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
+        """The variables of `places` have the values of indices; in `free` dimensions, given with their extents, any."""
+        for at, index in enumerate(indices):
+            if free is not None and at in free:
+                self.bound_place(role, at, free[at])
+            else:
+                self.bounds.setdefault(("place", at), (None, None))
+                self.equal(Row({("place", at): 1}, 0), self._row((index, role)))
+
+    def bound_place(self, role: str, at: int, extent: Index) -> None:
+        """A dimension of a place lies in 0 .. extent-1."""
+        self.declare(("place", at), 0, extent.constant - 1 if extent.is_constant else None)
+        if not extent.is_constant:
+            self.less(Row({("place", at): 1}, 0), self._row((extent, role)))
 
     def equate(self, left: Term, right: Term) -> None:
         """left == right."""
@@ -219,6 +235,34 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
         system.positives.append(system.row(index, naming))
     for index in conditions.zeros:
         system.zeros.append(system.row(index, naming))
+
+
+def places(rank: int) -> list[Variable]:
+    """The variables of a place: the iterators of a block, or the indices of an element."""
+    return [("place", at) for at in range(rank)]
+
+
+def points_that_agree(
+    values: Mapping[SSAValue, int | SSAValue | Index],
+    indices: Sequence[Index],
+    *,
+    own: Container[SSAValue] | None = None,
+) -> Counterexample | None:
+    """Two different points of a box, given by values and their extents, at which `indices` are equal, in roles "first"
+    and "second"; None when there are none. Raises `NotProved`."""
+    known: list[Index] = []
+    for value in values:
+        question = Question(own=own)
+        for other, extent in values.items():
+            for role in ("first", "second"):
+                question.add_value(role, other, extent)
+        question.same_element("first", [*indices, *known], "second", [*indices, *known])
+        question.order((Index.of(value), "first"), (Index.of(value), "second"))
+        found = question.counterexample()
+        if found is not None:
+            return found
+        known.append(Index.of(value))
+    return None
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.index import Index, Quotient, Remainder, mixed_radix
 from weft.analysis.integer_ranges import (
     Choice,
     Division,
@@ -501,19 +501,19 @@ class System:
         by_weight: dict[int, list[Variable]] = {}
         for variable, factor in row.terms.items():
             by_weight.setdefault(abs(factor), []).append(variable)
-        pairs: list[tuple[Variable, Variable]] = []
-        reach: int | None = 0
-        for weight in sorted(by_weight):
-            both = by_weight[weight]
-            if len(both) != 2 or row.terms[both[0]] != -row.terms[both[1]] or reach is None or weight <= reach:
+        digits: list[tuple[int, tuple[Variable, Variable], int | None]] = []
+        for weight, both in by_weight.items():
+            if len(both) != 2 or row.terms[both[0]] != -row.terms[both[1]]:
                 return []
-            pairs.append((both[0], both[1]))
             (low, high), (other_low, other_high) = (self.bounds.get(v, (None, None)) for v in both)
             if low is None or high is None or other_low is None or other_high is None:
-                reach = None
+                maximum = None
             else:
-                reach += weight * max(high - other_low, other_high - low)
-        return pairs
+                maximum = max(high - other_low, other_high - low)
+            digits.append((weight, (both[0], both[1]), maximum))
+        found = list(mixed_radix(digits))
+        unique = all(reach is not None and weight > reach for weight, _, reach in found)
+        return [pair for _, pair, _ in found] if unique else []
 
     def _variables(self) -> list[Variable]:
         seen: dict[Variable, None] = {}

@@ -410,8 +410,7 @@ def is_plain(block: BlockOp) -> bool:
     if len(loops) != len(block.iter_vars):
         return False
     variables = [loop.induction_variable for loop in loops]
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
-    if [binding.single_value for binding in bindings] != variables or block.guards:
+    if [binding.single_value for binding in bindings_of(block)] != variables or block.guards:
         return False
     if list(block.extents) != [loop.extent for loop in loops]:
         return False

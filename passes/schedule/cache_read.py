@@ -9,10 +9,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_by_opaque, ops_until
+from weft.analysis.coverage import uncovered_element
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
-from weft.analysis.privatization import uncovered_element
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,

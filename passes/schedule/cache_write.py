@@ -9,9 +9,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_by_opaque
+from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of
-from weft.analysis.privatization import read_is_covered
 from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, reads_earlier, scope_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp

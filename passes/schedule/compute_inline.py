@@ -14,10 +14,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.accesses import Access, Conditions, Context, accesses, range_of
 from weft.analysis.block_patterns import is_in_init, updates_of
 from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
+from weft.analysis.coverage import fills_box_around, uncovered_element
 from weft.analysis.dependence import PairQuestion, buffer_name, conflict_between, is_exact, is_temporary, whole_buffer
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import AccessInverse, inverse_in_block
-from weft.analysis.privatization import fills_box_around, uncovered_element
 from weft.analysis.questions import instances_where
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (

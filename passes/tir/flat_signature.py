@@ -14,9 +14,9 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.coverage import read_is_covered
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.integer_ranges import Division, Product, meaning_of
-from weft.analysis.privatization import read_is_covered
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.effects import callee_of

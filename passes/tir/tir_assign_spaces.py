@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.privatization import is_private
+from weft.analysis.independence import is_private
 from weft.analysis.structure import ancestors, block_around, buffers_written
 from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.privatization import is_private
+from weft.analysis.independence import is_private
 from weft.analysis.structure import ancestors
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in

@@ -10,9 +10,10 @@ from tiers import first_tier
 
 import weft
 from weft.analysis.accesses import accesses
+from weft.analysis.coverage import fills_box_around
 from weft.analysis.footprint import hull, span_of
+from weft.analysis.independence import is_private
 from weft.analysis.index import Index
-from weft.analysis.privatization import fills_box_around, is_private
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.loop_nests import domain_from_span, new_loop
 

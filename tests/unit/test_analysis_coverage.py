@@ -18,9 +18,8 @@ from xdsl.ir import SSAValue
 from weft import CompileError
 from weft.analysis.accesses import Domain, accesses, domain_of
 from weft.analysis.checks import check_bounds
-from weft.analysis.coverage import missed_instance, repeated_instance
+from weft.analysis.coverage import missed_instance, repeated_instance, uncovered_element
 from weft.analysis.dependence import is_temporary
-from weft.analysis.privatization import uncovered_element
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind
 

@@ -15,8 +15,7 @@ from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict, conflicting_pairs, is_accumulation, is_temporary, loops_of_element
-from weft.analysis.independence import carried_conflict, dependent_iterations, reordered_conflict
-from weft.analysis.privatization import is_private
+from weft.analysis.independence import carried_conflict, dependent_iterations, is_private, reordered_conflict
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.reorder import permute_chain, why_not_perfect
 from weft.passes.schedule.tile import why_not_tileable

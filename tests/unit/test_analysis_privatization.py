@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft
-from weft.analysis.independence import dependent_iterations
-from weft.analysis.privatization import is_private
+from weft.analysis.independence import dependent_iterations, is_private
 from weft.dialects.tir import ForOp
 
 TEXT = """
