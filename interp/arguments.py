@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +14,7 @@ import numpy as np
 from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     BFloat16Type,
     Float16Type,
     Float32Type,
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     TensorType,
+    VectorType,
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -33,7 +35,7 @@ from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.interp.signature import call_signature
 from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
@@ -42,9 +44,45 @@ from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Region
 
     from weft.support.call_signature import Signature
+
+
+@dataclass(frozen=True)
+class Work:
+    """About how many scalar `operations` of any kind a call executes, and `flops`, those on floating-point numbers."""
+
+    operations: int = 0
+    flops: int = 0
+    is_exact: bool = True
+    """Whether the extents of all loops are known, up to guards and branches."""
+
+    def __add__(self, other: Work) -> Work:
+        exact = self.is_exact and other.is_exact
+        return Work(self.operations + other.operations, self.flops + other.flops, exact)
+
+    def times(self, count: int) -> Work:
+        return Work(self.operations * count, self.flops * count, self.is_exact)
+
+
+_FLOPS: Mapping[str, int] = {
+    **{f"arith.{name}f": 1 for name in ("add", "sub", "mul", "div", "neg", "maximum", "minimum", "maxnum", "minnum")},
+    "math.fma": 2,
+}
+"""Operations by name -> what one counts; other functions of `math` count as one."""
+
+
+def _flops(operation: Operation) -> int:
+    if not operation.results:
+        return 0
+    result = operation.results[0].type
+    lanes = 1
+    if isinstance(result, VectorType):
+        lanes, result = prod(result.get_shape()), result.get_element_type()
+    if operation.name in _FLOPS:
+        return _FLOPS[operation.name] * lanes
+    return lanes if operation.name.startswith("math.") and isinstance(result, AnyFloat) else 0
 
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
@@ -56,18 +94,25 @@ class ConcreteShapes:
     """The shapes of a function's parameters, with a number for each dynamic extent; index parameters have a number too.
 
     `extents` gives the numbers to choose from, in order and then from the start again. Extents that the program ties
-    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`) agree.
+    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`) agree. With `given`, the shapes
+    and numbers of parameters by name, none is chosen: what they do not tell is unknown.
     """
 
     function: FuncOp
     extents: Sequence[int]
+    given: Mapping[str, Sequence[int] | int] | None = None
     shapes: list[list[int] | None] = field(default_factory=list[list[int] | None], init=False)
     """One for each parameter that callers pass; None for scalars."""
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
     """Values of index arguments and of index arithmetic on them."""
+    _is_guessed: bool = field(default=False, init=False)
+    """Whether some extent that was asked for is not known."""
 
     def __post_init__(self) -> None:
         self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
+        if self.given is not None:
+            self._take_given(self.given)
+            return
         signature = call_signature(self.function)
         for spec in signature.args:
             extents = spec.shape if isinstance(spec, ArraySpec) else None
@@ -90,6 +135,16 @@ class ConcreteShapes:
         for shape in self.shapes:
             if shape is not None:
                 shape[:] = [next(self._next) if e == DYNAMIC_INDEX else e for e in shape]
+
+    def _take_given(self, given: Mapping[str, Sequence[int] | int]) -> None:
+        for argument in self.function.body.block.args:
+            type_, value = argument.type, given.get(argument.name_hint or "")
+            shape = list(type_.get_shape()) if isinstance(type_, MemRefType | TensorType) else None
+            if isinstance(value, int):
+                self.numbers[argument] = value
+            elif value is not None:
+                shape = list(value)
+            self.shapes.append(shape)
 
     def _choose_symbols(self, signature: Signature) -> None:
         """The extents that low functions name."""
@@ -189,6 +244,8 @@ class ConcreteShapes:
             shape, axis = self._shape(op.operands[0]), self.number(op.operands[1])
             if shape is None or axis is None or not 0 <= axis < len(shape):
                 return None
+            if shape[axis] == DYNAMIC_INDEX and self.given is not None:
+                return None
             if shape[axis] == DYNAMIC_INDEX:
                 shape[axis] = next(self._next)
             return shape[axis]
@@ -205,33 +262,51 @@ class ConcreteShapes:
         except ArithmeticError:
             return None
 
-    def work(self, find: Callable[[str], FuncOp | None], known: dict[FuncOp, int] | None = None) -> int:
-        """About how many scalar operations a call executes; `find` gives the functions that it calls, `known` the work
-        of some.
+    def work(self, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work] | None = None) -> Work:
+        """The work of a call; `find` gives the functions that it calls, `known` the work of some.
 
         Loops whose extent is not known from the shapes count as 8 iterations, those with one known bound as if the
         other were 0 below or 8 above; operators on whole tensors as nothing, for NumPy runs them, and so do calls of a
-        function in itself.
+        function in itself. Guards are taken to hold, of an `scf.if` the larger branch counts.
         """
         known = {} if known is None else known
-        known[self.function] = 0
-        known[self.function] = self._work(self.function.body.block.ops, find, known)
-        return known[self.function]
+        key = (self.function, *(None if shape is None else tuple(shape) for shape in self.shapes))
+        if key not in known:
+            known[key] = Work()
+            work = self._work(self.function.body, find, known)
+            known[key] = replace(work, is_exact=work.is_exact and not self._is_guessed)
+        return known[key]
 
-    def _work(self, ops: Iterable[Operation], find: Callable[[str], FuncOp | None], known: dict[FuncOp, int]) -> int:
-        total = 0
-        for op in ops:
+    def _work(self, region: Region, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work]) -> Work:
+        total = Work()
+        for op in (op for block in region.blocks for op in block.ops):
             if isinstance(op, CallOp | CallTirOp | LaunchOp):
                 name = op.kernel if isinstance(op, LaunchOp) else op.callee
                 callee = find(name.string_value())
+                self._is_guessed = self._is_guessed or callee is None
                 if callee is not None and len(callee.body.blocks) == 1:
-                    if callee not in known:
-                        ConcreteShapes(callee, self.extents).work(find, known)
-                    total += known[callee] * self._iterations(op)
-                continue
-            inner = sum(self._work(block.ops, find, known) for region in op.regions for block in region.blocks)
-            total += 1 + (max(inner, 1) * self._iterations(op) if op.regions else 0)
+                    given = None if self.given is None else self._given_to(callee, op)
+                    total += ConcreteShapes(callee, self.extents, given).work(find, known).times(self._iterations(op))
+            elif not op.regions:
+                total += Work(1, _flops(op))
+            else:
+                parts = [self._work(inner, find, known) for inner in op.regions]
+                inner = max(parts, key=lambda w: w.operations) if isinstance(op, scf.IfOp) else sum(parts, Work())
+                flops = 0 if isinstance(op, InitOp) else inner.flops
+                once = Work(max(inner.operations, 1), flops, inner.is_exact)
+                total += Work(1) + once.times(self._iterations(op))
         return total
+
+    def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
+        """The shapes of arguments that are known, by the names of the parameters of the called function."""
+        given: dict[str, Sequence[int]] = {}
+        for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
+            shape = self._shape(value)
+            if shape is None and isinstance(value.type, MemRefType):
+                shape = list(value.type.get_shape())
+            if shape is not None and parameter.name_hint and DYNAMIC_INDEX not in shape:
+                given[parameter.name_hint] = shape
+        return given
 
     def _iterations(self, op: Operation) -> int:
         match op:
@@ -245,16 +320,19 @@ class ConcreteShapes:
                 return math.prod(self._extent(extent) for extent in op.extents)
             case scf.ForOp():
                 low, high, step = (self.number(v) for v in (op.lb, op.ub, op.step))
+                self._is_guessed = self._is_guessed or None in (low, high, step)
                 low = 0 if low is None else low
                 high = max(low, 0) + _UNKNOWN_EXTENT if high is None else high
                 return max(0, -(-(high - low) // max(step or 1, 1)))
             case _:
+                self._is_guessed = self._is_guessed or not isinstance(op, BlockOp | InitOp | scf.IfOp)
                 return 1
 
     def _extent(self, extent: int | SSAValue) -> int:
         if isinstance(extent, int):
             return extent
         number = self.number(extent)
+        self._is_guessed = self._is_guessed or number is None
         return _UNKNOWN_EXTENT if number is None else max(number, 0)
 
 
@@ -295,6 +373,11 @@ _POSITIVE_ONLY = frozenset(
 """Ops that are undefined, or far from linear, on zero or negative numbers."""
 
 
+def needs_positive(root: Operation) -> bool:
+    """Whether an op in `root` is undefined, or far from linear, on zero or negative numbers."""
+    return any(op.name in _POSITIVE_ONLY for op in root.walk())
+
+
 def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] = EXTENTS[0]) -> list[Any]:
     """Arguments for each parameter that callers of `function` pass (`Interpreter.call`, a compiled function).
 
@@ -306,9 +389,9 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
     """
     shapes = ConcreteShapes(function, extents)
     generator = np.random.default_rng(seed)
-    names = {op.name for op in function.walk()}
+    indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
-    values = _Values(generator, bool(names & _POSITIVE_ONLY), "arith.index_cast" in names, max(smallest, 1))
+    values = _Values(generator, needs_positive(function), indexes, max(smallest, 1))
     arguments: list[Any] = []
     for position, (parameter, shape) in enumerate(zip(call_signature(function).args, shapes.shapes, strict=True)):
         element_type = TYPES[parameter.dtype]

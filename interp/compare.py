@@ -164,7 +164,7 @@ class Reference:
             functions = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
             for number in range(tries if signature.symbols else min(tries, 1)):
                 extents = EXTENTS[number % len(EXTENTS)]
-                work = ConcreteShapes(function, extents).work(functions.get)
+                work = ConcreteShapes(function, extents).work(functions.get).operations
                 if work > max_work:
                     self.skipped[name] = f"a call executes about {work:,} operations, the limit is {max_work:,}"
                     return

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import re
 import sys
 import time
 from dataclasses import dataclass
@@ -19,28 +18,26 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.func import FuncOp
 
 from weft.driver.build import build, lower_to_tir
 from weft.driver.programs import functions_of, parse_file, schedules_of
+from weft.interp.arguments import ConcreteShapes, Work, needs_positive
 from weft.interp.interpreter import Interpreter
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
 from weft.tools.arrays import Request, assignments, compare, make_arguments, write_npy
 from weft.tools.build_command import add_lowering_arguments, lowering_options
-from weft.tools.cost import Work, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.dialects.func import FuncOp
 
     from weft.runtime.library import Function, Library
     from weft.support.call_signature import Signature
     from weft.tools.arrays import Array, Value
 
-_NEEDS_POSITIVE = re.compile(r"\b(floor|ceil)?(div|rem)[su]?i\b|\br?sqrt\b|\blog|\bpowf\b|\bsh[lr][su]?i?\b|divide")
-"""Operations that are undefined or NaN for zero or for negative numbers."""
 _INTERPRETED_PER_SECOND = 20_000_000
 """Operations of a loop nest that the interpreter runs in a second, about; it decides only what is too much to check."""
 
@@ -145,7 +142,7 @@ def _request(original: ModuleOp, signature: Signature, arguments: argparse.Names
         assignments(arguments.input, "--input", names, "argument"),
         assignments(arguments.shape, "--shape", [spec.name for spec in signature.arrays], "array argument"),
         arguments.seed,
-        positive=any(_NEEDS_POSITIVE.search(op.name) for op in original.walk()),
+        positive=needs_positive(original),
     )
 
 
@@ -237,15 +234,18 @@ def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, bef
     return _Reference("the interpreter", _outputs(signature, values))
 
 
-def _shapes(values: Mapping[str, Value]) -> dict[str, tuple[int, ...]]:
-    return {name: value.shape for name, value in values.items() if isinstance(value, np.ndarray)}
-
-
 def _work(original: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
-    """The work of the function as loops, before they are scheduled."""
+    """The work of the function as loops, before they are scheduled; None when it depends on data."""
     loops = original.clone()
     lower_to_tir(loops)
-    return work_of(functions_of(loops)[name], _shapes(values))
+    given = {
+        known: value.shape if isinstance(value, np.ndarray) else value
+        for known, value in values.items()
+        if not isinstance(value, float)
+    }
+    functions = {op.sym_name.data: op for op in loops.ops if isinstance(op, FuncOp)}
+    work = ConcreteShapes(functions[name], (), given).work(functions.get)
+    return work if work.is_exact else None
 
 
 def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> None:

@@ -207,10 +207,10 @@ def test_work_counts_loops_reductions_and_calls() -> None:
     caller = f"func.func @main(%A: memref<6x4xf32>, %B: memref<6x4xf32>) {{ {call} {call} func.return }}"
     module = parse(SCALED + caller)
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    scale_work = ConcreteShapes(functions["scale"], (3,)).work(functions.get)
+    scale_work = ConcreteShapes(functions["scale"], (3,)).work(functions.get).operations
     assert scale_work == 1 + (1 + 6 * (1 + 4 * 3)) + 1  # the constant, the loops, the return
-    assert ConcreteShapes(functions["main"], (3,)).work(functions.get) == 2 * scale_work + 1
-    assert ConcreteShapes(function(parse(MATMUL)), (5, 7, 3)).work(functions.get) > 5 * 7 * 3 * 8
+    assert ConcreteShapes(functions["main"], (3,)).work(functions.get).operations == 2 * scale_work + 1
+    assert ConcreteShapes(function(parse(MATMUL)), (5, 7, 3)).work(functions.get).operations > 5 * 7 * 3 * 8
 
 
 def test_work_counts_launches_and_each_callee_once() -> None:
@@ -229,8 +229,8 @@ def test_work_counts_launches_and_each_callee_once() -> None:
       func.return
     }}""")
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    assert ConcreteShapes(functions["f0"], (3,)).work(functions.get) > 2**40
-    assert ConcreteShapes(functions["launch"], (3,)).work(functions.get) > 2**67
+    assert ConcreteShapes(functions["f0"], (3,)).work(functions.get).operations > 2**40
+    assert ConcreteShapes(functions["launch"], (3,)).work(functions.get).operations > 2**67
     found = compare_modules(module, module, max_work=1000)
     assert "@launch was not compared: a call executes about" in str(found)
     assert "@again was not compared: it fails before the change: 'func.call': calls nest too deeply" in str(found)
@@ -256,8 +256,8 @@ def test_work_counts_loops_between_parameters_and_far_constants() -> None:
       func.return
     }""")
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    assert ConcreteShapes(functions["to"], (3,)).work(functions.get) > 2**63
-    assert 1_000_000 < ConcreteShapes(functions["between"], (3,)).work(functions.get) < 1_000_100
+    assert ConcreteShapes(functions["to"], (3,)).work(functions.get).operations > 2**63
+    assert 1_000_000 < ConcreteShapes(functions["between"], (3,)).work(functions.get).operations < 1_000_100
 
 
 def test_random_arguments_agree_on_tied_extents() -> None:

@@ -5,7 +5,7 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context, functions_of
 from weft.driver.verify import verify_module
-from weft.tools.cost import Work, work_of
+from weft.interp.arguments import ConcreteShapes, Work
 
 
 def module_of(text: str) -> ModuleOp:
@@ -15,7 +15,9 @@ def module_of(text: str) -> ModuleOp:
 
 
 def work(text: str, **shapes: tuple[int, ...]) -> Work | None:
-    return work_of(functions_of(module_of(text))["f"], shapes)
+    functions = functions_of(module_of(text))
+    found = ConcreteShapes(functions["f"], (), shapes).work(functions.get)
+    return found if found.is_exact else None
 
 
 def test_a_reduction_and_its_init() -> None:
@@ -42,8 +44,8 @@ def test_a_reduction_and_its_init() -> None:
       func.return
     }
     """
-    # Five operations an instance, two of them arithmetic; five more outside.
-    assert work(text, A=(10, 64), Y=(10,)) == Work(10 * 64 * 5 + 5, 10 * 64 * 2)
+    # Five operations an instance, two of them arithmetic; the block, its init with one operation, and the loops.
+    assert work(text, A=(10, 64), Y=(10,)) == Work(10 * (64 * (5 + 3) + 1) + 6, 10 * 64 * 2)
     assert work(text) is None
 
 
