@@ -48,9 +48,8 @@ from weft.dialects.effects import is_same_elements, opaque_op, underlying
 from weft.dialects.low import PARAMS
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import THREAD_AXES
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, ReadsOp, WritesOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError
 

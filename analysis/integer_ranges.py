@@ -20,9 +20,8 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from weft.analysis.index import Index, RangeOf
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, intersection_of_intervals
-from weft.dialects.tir import range_of_index
+from weft.dialects.tir import AssumeShapeOp, range_of_index
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.dialects.tir_regions import AssumeShapeOp
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, guards_of
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import is_pure
-from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 
 
 class NoMatch(Exception):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from typing import cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
@@ -20,16 +21,18 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    MemRefType,
     StringAttr,
     i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
+    operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -43,6 +46,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import (
     canonical_map,
     mixed_extents,
@@ -55,9 +59,8 @@ from weft.dialects.index_map import (
 )
 from weft.dialects.intervals import Interval, interval_of
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
-from weft.dialects.tir_assume import AssumeOp as AssumeOp
+from weft.dialects.tir_assume import AssumeOp, AssumeShapeOp, AssumeStridesOp
 from weft.dialects.tir_kinds import PART_OF, VIRTUAL_AXES, IterKind, IterKindAttr, LoopKind, LoopKindAttr
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.support.locations import record_places
 
 
@@ -203,6 +206,90 @@ class ForOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
+class AccessRegionOp(IRDLOperation):
+    """A box of a buffer that one instance of the enclosing block may touch, given by its corner and sizes."""
+
+    buffer = operand_def(MemRefType)
+    corner_operands = var_operand_def(IndexType)
+    corner = prop_def(AffineMapAttr)
+    sizes = prop_def(DenseArrayBase.constr(i64))
+
+    traits = traits_def(StatesFact())
+
+    def __init__(
+        self,
+        buffer: SSAValue,
+        corner: Sequence[AffineExpr],
+        corner_operands: Sequence[SSAValue],
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        corner_map, values = canonical_map(corner, corner_operands)
+        super().__init__(
+            operands=[buffer, values],
+            properties={
+                "corner": AffineMapAttr(corner_map),
+                "sizes": DenseArrayBase.from_list(i64, sizes or [1] * len(corner)),
+            },
+        )
+
+    @property
+    def box_sizes(self) -> tuple[int, ...]:
+        return self.sizes.get_values()
+
+    def verify_(self) -> None:
+        parent = self.parent_op()
+        if parent is None or parent.name != "tir.block":
+            raise VerifyException(f"{self.name} stands in the body of a tir.block")
+        rank = cast(MemRefType[Attribute], self.buffer.type).get_num_dims()
+        if len(self.corner.data.results) != rank or len(self.box_sizes) != rank:
+            raise VerifyException(
+                f"{self.name} gives {len(self.corner.data.results)} corner indices and {len(self.box_sizes)} sizes "
+                f"for a buffer of rank {rank}"
+            )
+        if any(size < 1 for size in self.box_sizes):
+            raise VerifyException(f"{self.name} sizes must be positive, got {list(self.box_sizes)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AccessRegionOp:
+        buffer = parser.parse_unresolved_operand()
+        corner, operands = parse_index_map(parser)
+        sizes = None
+        if parser.parse_optional_keyword("sizes") is not None:
+            sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        parser.parse_punctuation(":")
+        return cls(parser.resolve_operand(buffer, parser.parse_type()), corner.results, operands, sizes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+        print_index_map(printer, self.corner.data.results, self.corner_operands)
+        if any(size != 1 for size in self.box_sizes):
+            printer.print_string(" sizes [")
+            printer.print_list(self.box_sizes, lambda size: printer.print_string(str(size)))
+            printer.print_string("]")
+        printer.print_string(" : ")
+        printer.print_attribute(self.buffer.type)
+
+
+@irdl_op_definition
+class ReadsOp(AccessRegionOp):
+    """What an instance of the block may read: `tir.reads %A[%vi, %vk * 4] sizes [1, 4] : memref<128x128xf32>`.
+
+    The regions read of a buffer are inferred where no op gives them. Where ops do, they cover every load of that buffer
+    in the body, together and besides those in the init of the block: the check of programs refuses what provably leaves
+    out an element, and accepts as stated what pointers and data decide.
+    """
+
+    name = "tir.reads"
+
+
+@irdl_op_definition
+class WritesOp(AccessRegionOp):
+    """What an instance of the block may write, as `tir.reads`; stores in the init count."""
+
+    name = "tir.writes"
+
+
 OPERAND = "_"
 """What the name of an operand starts with in the text of a call."""
 
@@ -247,13 +334,6 @@ class IntrinsicOp(IRDLOperation):
 
 
 _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub, ast.Load)
-
-
-def _filled(region: Region) -> Region:
-    """An argument-less `{ }` parses to no block at all: give it an empty one."""
-    if not region.blocks:
-        region.add_block(Block())
-    return region
 
 
 def range_of_index(value: SSAValue) -> Interval:
@@ -509,8 +589,6 @@ class BlockOp(IRDLOperation):
 
 def _exact(expr: AffineExpr) -> bool:
     """Whether each dimension occurs once in `expr`, so that its interval is reached."""
-    from xdsl.ir.affine import AffineDimExpr
-
     dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
     return len(dims) == len(set(dims))
 
@@ -573,7 +651,8 @@ class InitOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> InitOp:
-        return cls(_filled(parser.parse_region()))
+        region = parser.parse_region()
+        return cls(region if region.blocks else Region(Block()))  # `{ }` parses to no block at all
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

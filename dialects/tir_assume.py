@@ -1,21 +1,22 @@
-"""What a function may rely on: relations between its symbols that calls check."""
+"""What a function may rely on, and calls check: relations between its symbols, extents and strides of its buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, StringAttr
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def, var_operand_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import canonical_map, parse_index_map, parse_second_map, print_index_map
+from weft.dialects.strides import dynamic_extents, dynamic_strides
 
 
 class Relation(StrEnum):
@@ -104,6 +105,62 @@ class AssumeOp(IRDLOperation):
         print_index_map(printer, [self.left], self.symbols)
         printer.print_string(f" {self.relation.data} ")
         print_index_map(printer, [self.right], self.symbols)
+
+
+class AssumeSizesOp(IRDLOperation):
+    """States that sizes of a buffer which are decided at run time are the given values; calls check it."""
+
+    buffer = operand_def(MemRefType)
+    values = var_operand_def(IndexType())
+    """One for each of `dimensions`."""
+
+    traits = traits_def(StatesFact())
+    assembly_format = "$buffer `[` $values `]` attr-dict `:` type($buffer)"
+
+    def __init__(self, buffer: SSAValue, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[buffer, values])
+
+    @property
+    def is_of_strides(self) -> bool:
+        return isinstance(self, AssumeStridesOp)
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The dimensions whose extent, or stride, is dynamic in the type of the buffer."""
+        return (dynamic_strides if self.is_of_strides else dynamic_extents)(self.buffer.type)
+
+    def verify_(self) -> None:
+        dynamic, what = len(self.dimensions), "strides" if self.is_of_strides else "extents"
+        if dynamic != len(self.values):
+            raise VerifyException(
+                f"{self.name} gives {len(self.values)} values for {dynamic} dynamic {what} of {self.buffer.type}"
+            )
+
+
+@irdl_op_definition
+class AssumeShapeOp(AssumeSizesOp):
+    """States that the dynamic extents of a buffer are the given values; calls check it.
+
+    ```mlir
+    %m = memref.dim %A, %c0 : memref<?x?xf32>
+    tir.assume_shape %B[%m] : memref<?x128xf32>
+    ```
+    """
+
+    name = "tir.assume_shape"
+
+
+@irdl_op_definition
+class AssumeStridesOp(AssumeSizesOp):
+    """States that the strides of a parameter that callers decide are the given values, in elements; calls check it.
+
+    ```mlir
+    %s = low.stride %A {dimension = 0} : memref<?x?xf32, strided<[?, 1], offset: ?>>
+    tir.assume_strides %B[%s] : memref<?x?xf32, strided<[?, 1], offset: ?>>
+    ```
+    """
+
+    name = "tir.assume_strides"
 
 
 _SIGNS = {

@@ -7,15 +7,15 @@ spatial point that the loops reach. The interpreter and the lowering both follow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
-from weft.dialects.traversal import sources_in
+from weft.dialects.traversal import captured_values, sources_in
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
         if reduced.isdisjoint(_loop_values(values, chain)):
             guards.append(guard)
             needed.extend(values)
-    needed.extend(_captured(block, block.init))
+    needed.extend(value for value in captured_values(block.init) if not block.is_ancestor(value.owner))
     if any(value not in known and anchor.is_ancestor(value.owner) for value in needed):
         return None
     return EmptyStart(block, anchor, kept, tuple(whole), tuple(guards), tuple(extents))
@@ -100,9 +100,3 @@ def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
 def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
     """The variables of `loops` that `values` are computed from."""
     return sources_in(values) & {loop.induction_variable for loop in loops}
-
-
-def _captured(block: BlockOp, init: Operation) -> Collection[SSAValue]:
-    """The values from outside of the block that its init uses."""
-    used = dict.fromkeys(operand for op in init.walk() for operand in op.operands)
-    return [value for value in used if not block.is_ancestor(value.owner)]

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects import affine, func, memref, scf
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from weft.dialects.tir_assume import AssumeOp, affine_text
 from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
-from weft.dialects.tir_regions import AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import AssumptionError, InterpreterError
 from weft.interp.registry import emit_nothing, emits
@@ -352,7 +351,7 @@ def _emit_init(emitter: Emitter, op: BlockOp, init: InitOp) -> None:
 @emits(AssumeShapeOp)
 def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
     buffer = emitter.buffer(op.buffer)
-    stated = emitter.extents_of(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
+    stated = emitter.extents_of(op.buffer.type, (emitter.written(e, op) for e in op.values))  # pyright: ignore[reportArgumentType]
     refuse_other_shape(emitter, op, buffer.hint, buffer.extents, stated)
     emitter.set_buffer(op.buffer, replace(buffer, extents=stated))
 

@@ -13,7 +13,7 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import strides_of
-from weft.dialects.tir_regions import AssumeStridesOp
+from weft.dialects.tir import AssumeStridesOp
 from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
 from weft.interp.kernels import emit_shared_alloca

@@ -24,7 +24,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.low_access import StrideOp
 from weft.dialects.strides import with_strides
-from weft.dialects.tir_regions import AssumeShapeOp, AssumeStridesOp
+from weft.dialects.tir import AssumeShapeOp, AssumeStridesOp
 from weft.support.argument_types import shown
 from weft.texpr.expr import Var, checked_dtype, error
 from weft.texpr.shapes import Extent, Stride, checked_name, checked_shape, checked_strides, value_name

@@ -21,10 +21,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects.low_access import AccessMode, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_strides, with_strides
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp
 from weft.frontends.script.values import (
     BlockAxis,
     Buffer,

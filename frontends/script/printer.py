@@ -21,9 +21,8 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
-from weft.dialects.tir import OPERAND, AssumeOp, BlockOp, ForOp, InitOp, IntrinsicOp
+from weft.dialects.tir import OPERAND, AccessRegionOp, AssumeOp, AssumeShapeOp, BlockOp, ForOp, InitOp, IntrinsicOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import attributes_text, generic_text, operations_text, to_attributes
 from weft.frontends.script.function import NOALIAS, SYMBOL
@@ -276,7 +275,7 @@ class FunctionPrinter:
         """The buffer with the extents that its ops state."""
         old = cast("Buffer", self._trip.names[entry.argument])
         dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
-        assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.extents, strict=True)
+        assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.values, strict=True)
         extents: list[int | Expr | None] = list(old.extents)
         for dimension, value in (dict(assumed) | entry.dims).items():
             extents[dimension] = raiser.value(value)

@@ -10,10 +10,9 @@ from typing import cast
 from xdsl.dialects.scf import YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.dialects.tir import InitOp
+from weft.dialects.tir import AccessRegionOp, InitOp, ReadsOp
 from weft.dialects.tir_assume import Relation
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.tir_regions import AccessRegionOp, ReadsOp
 from weft.frontends.script import tir
 from weft.frontends.script.constructs import (
     AXES,

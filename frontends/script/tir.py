@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Mapping
 from types import FunctionType
 
+from weft.dialects.tir import AccessRegionOp as _AccessRegionOp
+from weft.dialects.tir import ReadsOp as _ReadsOp
+from weft.dialects.tir import WritesOp as _WritesOp
 from weft.dialects.tir_kinds import LoopKind as _LoopKind
-from weft.dialects.tir_regions import AccessRegionOp as _AccessRegionOp
-from weft.dialects.tir_regions import ReadsOp as _ReadsOp
-from weft.dialects.tir_regions import WritesOp as _WritesOp
 from weft.frontends.script import constructs as _constructs
 from weft.frontends.script.constructs import (
     DTYPES,

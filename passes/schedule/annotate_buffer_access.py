@@ -15,8 +15,7 @@ from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.questions import instances_where, point_text
-from weft.dialects.tir import BlockOp
-from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
 from weft.passes.index_ops import insert_at_start
 from weft.passes.schedule.caching import buffer_extents, pick
 from weft.passes.schedule.index_maps import why_not_function

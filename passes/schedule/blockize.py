@@ -28,9 +28,8 @@ from weft.analysis.structure import (
     why_named_twice,
     why_opaque,
 )
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import captured_values, sources_in
 from weft.passes.index_ops import detached_ops, divided_up, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label

@@ -14,9 +14,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.accesses import is_fixed
 from weft.analysis.index import Index
 from weft.analysis.structure import child_towards, function_of, scope_of
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import BlockOp, ReadsOp
 from weft.dialects.tir_kinds import SPATIAL
-from weft.dialects.tir_regions import ReadsOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused, insert_before
 from weft.passes.schedule.caching import free_label, insert_alloc, new_alloc, space_of, why_not_scope

@@ -40,9 +40,8 @@ from weft.analysis.structure import (
 )
 from weft.dialects.effects import op_name, touches_memory, views_of
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
-from weft.dialects.tir_regions import AssumeShapeOp
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.loop_nests import domain_from_span, loops_over, nest, new_block, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
@@ -93,7 +92,7 @@ def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
     dims: dict[int, SSAValue] = {}
     for op in (use.operation for use in buffer.uses):
         if isinstance(op, AssumeShapeOp):
-            dynamic = op.extents
+            dynamic = op.values
         elif isinstance(op, memref.DimOp):
             dims[Index.of(op.index).constant] = op.result
     sizes, shape = iter(dynamic), memref_type(buffer).get_shape()

@@ -46,9 +46,8 @@ from weft.analysis.structure import (
     scope_of,
 )
 from weft.analysis.threads import is_shared
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.dialects.tir_regions import AssumeShapeOp
 from weft.passes.schedule.dominance import hoist, values_of_block, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     IterDomain,

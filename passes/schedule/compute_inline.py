@@ -35,8 +35,7 @@ from weft.analysis.structure import (
 )
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize
 from weft.passes.schedule.dominance import hoist, why_not_dominating

@@ -14,8 +14,7 @@ from weft.analysis.code_motion import shared_element
 from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
-from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before, is_defined_inside
 from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating

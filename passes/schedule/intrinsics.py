@@ -18,8 +18,7 @@ from weft.analysis.dependence import buffer_name
 from weft.dialects.effects import PURE
 from weft.dialects.low import LOW
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.tir import TIR, BlockOp
-from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.tir import TIR, AccessRegionOp, BlockOp
 from weft.passes.schedule.dot_intrinsics import dot_intrinsics
 from weft.passes.schedule.tensor_core_intrinsics import tensor_core_intrinsics
 from weft.support.errors import CompileError, did_you_mean

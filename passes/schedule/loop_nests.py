@@ -15,9 +15,8 @@ from weft.analysis.footprint import Runs, Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import bindings_of, child_towards, function_of, guards_of
 from weft.dialects.effects import only_computes
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import compare_before, conjunction_before, if_around, index_before, index_op, materialize
 from weft.passes.schedule.primitive import Primitive, operation_text

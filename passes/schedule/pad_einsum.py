@@ -21,9 +21,8 @@ from weft.analysis.structure import bindings_of, function_of, guards_of, loops_a
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import greatest, least
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS, SIGNED_PREDICATES
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import (
     compare_before,
     conjunction_before,

@@ -28,9 +28,8 @@ from weft.analysis.structure import (
     writers_of,
 )
 from weft.dialects.effects import op_name
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
 from weft.passes.schedule.dominance import why_not_dominating

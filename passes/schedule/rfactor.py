@@ -24,9 +24,8 @@ from weft.analysis.structure import (
     why_not_reduction,
 )
 from weft.dialects.integer_arith import constant_number
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import (
     conjunction_before,

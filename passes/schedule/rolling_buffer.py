@@ -29,9 +29,8 @@ from weft.analysis.structure import (
     scope_of,
 )
 from weft.dialects.effects import op_name
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import extents_of, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.loop_nests import own_loops, rebind, set_guards, set_loop_extent

@@ -13,9 +13,8 @@ from weft.analysis.dependence import buffer_name
 from weft.dialects.attribute_values import attribute_of, value_of
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.schedule.caching import memref_type, pick
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation

@@ -18,9 +18,8 @@ from weft.analysis.index import Index
 from weft.analysis.matching import Box, NoMatch, match_body
 from weft.analysis.structure import buffers_written, child_towards, function_of, is_inside, why_named_twice, why_opaque
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_at_start, materialize
 from weft.passes.schedule.blockize import Blockize

@@ -15,9 +15,8 @@ from weft.analysis.accesses import range_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
 from weft.analysis.structure import ancestors, bindings_of, guards_of, parts_of
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.index_maps import missed_place, points_of_iterators, required_layout
 from weft.passes.schedule.loop_nests import (

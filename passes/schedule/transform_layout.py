@@ -40,9 +40,8 @@ from weft.analysis.structure import (
     why_not_complete,
 )
 from weft.dialects.effects import op_name
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, STORAGE_ALIGN, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import (
     branch_before,
@@ -302,7 +301,7 @@ def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None
             _follow_dimension(op, layout)
         elif isinstance(op, AssumeShapeOp):
             order = [_bare(layout, at) for at, extent in enumerate(layout.old_extents) if not extent.is_constant]
-            moved = dict(zip(order, op.extents, strict=True))
+            moved = dict(zip(order, op.values, strict=True))
             op.operands = [op.buffer, *(moved[at] for at in sorted(moved))]
         else:
             raise InternalError(f"{op.name} cannot follow a layout")

@@ -30,10 +30,10 @@ from weft.dialects.graph import CallTirOp
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.levels import allowed_at
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, Combiner, ComputeOp, ReduceOp, YieldOp
+from weft.dialects.tir import AssumeShapeOp as TirAssumeShapeOp
 from weft.dialects.tir import InitOp
 from weft.dialects.tir_assume import AssumeOp
 from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL
-from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
 from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import erase_dead, insert_at_start
 from weft.passes.schedule.loop_nests import block_in_loops

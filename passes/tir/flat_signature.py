@@ -24,9 +24,8 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, ParamAttr, params_of, preconditions_of, symbols_of
 from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp, access_by
 from weft.dialects.strides import dynamic_extents, dynamic_strides
-from weft.dialects.tir import AssumeOp, AssumeShapeOp
+from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
-from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
@@ -151,7 +150,7 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
         return found
 
     for op in operations_in(function):
-        if not isinstance(op, AssumeShapeOp | AssumeStridesOp):
+        if not isinstance(op, AssumeSizesOp):
             continue
         for own, value in stated_quantities(op):
             source = quantity_of(value)
@@ -167,13 +166,11 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
     return {key: resolve(key) for key in list(shared)}
 
 
-def stated_quantities(op: AssumeShapeOp | AssumeStridesOp) -> Iterator[tuple[Quantity, SSAValue]]:
+def stated_quantities(op: AssumeSizesOp) -> Iterator[tuple[Quantity, SSAValue]]:
     """The extents or strides of a parameter that an op states, and their values; none of other buffers."""
-    is_stride = isinstance(op, AssumeStridesOp)
-    dimensions = dynamic_strides(op.buffer.type) if is_stride else dynamic_extents(op.buffer.type)
     if isinstance(op.buffer, BlockArgument):
-        for dimension, value in zip(dimensions, op.operands[1:], strict=True):
-            yield Quantity(op.buffer.index, dimension, is_stride), value
+        for dimension, value in zip(op.dimensions, op.values, strict=True):
+            yield Quantity(op.buffer.index, dimension, op.is_of_strides), value
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
@@ -188,7 +185,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             operands = [Index.of(value) for value in op.symbols]
             left, right = (texts.index(Index.of_expr(side, operands)) for side in (op.left, op.right))
             facts.append(f"{left} {op.kind.value} {right}")
-        elif isinstance(op, AssumeShapeOp | AssumeStridesOp):
+        elif isinstance(op, AssumeSizesOp):
             for quantity, value in stated_quantities(op):
                 if quantity_of(value) is None and not isinstance(value, BlockArgument):
                     own = signature.of_quantity[quantity]

@@ -42,9 +42,9 @@ from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
-from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp, IntrinsicOp
+from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
+from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
-from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, extent_before, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
@@ -246,7 +246,7 @@ class _Flattener:
                 self._flatten_alloc(op)
             case memref.DimOp():
                 self._replace_dim(op)
-            case AssumeShapeOp() | AssumeStridesOp() | AssumeOp():
+            case AssumeSizesOp() | AssumeOp():
                 Rewriter.erase_op(op)
             case IntrinsicOp():
                 raise CompileError.at(
