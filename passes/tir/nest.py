@@ -124,6 +124,16 @@ def repetitions(op: Operation, root: Operation) -> int:
     return count
 
 
+def replace_variable(loop: ForOp, index: Index) -> None:
+    """Let the body of `loop` use `index` in the place of the loop variable."""
+    first = loop.body.block.first_op
+    variable = loop.induction_variable
+    if first is None or variable.first_use is None:
+        return
+    new = index_before(index, first, variable.name_hint)
+    variable.replace_uses_with_if(new, lambda use: use.operation is not new.owner)
+
+
 def set_memory_space(buffer: SSAValue, space: Attribute) -> None:
     """Give a buffer another memory space."""
     old = buffer_type(buffer)

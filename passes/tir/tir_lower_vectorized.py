@@ -30,6 +30,7 @@ from weft.passes.index_ops import (
     is_defined_inside,
     result_before,
 )
+from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import comparisons, constraint_of
 from weft.passes.tir.nest import (
     LOCAL,
@@ -38,6 +39,7 @@ from weft.passes.tir.nest import (
     buffer_type,
     range_of,
     remembered_ranges,
+    replace_variable,
     set_access,
 )
 from weft.passes.tir.vectorizer import LaneReduction, Vectorizer, analyse, lanes_constant
@@ -121,42 +123,26 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
     strips = [loop]
     if count % _STRIP:
         rest = loop.clone()
-        _shift(rest, Index({}, count - count % _STRIP))
-        rest.static_extent = IntegerAttr(count % _STRIP, i64)
-        if loop.parent is not None:
-            loop.parent.insert_op_after(rest, loop)
+        replace_variable(rest, Index.of(rest.induction_variable) + (count - count % _STRIP))
+        set_loop_extent(rest, count % _STRIP)
+        Rewriter.insert_op(rest, InsertPoint.after(loop))
         strips.append(rest)
     outer = ForOp.around(count // _STRIP, (), loop.induction_variable.name_hint)
     insert_before(loop, [outer])
     loop.detach()
     outer.body.block.add_op(loop)
-    _shift(loop, Index({outer.induction_variable: _STRIP}))
-    loop.static_extent = IntegerAttr(_STRIP, i64)
+    replace_variable(loop, Index({outer.induction_variable: _STRIP, loop.induction_variable: 1}))
+    set_loop_extent(loop, _STRIP)
     return strips
-
-
-def _shift(loop: ForOp, offset: Index) -> None:
-    """Add `offset` to the loop variable in the body."""
-    first = loop.body.block.first_op
-    if first is None:
-        return
-    variable = loop.induction_variable
-    uses = list(variable.uses)
-    shifted = index_before(offset + Index({variable: 1}), first)
-    for use in uses:
-        use.operation.operands[use.index] = shifted
 
 
 def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
     """Buffers of the body move out of it, with `count` elements, one a lane, for each that they had."""
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
-        if any(is_defined_inside(size, loop) for size in op.dynamic_sizes):
-            continue
-        if any(
-            not isinstance(use.operation, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for use in op.memref.uses
-        ):
-            continue
-        _widen(op, loop, count)
+        users = [use.operation for use in op.memref.uses]
+        known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
+        if known and not any(is_defined_inside(size, loop) for size in op.dynamic_sizes):
+            _widen(op, loop, count)
 
 
 def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> None:
@@ -165,8 +151,7 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
         user = use.operation
         if isinstance(user, memref.DeallocOp):
             user.detach()
-            if loop.parent is not None:
-                loop.parent.insert_op_after(user, loop)
+            Rewriter.insert_op(user, InsertPoint.after(loop))
         elif isinstance(user, memref.LoadOp | memref.StoreOp):
             place = Index.of(user.indices[0]) * count + Index({loop.induction_variable: 1})
             set_access(user, buffer, [index_before(place.simplified(range_of), user)])
@@ -203,7 +188,7 @@ def _leave_out_idle_lanes(loop: ForOp) -> None:
     while active and lanes % 2 == 0 and active <= lanes // 2:
         lanes //= 2
     if lanes < count:
-        loop.static_extent = IntegerAttr(lanes, i64)
+        set_loop_extent(loop, lanes)
 
 
 def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:

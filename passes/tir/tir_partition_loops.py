@@ -12,6 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, RangeOf
+from weft.analysis.integer_ranges import is_fixed
 from weft.analysis.structure import vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
@@ -20,7 +21,6 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import blocks_of, copy_of, operations_in
 from weft.passes.index_ops import (
     compare_before,
-    defining_block,
     detached_ops,
     divided_up,
     end_of,
@@ -31,7 +31,14 @@ from weft.passes.index_ops import (
 )
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
-from weft.passes.tir.nest import TirPass, range_of, range_of_difference, remembered_ranges, repetitions
+from weft.passes.tir.nest import (
+    TirPass,
+    range_of,
+    range_of_difference,
+    remembered_ranges,
+    repetitions,
+    replace_variable,
+)
 
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
@@ -203,7 +210,7 @@ class _Partitioner:
         if 2 * _size(loop) > self.budget:
             return False
         edges = [e for e in (edge.low, edge.high) if e is not None]
-        if not all(_is_symbol(v) for e in edges for v in e.values()):
+        if not all(is_fixed(v) for e in edges for v in e.values()):
             return False
         extent = loop.extent
         if not isinstance(extent, int):
@@ -211,12 +218,6 @@ class _Partitioner:
         low = edge.low.constant if edge.low is not None and edge.low.is_constant else 0
         high = edge.high.constant if edge.high is not None and edge.high.is_constant else extent
         return 2 * (min(high, extent) - max(low, 0)) >= extent
-
-
-def _is_symbol(value: SSAValue) -> bool:
-    """Whether `value` is computed outside of all loops."""
-    home = defining_block(value)
-    return home is not None and isinstance(home.parent_op(), FuncOp)
 
 
 def _is_known_unrolled(loop: ForOp, edge: ConditionEdge) -> bool:
@@ -304,7 +305,7 @@ def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> lis
 def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
     """The operations of one iteration, detached."""
     copy = copy_of(loop)
-    _replace_variable(copy, at)
+    replace_variable(copy, at)
     ops = detached_ops(copy.body.block)
     copy.erase()
     return ops
@@ -380,18 +381,8 @@ def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
     set_loop_extent(loop, size.constant if size.is_constant else index_before(size, loop))
     variable = Index({}) if size == Index({}, 1) else Index.of(loop.induction_variable)
     if variable + start != Index.of(loop.induction_variable):
-        _replace_variable(loop, variable + start)
+        replace_variable(loop, variable + start)
     return loop
-
-
-def _replace_variable(loop: ForOp, index: Index) -> None:
-    """Let the body of `loop` use `index` in the place of the loop variable."""
-    first = loop.body.block.first_op
-    variable = loop.induction_variable
-    if first is None or variable.first_use is None:
-        return
-    new = index_before(index, first, variable.name_hint)
-    variable.replace_uses_with_if(new, lambda use: use.operation is not new.owner)
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:

@@ -74,10 +74,12 @@ def vectorize_serial(loop: ForOp, extent: int, vector_bytes: int) -> None:
     accesses = _accesses(loop)
     if accesses is None:
         return
-    combined = _combined(loop, accesses)
+    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
+    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
+    combined = _combined(loop, stores, loads)
     if combined is not None:
         accesses, vector_bytes = [combined], vector_bytes * _COMBINED_VECTORS
-    elif not _are_moves(loop, accesses):
+    elif not _are_moves(loop, stores, loads):
         return
     places = [(Index.of(access.indices[0]), access) for access in accesses]
     ranges = remembered_ranges()
@@ -110,10 +112,8 @@ def _accesses(loop: ForOp) -> list[_Access] | None:
     return accesses
 
 
-def _combined(loop: ForOp, accesses: Sequence[_Access]) -> memref.LoadOp | None:
+def _combined(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> memref.LoadOp | None:
     """The load whose elements a loop combines into one place, in any order, if that is what it does."""
-    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
-    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
     if len(stores) != 1 or len(loads) != 2:
         return None
     (store,) = stores
@@ -129,15 +129,13 @@ def _combined(loop: ForOp, accesses: Sequence[_Access]) -> memref.LoadOp | None:
     return None
 
 
-def _are_moves(loop: ForOp, accesses: Sequence[_Access]) -> bool:
+def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> bool:
     """Whether a loop stores what it loads, or what is there before it, and nothing is read after it was stored."""
-    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
-    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
     stored = {store.memref for store in stores}
     return (
         0 < len(stores) == len(stored)
         and stored.isdisjoint(load.memref for load in loads)
-        and all(_is_apart(access) for access in accesses)
+        and all(_is_apart(access) for access in (*stores, *loads))
         and all(_is_moved(store.value, loop) for store in stores)
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -103,13 +104,10 @@ def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
         lanes.obstacle = f"{op.name} has no vector form"
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
         lanes.obstacle = "it holds vectors already"
-    elif any(operand in lanes.varying for operand in op.operands) and _result_varies(op, lanes):
-        lanes.varying.update(op.results)
-
-
-def _result_varies(op: Operation, lanes: LaneAnalysis) -> bool:
-    """Whether an op on varying values gives varying ones: the lane may cancel out of index arithmetic."""
-    return not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
+    elif any(operand in lanes.varying for operand in op.operands):
+        # The lane may cancel out of index arithmetic.
+        is_uniform = is_traced(op) and not lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
+        lanes.varying.update(() if is_uniform else op.results)
 
 
 def is_traced(op: Operation) -> bool:
@@ -233,7 +231,7 @@ class Vectorizer:
         """The vector of a value that differs between lanes."""
         self.distances: dict[Index, tuple[Index, tuple[int, ...]] | None] = {}
         """What is known of indices that are not affine in the lane."""
-        self.scopes: list[dict[object, SSAValue]] = [{}]
+        self.made: ChainMap[object, SSAValue] = ChainMap()
         """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
         self.mask: SSAValue | None = None
         """The lanes that run, where not all do."""
@@ -317,8 +315,7 @@ class Vectorizer:
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
         """The lanes of a condition that only the lane decides."""
         if isinstance(op, arith.AndIOp):
-            sides = [self.known_masks.get(self.vectors.get(v, v)) for v in op.operands]
-            left, right = sides
+            left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
                 return None
             return tuple(one and other for one, other in zip(left, right, strict=True))
@@ -338,17 +335,16 @@ class Vectorizer:
         self.dead.append(op)
         element = op.res.type
         type_ = self.type_of(element)
-        split = self.offsets(place)
-        if split is not None and split[1] == tuple(range(self.count)):
-            base = self.scalar(split[0])
+        if (first := self.consecutive(place)) is not None:
+            base = self.scalar(first)
             if self.mask is None:
                 new: Operation = vector.LoadOp(op.memref, [base], type_)
-            elif self.is_promotable(op.memref, split[0]):
+            elif self.is_promotable(op.memref, first):
                 lanes = self.value(vector.LoadOp(op.memref, [base], type_), hint)
                 new = low_lanes.SelectOp(self.mask, lanes, self.zeros(element))
             else:
                 new = vector.MaskedLoadOp(op.memref, [base], self.mask, self.zeros(element))
-        elif split is not None and not any(split[1]) and self.mask is None:
+        elif (split := self.offsets(place)) is not None and not any(split[1]) and self.mask is None:
             shared = memref.LoadOp.create(operands=[op.memref, self.scalar(split[0])], result_types=[element])
             self.vectors[op.res] = self.broadcast(self.value(shared, hint))
             return
@@ -365,17 +361,17 @@ class Vectorizer:
             return
         self.dead.append(op)
         lanes = self.vector_of(op.value)
-        split = self.offsets(place)
-        if split is None or split[1] != tuple(range(self.count)):
+        if (first := self.consecutive(place)) is None:
             self.emit(ScatterOp(lanes, op.memref, self.index_vector(place), self.mask))
-        elif self.mask is None:
-            self.emit(vector.StoreOp(lanes, op.memref, [self.scalar(split[0])], op.nontemporal))
-        elif self.is_promotable(op.memref, split[0]):
-            base = self.scalar(split[0])
+            return
+        base = self.scalar(first)
+        if self.mask is None:
+            self.emit(vector.StoreOp(lanes, op.memref, [base], op.nontemporal))
+        elif self.is_promotable(op.memref, first):
             old = self.value(vector.LoadOp(op.memref, [base], self.type_of(op.value.type)))
             self.emit(vector.StoreOp(self.select(self.mask, lanes, old), op.memref, [base]))
         else:
-            self.emit(vector.MaskedStoreOp(op.memref, [self.scalar(split[0])], self.mask, lanes))
+            self.emit(vector.MaskedStoreOp(op.memref, [base], self.mask, lanes))
 
     def prefetch(self, op: PrefetchOp) -> None:
         """What lies together is asked for at once; what does not is not asked for."""
@@ -384,10 +380,14 @@ class Vectorizer:
             self.emit(op)
             return
         self.dead.append(op)
-        split = self.offsets(place)
-        if split is not None and split[1] == tuple(range(self.count)):
+        if (first := self.consecutive(place)) is not None:
             for_write = op.for_write is not None
-            self.emit(PrefetchOp(op.buffer, [self.scalar(split[0])], self.count, for_write=for_write))
+            self.emit(PrefetchOp(op.buffer, [self.scalar(first)], self.count, for_write=for_write))
+
+    def consecutive(self, place: Index) -> Index | None:
+        """The place of the first lane, where lanes access consecutive elements."""
+        split = self.offsets(place)
+        return split[0] if split is not None and split[1] == tuple(range(self.count)) else None
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
         """Whether all lanes from `base` on lie in a buffer of the stack frame, which no other thread sees.
@@ -524,21 +524,11 @@ class Vectorizer:
     def scope(self, block: Block) -> Generator[Block]:
         """Put the ops that are emitted inside into `block`."""
         outer, self.ops = self.ops, []
-        self.scopes.append({})
+        self.made = self.made.new_child()
         yield block
         block.add_ops(self.ops)
-        self.scopes.pop()
+        self.made = self.made.parents
         self.ops = outer
-
-    def known(self, key: object) -> SSAValue | None:
-        for scope in reversed(self.scopes):
-            if key in scope:
-                return scope[key]
-        return None
-
-    def remember(self, key: object, value: SSAValue) -> SSAValue:
-        self.scopes[-1][key] = value
-        return value
 
     # Values
 
@@ -548,28 +538,28 @@ class Vectorizer:
     def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
         """A vector of constants; one element stands for all lanes."""
         key = ("constant", element, tuple(elements))
-        if (found := self.known(key)) is not None:
+        if (found := self.made.get(key)) is not None:
             return found
         type_ = self.type_of(element)
-        return self.remember(key, self.value(lanes_constant(type_, elements)))
+        return self.made.setdefault(key, self.value(lanes_constant(type_, elements)))
 
     def zeros(self, element: Attribute) -> SSAValue:
         return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])
 
     def scalar(self, index: Index) -> SSAValue:
         """The value of an index that is the same for all lanes."""
-        if (found := self.known(index)) is not None:
+        if (found := self.made.get(index)) is not None:
             return found
         value, ops = materialize(index)
         for op in ops:
             self.emit(op)
-        return self.remember(index, value)
+        return self.made.setdefault(index, value)
 
     def broadcast(self, value: SSAValue) -> SSAValue:
-        if (found := self.known(value)) is not None:
+        if (found := self.made.get(value)) is not None:
             return found
         op = vector.BroadcastOp.create(operands=[value], result_types=[self.type_of(value.type)])
-        return self.remember(value, self.value(op, value.name_hint))
+        return self.made.setdefault(value, self.value(op, value.name_hint))
 
     def vector_of(self, value: SSAValue) -> SSAValue:
         """The lanes of any value of the body."""
@@ -609,7 +599,7 @@ class Vectorizer:
 
     def index_vector(self, index: Index) -> SSAValue:
         """The lanes of an index."""
-        if (found := self.known(("lanes", index))) is not None:
+        if (found := self.made.get(("lanes", index))) is not None:
             return found
         split = self.offsets(index)
         if split is not None:
@@ -621,7 +611,7 @@ class Vectorizer:
                 result = self.arith(arith.AddiOp, result, self.constant(_INDEX, offsets))
         else:
             result = self._sum_of_terms(index)
-        return self.remember(("lanes", index), result)
+        return self.made.setdefault(("lanes", index), result)
 
     def arith(self, op_class: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
         return self.value(arith_op(op_class, left, right))
