@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, VectorType
+from xdsl.dialects.builtin import FixedBitwidthType, VectorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
@@ -69,7 +68,7 @@ def _copy(store: memref.StoreOp | vector.StoreOp) -> None:
     source, target = _buffer(load), _buffer(store)
     if is_shared(source) or buffer_type(source).memory_space == LOCAL or not _nothing_between(load, store):
         return
-    element = cast("MemRefType[Attribute]", target.type).element_type
+    element = buffer_type(target).element_type
     if not isinstance(element, FixedBitwidthType) or element.bitwidth % 8:
         return
     lanes = value.type.get_shape()[0] if isinstance(value.type, VectorType) else 1

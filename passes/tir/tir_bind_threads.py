@@ -11,11 +11,12 @@ from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import IndexType, NoneAttr, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses
 from weft.analysis.dependence import conflict_between
 from weft.analysis.independence import NO_WAIT
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, block_around, buffers_written, guards_of, sources_of, stored_buffer
 from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
@@ -27,6 +28,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.dialects.traversal import blocks_of
 from weft.passes.index_ops import dissolve, index_before, is_defined_inside
+from weft.passes.schedule.loop_nests import set_guards
 from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.tir_lower_tiles import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
 from weft.support.errors import CompileError, ScheduleError, Violation
@@ -237,8 +239,8 @@ class _Binder:
 
     def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
         """Loops over the axes, in the place of the root; gives their variables and the innermost body."""
-        variables: dict[str, SSAValue] = {}
-        place: Block | None = None
+        nest: dict[str, ForOp] = {}
+        place = InsertPoint.before(self.root)
         for axis in AXES:
             if axis not in extents:
                 continue
@@ -247,16 +249,12 @@ class _Binder:
             added = "lane" if axis == LANES else "block"
             loop.induction_variable.name_hint = loops[0].induction_variable.name_hint if loops else added
             loop.location = (loops[0] if loops else self.root).location
-            if place is not None:
-                place.add_op(loop)
-            elif self.root.parent is not None:
-                self.root.parent.insert_op_before(loop, self.root)
-                loop.attributes[SOURCE] = StringAttr(", ".join(dict.fromkeys(_labels(self.root))))
-            variables[axis] = loop.induction_variable
-            place = loop.body.block
-        if place is None:
-            raise CompileError.at(self.root, "a kernel has at least one block of threads")
-        return variables, place
+            Rewriter.insert_op(loop, place)
+            place = InsertPoint.at_end(loop.body.block)
+            nest[axis] = loop
+        labels = dict.fromkeys(op.label for op in self.root.walk() if isinstance(op, BlockOp))
+        next(iter(nest.values())).attributes[SOURCE] = StringAttr(", ".join(labels))
+        return {axis: loop.induction_variable for axis, loop in nest.items()}, place.block
 
     def add_guards(self, block: BlockOp, extents: dict[str, int | SSAValue], variables: dict[str, SSAValue]) -> None:
         """Let `block` run in the threads that its loops give it."""
@@ -290,7 +288,7 @@ class _Binder:
             if isinstance(own, int) and isinstance(extent, int) and own < extent:
                 added.append((Index.of(variable), Index({}, own)))
         if added:
-            add_guards(block, added)
+            set_guards(block, [*guards_of(block), *added])
 
     def require_no_values_of_others(self, block: BlockOp, axis: str) -> None:
         """What all blocks of threads run reads nothing that one of them writes."""
@@ -317,10 +315,6 @@ def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
         )
 
 
-def _labels(root: Operation) -> Iterator[str]:
-    return (op.label for op in root.walk() if isinstance(op, BlockOp))
-
-
 def _does_work(block: BlockOp) -> bool:
     """Whether a block has effects itself, and not only in blocks inside of it."""
     return any(touches_memory(op) and block_around(op) is block for op in block.walk())
@@ -330,10 +324,3 @@ def _writes_own_memory_only(block: BlockOp) -> bool:
     if opaque_op(block) is not None:
         return False
     return all(buffer_type(buffer).memory_space == LOCAL for buffer in buffers_written(block))
-
-
-def add_guards(block: BlockOp, added: Sequence[tuple[Index, Index]]) -> None:
-    """Let only instances of `block` run where each left is less than its right, too."""
-    guards = [*guards_of(block), *added]
-    exprs, operands = exprs_of([side for guard in guards for side in guard])
-    block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)

@@ -14,14 +14,15 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Atom, Index, Quotient
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import is_shared, runs_over_threads
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.intervals import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import defining_block, erase_if_unused, index_before
+from weft.passes.index_ops import defining_block, index_before
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of
+from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of, set_access
 
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 
@@ -80,12 +81,7 @@ def compact(alloc: memref.AllocOp) -> None:
     indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
     boxes = [
-        _union(
-            [
-                _widened(_clipped(fixed.box(index[d]), index[d], op), op, d)
-                for op, index in zip(uses, indices, strict=True)
-            ]
-        )
+        _union([_touched(op, d, index[d], fixed.box(index[d])) for op, index in zip(uses, indices, strict=True)])
         for d in range(old.get_num_dims())
     ]
     boxes = [
@@ -94,16 +90,22 @@ def compact(alloc: memref.AllocOp) -> None:
     ]
     if all(box is None for box in boxes):
         return
-    _shrink(alloc, old, boxes)
+    new = _shrink(alloc, old, boxes)
     for op, index in zip(uses, indices, strict=True):
-        _rebase(op, index, boxes)
+        places = [
+            place if box is None else index_before((at - box.base - box.low).simplified(range_of), op)
+            for place, at, box in zip(op.indices, index, boxes, strict=True)
+        ]
+        set_access(op, new, places)
 
 
-def _clipped(box: _Box | None, index: Index, op: _Use) -> _Box | None:
-    """A box without what the conditions around a load or store exclude: `c - part >= 0` says that the part of the index
-    that varies is at most c."""
-    if box is None or isinstance(op, AccessPtrOp):
-        return box
+def _touched(op: _Use, dimension: int, index: Index, box: _Box | None) -> _Box | None:
+    """The `box` of an index, with what a pointer gives access to from there; for a load or store without what the
+    conditions around it exclude: `c - part >= 0` says that the part of the index that varies is at most c."""
+    if box is None:
+        return None
+    if isinstance(op, AccessPtrOp):
+        return box if op.box_sizes is None else _Box(box.base, box.low, box.high + op.box_sizes[dimension] - 1)
     part = index - box.base
     low, high = box.low, box.high
     for constraint in _conditions_around(op):
@@ -119,13 +121,6 @@ def _conditions_around(op: Operation) -> list[Index]:
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
     found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
     return [constraint.index for constraint in found if not constraint.equality]
-
-
-def _widened(box: _Box | None, op: _Use, dimension: int) -> _Box | None:
-    """A box of corners, with what a pointer to each of them gives access to."""
-    if box is None or not isinstance(op, AccessPtrOp) or op.box_sizes is None:
-        return box
-    return _Box(box.base, box.low, box.high + op.box_sizes[dimension] - 1)
 
 
 def _union(boxes: list[_Box | None]) -> _Box | None:
@@ -189,28 +184,16 @@ class _FixedIn:
         return Quotient(inner.base + inner.low, atom.divisor), (0, reach)
 
 
-def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) -> None:
+def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) -> SSAValue:
     """Replace `alloc` by one of the extents of `boxes` (None keeps the old extent)."""
-    dynamic = iter(alloc.dynamic_sizes)
-    sizes = [next(dynamic) if extent == DYNAMIC_INDEX else None for extent in old.get_shape()]
-    kept = [size for size, box in zip(sizes, boxes, strict=True) if size is not None and box is None]
-    extents = zip(old.get_shape(), boxes, strict=True)
-    shape = [extent if box is None else box.high - box.low + 1 for extent, box in extents]
+    extents = mixed_extents(old.get_shape(), alloc.dynamic_sizes)
+    kept = [extent for extent, box in zip(extents, boxes, strict=True) if box is None and isinstance(extent, SSAValue)]
+    shape = [
+        extent if box is None else box.high - box.low + 1 for extent, box in zip(old.get_shape(), boxes, strict=True)
+    ]
     type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
     new = allocate_before(alloc, memref.AllocOp, type_, alloc.memref.name_hint, alloc.alignment, kept)
     new.attributes.update(alloc.attributes)
     alloc.memref.replace_all_uses_with(new.memref)
     Rewriter.erase_op(alloc)
-
-
-def _rebase(op: _Use, index: list[Index], boxes: list[_Box | None]) -> None:
-    """Let `op` count from the corner of the box."""
-    first = len(op.operands) - len(index)
-    for d, (old, box) in enumerate(zip(index, boxes, strict=True)):
-        if box is None:
-            continue
-        previous = op.operands[first + d]
-        new = (old - box.base - box.low).simplified(range_of)
-        op.operands[first + d] = index_before(new, op)
-        if isinstance(previous, OpResult):
-            erase_if_unused([previous.op])
+    return new.memref

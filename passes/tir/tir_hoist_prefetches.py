@@ -44,30 +44,9 @@ class HoistPrefetchesPass(FunctionPass):
 
 
 def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
-    """Move one prefetch out of as many loops as there are."""
-    goal = _goal(prefetch, ranges)
-    if goal is None:
-        return
-    at = index_before(goal.place, goal.loop)
-    insert_before(goal.loop, [PrefetchOp(prefetch.buffer, [at], goal.lanes, for_write=prefetch.for_write is not None)])
-    index = prefetch.index
-    Rewriter.erase_op(prefetch)
-    erase_if_unused([index.op] if isinstance(index, OpResult) else [])
-
-
-@dataclass(frozen=True)
-class _Goal:
-    """Where a prefetch goes: before `loop`, to ask for `lanes` elements from `place` on."""
-
-    loop: ForOp
-    place: Index
-    lanes: int
-
-
-def _goal(prefetch: PrefetchOp, ranges: RangeOf) -> _Goal | None:
-    """The outermost loop whose iterations ask for the same, with what they ask for; None where there is none."""
+    """Move one prefetch before the outermost unrolled loop whose iterations ask for the same elements."""
     place, lanes = Index.of(prefetch.index).simplified(ranges), prefetch.lanes.value.data
-    goal: _Goal | None = None
+    goal: tuple[ForOp, Index, int] | None = None
     loop = prefetch.parent_op()
     while isinstance(loop, ForOp) and loop.kind.data is LoopKind.UNROLLED and isinstance(loop.extent, int):
         step = place.coefficient(loop.induction_variable)
@@ -75,8 +54,15 @@ def _goal(prefetch: PrefetchOp, ranges: RangeOf) -> _Goal | None:
         if step not in (0, lanes) or any(is_defined_inside(v, loop) for v in (prefetch.buffer, *place.values())):
             break
         if step == 0:
-            goal = _Goal(loop, place, lanes)
+            goal = loop, place, lanes
         else:
             lanes *= loop.extent
         loop = loop.parent_op()
-    return goal
+    if goal is None:
+        return
+    loop, place, lanes = goal
+    new = PrefetchOp(prefetch.buffer, [index_before(place, loop)], lanes, for_write=prefetch.for_write is not None)
+    insert_before(loop, [new])
+    index = prefetch.index
+    Rewriter.erase_op(prefetch)
+    erase_if_unused([index.op] if isinstance(index, OpResult) else [])

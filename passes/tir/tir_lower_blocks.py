@@ -178,16 +178,13 @@ def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> 
 
 def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
     """The other block, which has as many iterators."""
-    for other in blocks:
-        if other.label == name:
-            if len(other.iter_vars) == len(block.iter_vars):
-                return other
-            raise CompileError.at(
-                block,
-                f'block "{block.label}" asks for what "{name}" accesses: it has {len(block.iter_vars)} iterators, '
-                f"that one {len(other.iter_vars)}",
-            )
-    raise CompileError.at(block, f'block "{block.label}" asks for what "{name}" accesses: there is no such block')
+    other = next((other for other in blocks if other.label == name), None)
+    if other is None or len(other.iter_vars) != len(block.iter_vars):
+        why = "there is no such block"
+        if other is not None:
+            why = f"it has {len(block.iter_vars)} iterators, that one {len(other.iter_vars)}"
+        raise CompileError.at(block, f'block "{block.label}" asks for what "{name}" accesses: {why}')
+    return other
 
 
 def _distances(indices: Sequence[SSAValue], shifted: dict[SSAValue, Index]) -> list[int] | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xdsl.dialects import affine, arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, ParallelForOp
@@ -98,11 +98,7 @@ class _IndexEmitter:
         """How often unrolled loops repeat the innermost body."""
 
     def run(self) -> None:
-        ops = [
-            op
-            for op in operations_in(self.function)
-            if isinstance(op, _TRACED) and isinstance(op.results[0].type, IndexType)
-        ]
+        ops = [op for op in operations_in(self.function) if _is_traced(op)]
         # All are read before the first is replaced: division of indices cannot be traced through any more.
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
         indices = [Index.of(op.results[0]).simplified(self.ranges) for op in demanded]
@@ -149,16 +145,13 @@ class _IndexEmitter:
 
     def _atom(self, atom: Atom) -> SSAValue:
         if isinstance(atom, SSAValue):
-            return self._product(atom) if _is_product(atom) else atom
+            return self._product(atom.owner) if isinstance(atom.owner, arith.MuliOp) else atom
         numerator = self.value(atom.numerator)
         divisor = self.constant(atom.divisor)
         return divided(atom, numerator, divisor, self.ranges, self._binary)
 
-    def _product(self, value: SSAValue) -> SSAValue:
+    def _product(self, op: arith.MuliOp) -> SSAValue:
         """A product of two values that vary."""
-        op = value.owner
-        if not isinstance(op, arith.MuliOp):
-            raise InternalError("a product of indices is an arith.muli")
         left = self.value(Index.of(op.lhs).simplified(self.ranges))
         right = self.value(Index.of(op.rhs).simplified(self.ranges))
         if (left, right) not in self.products:
@@ -176,27 +169,15 @@ class _IndexEmitter:
         previous = self.last.get(anchor)
         self.last[anchor] = op
         self.anchors[op.results[0]] = anchor
-        if isinstance(anchor, Operation):
-            op.location = anchor.location
-            block = anchor.parent
-            if block is not None:
-                block.insert_op_after(op, previous or anchor)
-            return
-        parent = anchor.parent_op()
-        if parent is not None:
-            op.location = parent.location
-        if previous is not None:
-            anchor.insert_op_after(op, previous)
-        elif anchor.first_op is not None:
-            anchor.insert_op_before(op, anchor.first_op)
-        else:
-            anchor.add_op(op)
+        after = previous or (anchor if isinstance(anchor, Operation) else None)
+        like = anchor if isinstance(anchor, Operation) else anchor.parent_op()
+        if like is not None:
+            op.location = like.location
+        Rewriter.insert_op(op, InsertPoint.at_start(self._block(anchor)) if after is None else InsertPoint.after(after))
 
     def _anchor(self, value: SSAValue) -> Block | Operation:
         """Where `value` becomes known: at the head of a block, or after an operation."""
-        if value in self.anchors:
-            return self.anchors[value]
-        return value.owner
+        return self.anchors.get(value, value.owner)
 
     def _later(self, one: Block | Operation, other: Block | Operation) -> Block | Operation:
         if one is other:
@@ -242,10 +223,6 @@ def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
         if isinstance(atom, Quotient):
             constant -= factor * steps
     return Index(terms, constant)
-
-
-def _is_product(value: SSAValue) -> bool:
-    return isinstance(value, OpResult) and isinstance(value.op, arith.MuliOp)
 
 
 def _is_traced(op: Operation) -> bool:
