@@ -148,7 +148,9 @@ def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSA
 
 
 def insert_at_start(block: Block, op: Operation) -> None:
-    """Put a detached `op` first in `block`."""
+    """Put `op` first in `block`; it leaves the place that it has."""
+    if op.parent is not None:
+        op.detach()
     Rewriter.insert_op(op, InsertPoint.at_start(block))
 
 

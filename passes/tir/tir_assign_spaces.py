@@ -16,8 +16,9 @@ from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS
+from weft.passes.index_ops import insert_at_start
 from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
-from weft.passes.tir.tir_place_buffers import move_to_start, private_loop
+from weft.passes.tir.tir_place_buffers import private_loop
 from weft.support.errors import CompileError
 
 GLOBAL = (NoneAttr(), StringAttr("global"))
@@ -81,7 +82,7 @@ def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access],
     if kernel is not None and is_private(alloc.memref, kernel, found):
         loop = private_loop(alloc, found)
         if loop is not None:
-            move_to_start(alloc, loop.body.block)
+            insert_at_start(loop.body.block, alloc)
         set_memory_space(alloc.memref, LOCAL)
     elif required:
         raise CompileError.at(
@@ -103,4 +104,4 @@ def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Acces
             f'%{alloc.memref.name_hint} is in memory of space "shared", which a block of threads has of its own while '
             "it runs, but not every element that is read was surely written in the same block of threads",
         )
-    move_to_start(alloc, kernel.body.block)
+    insert_at_start(kernel.body.block, alloc)

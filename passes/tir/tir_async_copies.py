@@ -113,6 +113,6 @@ def _width(places: Sequence[Index], lanes: int, size: int) -> int | None:
         width = total // size
         if total % size or width > lanes or lanes % width:
             continue
-        if all(index.constant % width == 0 and all(f % width == 0 for f in index.terms.values()) for index in places):
+        if all(index % width == Index({}) for index in places):
             return width
     return None

@@ -130,21 +130,17 @@ def _check(function: FuncOp) -> None:
             )
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
             type_ = value.type
-            _check_size(type_, op)
-            if not isinstance(type_, MemRefType) or isinstance(type_.layout, NoneAttr):
+            if not isinstance(type_, MemRefType):
+                continue
+            if type_.has_static_shape() and prod(type_.get_shape()) * bytes_of(type_.element_type) >= 1 << 63:
+                raise CompileError.at(op, f"a buffer has less than 2^63 bytes, got {type_}")
+            if isinstance(type_.layout, NoneAttr):
                 continue
             if op is not function and not isinstance(op, memref.CastOp):
                 raise CompileError.at(op, f"only parameters are strided, got the layout of {type_}")
             problem = layout_problem(type_)
             if problem is not None:
                 raise CompileError.at(function, f"parameter {value.name_hint or '?'}: {problem}")
-
-
-def _check_size(type_: Attribute, op: Operation) -> None:
-    if not isinstance(type_, MemRefType) or DYNAMIC_INDEX in type_.get_shape():
-        return
-    if prod(type_.get_shape()) * bytes_of(type_.element_type) >= 1 << 63:
-        raise CompileError.at(op, f"a buffer has less than 2^63 bytes, got {type_}")
 
 
 @lru_cache(maxsize=1024)

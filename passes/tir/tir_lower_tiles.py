@@ -224,14 +224,14 @@ class _Lowering:
         """Where a thread holds what it has of a tile."""
         pointer = _pointer(tile)
         *outer, i, j = [Index.of(index).simplified(range_of) for index in pointer.indices]
-        divided = [_quotient(index, size) for index, size in zip((i, j), fragment.tile, strict=True)]
-        if any(index is None for index in divided):
+        rows, columns = fragment.tile
+        if i % rows != Index({}) or j % columns != Index({}):
             raise CompileError.at(
                 self.op,
                 f"{self.op.name}: a tile of %{pointer.buffer.name_hint} starts at [{i!r}, {j!r}], which is no multiple "
                 f"of {list(fragment.tile)}",
             )
-        return self.parts[pointer.buffer], [*outer, *(index for index in divided if index is not None)]
+        return self.parts[pointer.buffer], [*outer, i // rows, j // columns]
 
     def registers(
         self, fragment: FragmentAttr, tile: SSAValue, access: AccessMode, first: int = 0, count: int | None = None
@@ -254,13 +254,6 @@ class _Lowering:
         new = AccessPtrOp(pointer.buffer, values, access, sizes)
         self.insert(new)
         return new.pointer
-
-
-def _quotient(index: Index, divisor: int) -> Index | None:
-    """The index divided without a remainder."""
-    if index.constant % divisor or any(factor % divisor for factor in index.terms.values()):
-        return None
-    return Index({atom: factor // divisor for atom, factor in index.terms.items()}, index.constant // divisor)
 
 
 def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Index]:

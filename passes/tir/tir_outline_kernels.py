@@ -140,7 +140,6 @@ class _Outliner:
             between.extend(op for op in loop.body.block.ops if op is not inner[0])
             loop = inner[0]
         for op in reversed(between):
-            op.detach()
             insert_at_start(loop.body.block, op)
         return loop.body.block
 
@@ -215,5 +214,4 @@ def _gather_temporaries(entry: Block) -> None:
     """Move what the kernel allocates to its top."""
     for op in reversed([op for op in entry.walk() if isinstance(op, memref.AllocaOp)]):
         op.attributes.pop(ASYNC, None)
-        op.detach()
         insert_at_start(entry, op)

@@ -14,10 +14,9 @@ from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, is_defined_inside
+from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, insert_at_start, is_defined_inside
 from weft.passes.tir.guards import comparisons, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import TirPass, range_of
-from weft.passes.tir.tir_place_buffers import move_to_start
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,9 @@ class PartitionBlocksPass(TirPass):
 
     def rewrite(self, function: FuncOp) -> None:
         for body in thread_bodies(function):
-            _gather_temporaries(body)
+            for op in [op for op in body.walk() if isinstance(op, memref.AllocOp)]:
+                if not op.dynamic_sizes and op.parent is not body:
+                    insert_at_start(body, op)
             _partition(body)
 
 
@@ -49,12 +50,6 @@ def thread_bodies(root: Operation) -> list[Block]:
     """What a thread of each kernel in `root` runs: the bodies of the innermost loops over threads and blocks."""
     loops = [op for op in root.walk() if isinstance(op, ForOp) and axis_of(op) is not None]
     return [loop.body.block for loop in loops if not any(loop.body.is_ancestor(inner) for inner in loops)]
-
-
-def _gather_temporaries(body: Block) -> None:
-    for op in [op for op in body.walk() if isinstance(op, memref.AllocOp)]:
-        if not op.dynamic_sizes and op.parent is not body:
-            move_to_start(op, body)
 
 
 def _partition(body: Block) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from xdsl.dialects import arith, scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.integer_ranges import is_fixed
@@ -177,15 +177,14 @@ class _Partitioner:
                     continue
                 if vector is not None and differs_between_lanes(edge, vector):
                     continue
-                if op.results and _is_known_unrolled(loop, edge):
-                    continue
+                if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
+                    continue  # each copy of the body lies on one side of the edge, by constants alone
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and not self._worth_copying(loop, edge):
                     edge = edge_of(loop, constraint, self.ranges, value=False)
                     if edge is None or not self._worth_copying(loop, edge):
                         continue
-                bounds.lows += [edge.low] if edge.low is not None else []
-                bounds.highs += [edge.high] if edge.high is not None else []
+                (bounds.lows if edge.is_low else bounds.highs).append(edge.bound)
                 bounds.proved[comparison] = edge.value
                 bounds.exclusive = bounds.exclusive and vanishes
         return bounds if bounds.proved else None
@@ -209,21 +208,12 @@ class _Partitioner:
         """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
         if 2 * _size(loop) > self.budget:
             return False
-        edges = [e for e in (edge.low, edge.high) if e is not None]
-        if not all(is_fixed(v) for e in edges for v in e.values()):
+        if not all(is_fixed(value) for value in edge.bound.values()):
             return False
-        extent = loop.extent
-        if not isinstance(extent, int):
+        extent, at = loop.extent, edge.bound.constant
+        if not isinstance(extent, int) or not edge.bound.is_constant:
             return True
-        low = edge.low.constant if edge.low is not None and edge.low.is_constant else 0
-        high = edge.high.constant if edge.high is not None and edge.high.is_constant else extent
-        return 2 * (min(high, extent) - max(low, 0)) >= extent
-
-
-def _is_known_unrolled(loop: ForOp, edge: ConditionEdge) -> bool:
-    """Whether each copy of the body of an unrolled loop lies on one side of an edge, by constants alone."""
-    bounds = [bound for bound in (edge.low, edge.high) if bound is not None]
-    return loop.kind.data is LoopKind.UNROLLED and all(bound.is_constant for bound in bounds)
+        return 2 * (extent - max(at, 0) if edge.is_low else min(at, extent)) >= extent
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
@@ -278,8 +268,13 @@ def _is_shared_nest(loop: ForOp) -> bool:
 
 def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
     """Whether there is an iteration at most before the main part, and one behind it."""
-    sizes = [low.simplified(range_of), (extent - high).simplified(range_of)]
-    return all(most is not None and most <= 1 for _, most in (size.range(range_of) for size in sizes))
+    return all(_is_at_most(size.simplified(range_of), 1) for size in (low, extent - high))
+
+
+def _is_at_most(index: Index, limit: int) -> bool:
+    """Whether ranges prove that an index is at most `limit`."""
+    _, most = index.range(range_of)
+    return most is not None and most <= limit
 
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
@@ -313,23 +308,16 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
     """Cut `loop` at an exact edge of `comparison`, which is decided in both parts."""
-    parent = loop.parent
-    bound = edge.low if edge.low is not None else edge.high
-    if parent is None or bound is None:
-        return
     zero, extent = Index({}), Index.of(loop.extent)
-    at = _extreme([_extreme([bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
+    at = _extreme([_extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
     other = copy_of(loop, copies)
     twin = copies[comparison.result]
     if isinstance(twin, OpResult):
         replace_by_truth(twin.op, not edge.value)
     replace_by_truth(comparison, edge.value)
-    if edge.low is not None:
-        parent.insert_op_before(other, loop)
-    else:
-        parent.insert_op_after(other, loop)
-    before, behind = (other, loop) if edge.low is not None else (loop, other)
+    Rewriter.insert_op(other, InsertPoint.before(loop) if edge.is_low else InsertPoint.after(loop))
+    before, behind = (other, loop) if edge.is_low else (loop, other)
     for piece in (_limit(before, zero, at), _limit(behind, at, extent)):
         if piece is not None:
             decide_ifs(piece)
@@ -358,24 +346,17 @@ def _extreme(
 
 def _copy(loop: ForOp, start: Index, end: Index) -> ForOp | None:
     """A copy of `loop` over `start .. end-1`, before it when it starts at 0, else after it; None when empty."""
-    size = (end - start).simplified(range_of)
-    _, most = size.range(range_of)
-    parent = loop.parent
-    if parent is None or (most is not None and most <= 0):
+    if _is_at_most((end - start).simplified(range_of), 0):
         return None
     copy = copy_of(loop)
-    if start == Index({}):
-        parent.insert_op_before(copy, loop)
-    else:
-        parent.insert_op_after(copy, loop)
+    Rewriter.insert_op(copy, InsertPoint.before(loop) if start == Index({}) else InsertPoint.after(loop))
     return _limit(copy, start, end)
 
 
 def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
     """Let `loop` run over `start .. end-1` only; None when that is empty."""
     size = (end - start).simplified(range_of)
-    _, most = size.range(range_of)
-    if most is not None and most <= 0:
+    if _is_at_most(size, 0):
         Rewriter.erase_op(loop)
         return None
     set_loop_extent(loop, size.constant if size.is_constant else index_before(size, loop))
@@ -421,10 +402,11 @@ _MUCH: Final = 4
 
 @dataclass
 class ConditionEdge:
-    """Where one comparison changes in a loop: it is `value` for all iterations from `low` on and below `high`."""
+    """Where one comparison changes in a loop: it is `value` for all iterations from `bound` on (`is_low`), or for all
+    below it."""
 
-    low: Index | None
-    high: Index | None
+    bound: Index
+    is_low: bool
     value: bool
     exact: bool
     """On the other side it is surely the opposite."""
@@ -444,11 +426,7 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
     if least is None:
         return None
     bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
-    return (
-        ConditionEdge(bound, None, value, low == high)
-        if value == (factor > 0)
-        else ConditionEdge(None, bound, value, low == high)
-    )
+    return ConditionEdge(bound, value == (factor > 0), value, low == high)
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
@@ -479,9 +457,9 @@ def _edge_of_equality(
     if last < first or last < 0 or first >= extent:
         return None
     if first <= 0:
-        return ConditionEdge(Index({}, last + 1), None, constraint.negated, False)
+        return ConditionEdge(Index({}, last + 1), True, constraint.negated, False)
     if last >= extent - 1:
-        return ConditionEdge(None, Index({}, first), constraint.negated, False)
+        return ConditionEdge(Index({}, first), False, constraint.negated, False)
     return None
 
 
@@ -497,10 +475,9 @@ def _is_thread(value: SSAValue) -> bool:
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
     """Whether lanes would run different numbers of iterations: then a mask is better than a cut."""
-    values = [v for bound in (edge.low, edge.high) if bound is not None for v in bound.values()]
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and is_defined_inside(value, vector))
-        for value in values
+        for value in edge.bound.values()
     )
 
 

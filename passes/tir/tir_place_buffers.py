@@ -43,7 +43,7 @@ class PlaceBuffersPass(TirPass):
         for alloc in candidates:
             loop = private_loop(alloc, found)
             if loop is not None:
-                move_to_start(alloc, loop.body.block)
+                insert_at_start(loop.body.block, alloc)
 
 
 def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
@@ -65,9 +65,3 @@ def _loops_between(outer: Block | None, op: Operation) -> list[ForOp]:
     inside = takewhile(lambda around: around.parent is not outer, (op, *ancestors(op)))
     parents = [around.parent_op() for around in inside]
     return [parent for parent in reversed(parents) if isinstance(parent, ForOp)]
-
-
-def move_to_start(alloc: memref.AllocOp, block: Block) -> None:
-    """Put `alloc` first in `block`, with its sizes still defined before it."""
-    alloc.detach()
-    insert_at_start(block, alloc)
