@@ -179,6 +179,11 @@ class Context:
         steps = zip(block.iter_vars, block.kinds, strict=True)
         return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
 
+    def steps_of(self, block: BlockOp) -> tuple[Index, ...]:
+        """What the reduce iterators of a block are bound to, over loop values."""
+        bindings = zip(self.resolve_map(block), block.kinds, strict=True)
+        return tuple(index for index, kind in bindings if kind is IterKind.REDUCE)
+
 
 @dataclass(frozen=True)
 class Domain:

@@ -9,9 +9,9 @@ checks it when it runs).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import product, takewhile
 from math import prod
 from typing import Final, NoReturn, TypeAlias
 
@@ -31,7 +31,7 @@ from weft.analysis.coverage import (
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
-from weft.analysis.questions import Counterexample, instances_where, point_text
+from weft.analysis.questions import Counterexample, Question, instances_where, point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
@@ -40,13 +40,13 @@ from weft.analysis.structure import (
     guards_of,
     parts_of,
     precedes,
+    reduced_store_indices,
     scope_of,
     stored_buffer,
 )
 from weft.analysis.threads import axis_of, block_conflict, kernel_around, nested_binding
 from weft.dialects.effects import is_same_elements, opaque_op, underlying
 from weft.dialects.low import PARAMS
-from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, ReadsOp, WritesOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
@@ -129,21 +129,12 @@ def check_thread_axis(loop: ForOp) -> None:
 
 def check_outputs(block: BlockOp) -> None:
     """A reduce iterator may not index what the block stores to: its instances combine into one element."""
-    reduce_vars = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
-    if not reduce_vars:
-        return
-    for op in operations_in(block):
-        buffer = stored_buffer(op)
-        if buffer is None or not isinstance(op, memref.StoreOp | AccessPtrOp):
-            continue
-        for dimension, operand in enumerate(op.indices):
-            for variable in reduce_vars:
-                if Index.of(operand).depends_on([variable]):
-                    raise CompileError.at(
-                        op,
-                        f'block "{block.label}": reduce iterator %{variable.name_hint} is in index {dimension} of the '
-                        f"output {buffer_name(buffer)}; an iterator that picks the output element is spatial",
-                    )
+    for op, dimension, variable in reduced_store_indices(block):
+        raise CompileError.at(
+            op,
+            f'block "{block.label}": reduce iterator %{variable.name_hint} is in index {dimension} of the output '
+            f"{buffer_name(stored_buffer(op) or op.operands[0])}; an iterator that picks the output element is spatial",
+        )
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
@@ -311,15 +302,8 @@ def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
     init block of its own, the loops around both.
     """
     if block.init is not None:
-        context = Context.around(block)
-        bindings = zip(context.resolve_map(block), block.kinds, strict=True)
-        reduced = {v for index, kind in bindings if kind is IterKind.REDUCE for v in index.sources()}
-        outside: list[ForOp] = []
-        for loop in loops:
-            if loop.induction_variable in reduced:
-                break
-            outside.append(loop)
-        return outside
+        reduced = {value for index in Context.around(block).steps_of(block) for value in index.sources()}
+        return list(takewhile(lambda loop: loop.induction_variable not in reduced, loops))
     written = set(buffers_written(block))
     for loop in reversed(loops):
         for op in operations_in(loop):
@@ -368,25 +352,23 @@ def check_bounds(access: Access) -> None:
     if access.indices is None or not isinstance(type_, MemRefType):
         return
     for dimension, (index, extent) in enumerate(zip(access.indices, type_.get_shape(), strict=True)):
-        low, high = index.range(range_of)
-        too_low = low is None or low < 0
-        too_high = extent != DYNAMIC_INDEX and (high is None or high >= extent)
-        if too_low or too_high:
-            _check_dimension(access, dimension, index, extent)
+        for question in _outside(access, index, None if extent == DYNAMIC_INDEX else Index.of(extent)):
+            try:
+                found = question.counterexample() if is_exact(access) else None
+            except NotProved:
+                continue
+            if found is not None and found.holds(otherwise=True):
+                _report_outside(access, dimension, index, found)
 
 
-def _check_dimension(access: Access, dimension: int, index: Index, extent: int) -> None:
-    if not is_exact(access):
-        return
-    for below in (True, False):
-        if not below and extent == DYNAMIC_INDEX:
-            continue
-        try:
-            found = instances_where(access, index * -1 - 1 if below else index - extent).counterexample()
-        except NotProved:
-            continue
-        if found is not None and found.holds(otherwise=True):
-            _report_outside(access, dimension, index, found)
+def _outside(access: Access, index: Index, extent: Index | None) -> Iterator[Question]:
+    """Whether an instance of an access has an index below 0, and whether one has an index past the extent where that is
+    known; without the questions that ranges answer by no."""
+    low, high = index.range(range_of)
+    if low is None or low < 0:
+        yield instances_where(access, index * -1 - 1)
+    if extent is not None and (high is None or not extent.is_constant or high >= extent.constant):
+        yield instances_where(access, index - extent)
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
@@ -394,13 +376,8 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
     unless the contrary is proved. Values from memory may be anything."""
     if access.indices is None or extent is None:
         return True
-    index = access.indices[dimension]
-    low, high = index.range(range_of)
     try:
-        if (low is None or low < 0) and not instances_where(access, index * -1 - 1).is_empty():
-            return True
-        is_inside = extent.is_constant and high is not None and high < extent.constant
-        return not is_inside and not instances_where(access, index - extent).is_empty()
+        return not all(question.is_empty() for question in _outside(access, access.indices[dimension], extent))
     except NotProved:
         return True
 

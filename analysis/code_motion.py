@@ -8,7 +8,7 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_of_instance, range_of
-from weft.analysis.dependence import buffer_name, conflict_between, undecided
+from weft.analysis.dependence import buffer_name, conflict_between, or_undecided, undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import point_text, points_that_agree
@@ -107,12 +107,10 @@ def passing_conflict(
     return None
 
 
+@or_undecided
 def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
     """Two instances that touch one element, in one iteration of the `shared` loops: why they cannot change places."""
-    try:
-        conflict = conflict_between(mine, theirs, shared, lambda system: None)
-    except NotProved as error:
-        return undecided(error)
+    conflict = conflict_between(mine, theirs, shared, lambda system: None)
     return None if conflict is None else conflict.violation("and would change places")
 
 

@@ -33,12 +33,11 @@ from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, mixed_radix
 from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.layout_maps import are_determined
-from weft.analysis.questions import Counterexample, Question, places, symbols_in
+from weft.analysis.questions import Counterexample, Missed, Question, places, symbols_in
 from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
 from weft.analysis.structure import is_defined_in
-from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.dialects.tir_kinds import LoopKind
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -478,8 +477,7 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
     block = access.init_of
     if block is None:
         return access
-    steps = zip(Context.around(block).resolve_map(block), block.kinds, strict=True)
-    starts = {index for index, kind in steps if kind is IterKind.REDUCE}
+    starts = Context.around(block).steps_of(block)
     at = -1 if loop is None else access.loops.index(loop)
     outside = {around.induction_variable for around in access.loops[: at + 1]}
     zeros = tuple(z for z in access.conditions.zeros if z not in starts or z.depends_on(outside))

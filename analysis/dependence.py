@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
+from typing import ParamSpec, TypeVar
 
 from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, OpResult, SSAValue
@@ -82,23 +83,18 @@ class Conflict:
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
         """The refusal that this conflict justifies."""
+        told = self.describe()
         opaque = next((access.op for access in (self.first, self.second) if access.is_opaque), None)
         if opaque is not None:
-            told = f"{self.describe()} {consequence}"
-            return Violation(told, "not proved", {}, opaque_advice(opaque))
+            return Violation(f"{told} {consequence}", "not proved", {}, opaque_advice(opaque))
         if self.exact:
-            told = f"{self.describe()} {consequence}"
-            return Violation(told, "refuted", self.counterexample(), legal, validate=self.happens)
+            counterexample = self.counterexample()
+            return Violation(f"{told} {consequence}", "refuted", counterexample, legal, validate=self.happens)
         if self.first.indices is None or self.second.indices is None:
-            return Violation(
-                f"{self.describe()}, which may be the same element, {consequence}", "not proved", {}, legal
-            )
-        return Violation(
-            f"{self.describe()} may touch the same element: the subscripts or conditions are not affine",
-            "not proved",
-            {},
-            legal,
-        )
+            told += f", which may be the same element, {consequence}"
+        else:
+            told += " may touch the same element: the subscripts or conditions are not affine"
+        return Violation(told, "not proved", {}, legal)
 
 
 def whole_buffer(first: Access, second: Access) -> Violation:
@@ -113,6 +109,23 @@ def whole_buffer(first: Access, second: Access) -> Violation:
 def undecided(error: NotProved, legal: str | None = None) -> Violation:
     """The refusal when a question could not be decided."""
     return Violation(str(error), "not proved", {}, legal)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
+    """A decorator: where `question` raises `NotProved`, the result is the refusal that it could not be decided."""
+
+    @wraps(question)
+    def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
+        try:
+            return question(*args, **kwargs)
+        except NotProved as error:
+            return undecided(error)
+
+    return ask
 
 
 class PairQuestion(Question):

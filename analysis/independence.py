@@ -20,7 +20,7 @@ from weft.analysis.dependence import (
     is_reduction_step,
     is_temporary,
     loops_of_element,
-    undecided,
+    or_undecided,
 )
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
@@ -110,6 +110,7 @@ def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
     return None
 
 
+@or_undecided
 def dependent_iterations(
     loop: ForOp,
     consequence: str,
@@ -121,22 +122,15 @@ def dependent_iterations(
     """Why the iterations of `loop` are not independent, or None when they are proved to be. Without `reductions`, they
     may combine into one accumulator, in any order; without `inits`, in the block that also starts it. `found` may hold
     the accesses that are asked about, see `carried_conflict`."""
-    try:
-        conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
-    except NotProved as error:
-        return undecided(error)
-    if conflict is None:
-        return None
-    return conflict.violation(consequence, _reduction_advice(conflict))
+    conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
+    return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
 
+@or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
     """Why loops of a kernel over the blocks of threads may not run as one, or None when they are proved to pass nothing
     to each other. `bound` is taken to be bound to `axis`."""
-    try:
-        conflict = block_conflict(kernel, bound, axis)
-    except NotProved as error:
-        return undecided(error)
+    conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
     return conflict.violation(

@@ -397,14 +397,10 @@ class LayoutMap:
     def inverse(self) -> tuple[Index, ...] | None:
         """The old indices over `outputs`, right for the new indices that an old one is taken to. Asked when no two old
         ones meet; None when no single expression says it."""
-        told = self.inverse_by_digits()
+        told = None
+        if self.new_extents is not None:
+            told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
         return self._inverse_by_sets() if told is None else told
-
-    def inverse_by_digits(self) -> tuple[Index, ...] | None:
-        """The inverse where the new indices are numbers whose digits are the old ones: then no two old ones meet."""
-        if self.new_extents is None:
-            return None
-        return inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
 
     def _range_of_output(self, value: SSAValue) -> Interval:
         if value not in self.outputs:

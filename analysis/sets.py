@@ -94,8 +94,10 @@ class Part:
     fixed: bool
     """A product of symbols or a multiple of the divisor: pairs of such tell nothing new."""
 
-    def same(self, other: Part) -> tuple[Row, Row]:
-        """Two rows that are zero when both have the same quotient."""
+    def distance(self, other: Part) -> tuple[Row, Row]:
+        """How much greater the quotient is than that of another part, and the multiple of the divisor.
+
+        Both are zero when the quotients are equal, and not negative when this one is not the smaller one."""
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
         apart.add(other.rest)
@@ -103,20 +105,10 @@ class Part:
 
     def below(self, other: Part, divisor: Row) -> tuple[Row, Row]:
         """Two rows that are not negative when this one has the smaller quotient."""
-        quotients = other.quotient.minus(self.quotient)
+        quotients, apart = other.distance(self)
         quotients.constant -= 1
-        apart = other.whole.minus(self.whole)
         apart.add(divisor, -1)
-        apart.add(other.rest, -1)
-        apart.add(self.rest)
         return quotients, apart
-
-    def not_below(self, other: Part) -> tuple[Row, Row]:
-        """Two rows that are not negative when this one has no smaller quotient."""
-        apart = self.whole.minus(other.whole)
-        apart.add(self.rest, -1)
-        apart.add(other.rest)
-        return self.quotient.minus(other.quotient), apart
 
 
 class Divisions:
@@ -425,7 +417,7 @@ class System:
                 key: Variable = (divisor.key, part.whole.key, bound.whole.key, bound.quotient.key)
                 if key in done:
                     continue
-                if bounded._with(positives=part.not_below(bound))._has_no_solution():
+                if bounded._with(positives=part.distance(bound))._has_no_solution():
                     done.add(key)
                     bounded.positives.extend(part.below(bound, divisor))
                     growing = True
@@ -442,7 +434,7 @@ class System:
             return False
         divisor, one, other = pairs[0]
         cases = (
-            self._with(zeros=one.same(other)),
+            self._with(zeros=one.distance(other)),
             self._with(positives=one.below(other, divisor)),
             self._with(positives=other.below(one, divisor)),
         )

@@ -6,11 +6,12 @@ Scalar constants compare by value wherever they are used; where and how often th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from itertools import zip_longest
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.support.argument_types import checked
 from weft.support.locations import render_operation
@@ -80,8 +81,12 @@ def compare_headers(left: Operation, right: Operation, values: MutableMapping[SS
     gets those that the ops define."""
     if left.name != right.name:
         raise Difference(f"{left.name} against {right.name}", left, right)
-    _compare_attributes("property", left.properties, right.properties, left, right)
-    _compare_attributes("attribute", left.attributes, right.attributes, left, right)
+    stated = (("property", left.properties, right.properties), ("attribute", left.attributes, right.attributes))
+    for what, ours, theirs in stated:
+        for name in sorted(ours.keys() | theirs.keys()):
+            a, b = ours.get(name, "none"), theirs.get(name, "none")
+            if a != b:
+                raise Difference(f"{what} '{name}' is {a} against {b}", left, right)
     if len(left.operands) != len(right.operands):
         raise Difference(f"{len(left.operands)} operands against {len(right.operands)}", left, right)
     for position, (a, b) in enumerate(zip(left.operands, right.operands, strict=True)):
@@ -106,50 +111,20 @@ def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAVal
     compare_headers(left, right, values)
     if len(left.regions) != len(right.regions):
         raise Difference(f"{len(left.regions)} regions against {len(right.regions)}", left, right)
-    for a, b in zip(left.regions, right.regions, strict=True):
-        _compare_regions(a, b, left, right, values)
+    for ours, theirs in zip(left.regions, right.regions, strict=True):
+        if len(ours.blocks) != len(theirs.blocks):
+            raise Difference("a region differs in its number of blocks", left, right)
+        for block, other in zip(ours.blocks, theirs.blocks, strict=True):
+            if [v.type for v in block.args] != [v.type for v in other.args]:
+                raise Difference("the body arguments differ in number or type", left, right)
+            values.update(zip(block.args, other.args, strict=True))
+            for a, b in zip_longest(_compared_ops(block), _compared_ops(other)):
+                if a is None or b is None:
+                    side = "left" if b is None else "right"
+                    raise Difference(f"only the {side} program has another operation here", a, b)
+                compare_ops(a, b, values)
 
 
-def _compare_attributes(
-    what: str,
-    left: Mapping[str, Attribute],
-    right: Mapping[str, Attribute],
-    left_op: Operation,
-    right_op: Operation,
-) -> None:
-    for name in sorted(left.keys() | right.keys()):
-        a, b = left.get(name), right.get(name)
-        if a != b:
-            shown = ["none" if value is None else str(value) for value in (a, b)]
-            raise Difference(f"{what} '{name}' is {shown[0]} against {shown[1]}", left_op, right_op)
-
-
-def _compare_regions(
-    left: Region, right: Region, left_op: Operation, right_op: Operation, values: MutableMapping[SSAValue, SSAValue]
-) -> None:
-    if len(left.blocks) != len(right.blocks):
-        raise Difference("a region differs in its number of blocks", left_op, right_op)
-    for a, b in zip(left.blocks, right.blocks, strict=True):
-        if [v.type for v in a.args] != [v.type for v in b.args]:
-            raise Difference("the body arguments differ in number or type", left_op, right_op)
-        values.update(zip(a.args, b.args, strict=True))
-        _compare_bodies(a, b, left_op, right_op, values)
-
-
-def _compare_bodies(
-    left: Block, right: Block, left_op: Operation, right_op: Operation, values: MutableMapping[SSAValue, SSAValue]
-) -> None:
-    a, b = _skip_constants(left.first_op), _skip_constants(right.first_op)
-    while a is not None and b is not None:
-        compare_ops(a, b, values)
-        a, b = _skip_constants(a.next_op), _skip_constants(b.next_op)
-    if a is not None or b is not None:
-        side = "left" if a is not None else "right"
-        raise Difference(f"only the {side} program has another operation here", a, b)
-
-
-def _skip_constants(op: Operation | None) -> Operation | None:
-    """`op`, or the first after it that is no scalar constant."""
-    while op is not None and op.results and scalar_constant(op.results[0]) is not None:
-        op = op.next_op
-    return op
+def _compared_ops(block: Block) -> Iterator[Operation]:
+    """The ops of a block that are no scalar constants."""
+    return (op for op in block.ops if not op.results or scalar_constant(op.results[0]) is None)

@@ -307,12 +307,8 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
-    reduce_vars = {v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE}
-    for op in operations_in(block):
-        if stored_buffer(op) is None or not isinstance(op, memref.StoreOp | AccessPtrOp):
-            continue
-        if any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
-            return f"{name} stores to a place that depends on a reduce iterator"
+    if any(reduced_store_indices(block)):
+        return f"{name} stores to a place that depends on a reduce iterator"
     opaque = why_opaque(block, name) or why_named_twice(block)
     if opaque is not None:
         return opaque
@@ -321,6 +317,16 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
         when = "in its init" if block.init.is_ancestor(elsewhere) else "at another place than it combines into"
         return f"{name} reads {elsewhere.memref.name_hint} {when}"
     return _why_not_sole_writer(block, reads_own_output=True)
+
+
+def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAValue]]:
+    """The stores of a block whose index in some dimension depends on a reduce iterator, with these two."""
+    reduced = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
+    for op in operations_in(block) if reduced else ():
+        if stored_buffer(op) is not None and isinstance(op, memref.StoreOp | AccessPtrOp):
+            for dimension, operand in enumerate(op.indices):
+                sources = Index.of(operand).sources()
+                yield from ((op, dimension, variable) for variable in reduced if variable in sources)
 
 
 def reads_earlier(block: BlockOp, buffer: SSAValue) -> bool:

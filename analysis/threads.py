@@ -19,12 +19,11 @@ from typing import Final
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, MemRefType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses
 from weft.analysis.block_patterns import updates_of
-from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, undecided
-from weft.analysis.sets import NotProved
+from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, or_undecided
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.combiners import OPS_BY_NAME
 from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, AtomicKind, space_of
@@ -56,7 +55,7 @@ def is_shared(buffer: SSAValue) -> bool:
 def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
     """The loops that are, or lie in, `root` and are bound to `axis`."""
     for op in root.walk():
-        if isinstance(op, ForOp) and op.thread_axis is not None and op.thread_axis.data == axis:
+        if isinstance(op, ForOp) and axis_of(op) == axis:
             yield op
 
 
@@ -69,7 +68,7 @@ def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
     if axis == VIRTUAL:
         return None
     for parent in ancestors(loop):
-        if isinstance(parent, ForOp) and parent.thread_axis is not None and parent.thread_axis.data == axis:
+        if isinstance(parent, ForOp) and axis_of(parent) == axis:
             return None if is_cooperative(loop, parent) else parent
     others = (other for other in loops_of_axis(loop, axis) if other is not loop)
     return next((other for other in others if not is_cooperative(other, loop)), None)
@@ -86,7 +85,7 @@ def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bo
     if not blocks or not all(_fills_shared_memory(block) for block in blocks):
         return False
     asked.update(blocks)
-    if _depends_on(inner, outer.induction_variable):
+    if outer.induction_variable in _sources(operand for op in inner.walk() for operand in op.operands):
         return False
     # What it reads must not differ between the iterations either.
     for buffer in {op.memref for op in inner.walk() if isinstance(op, memref.LoadOp)}:
@@ -108,51 +107,31 @@ def _fills_shared_memory(block: BlockOp) -> bool:
     return bool(stored) and all(is_shared(buffer) for buffer in stored) and stored.isdisjoint(loaded)
 
 
-def _depends_on(inner: Operation, variable: SSAValue) -> bool:
-    """Whether what `inner` does depends on a value, as far as the operations that compute from it tell."""
-    return _reaches([operand for op in inner.walk() for operand in op.operands], variable, inner)
-
-
-def _reaches(values: Iterable[SSAValue], wanted: SSAValue, inner: Operation) -> bool:
+def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
+    """Values and what they are computed from, each once; arguments of loops and blocks from the operands of these."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
         value = pending.pop()
-        if value is wanted:
-            return True
-        if value in seen:
-            continue
-        seen.add(value)
-        owner = value.owner
-        if isinstance(owner, Block):
-            holder = owner.parent_op()
-            if isinstance(holder, ForOp | BlockOp) and not inner.is_ancestor(holder):
+        if value not in seen:
+            seen.add(value)
+            yield value
+            owner = value.owner
+            if isinstance(owner, Operation):
+                pending.extend(owner.operands)
+            elif isinstance(holder := owner.parent_op(), ForOp | BlockOp):
                 pending.extend(holder.operands)
-        else:
-            pending.extend(owner.operands)
-    return False
 
 
 def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
     """Whether a value may differ between the threads of a block along `axes`: it depends on their places there, or on
     memory."""
-    seen: set[SSAValue] = set()
-    pending = [value]
-    while pending:
-        found = pending.pop()
-        if found in seen:
-            continue
-        seen.add(found)
+    for found in _sources([value]):
         owner = found.owner
-        if isinstance(owner, Block):
-            loop = owner.parent_op()
-            if isinstance(loop, ForOp):
-                if axis_of(loop) in axes:
-                    return True
-                pending.extend(loop.operands)
-        elif owner.name.startswith(_COMPUTATIONS):
-            pending.extend(owner.operands)
-        else:
+        if isinstance(owner, Operation):
+            if not owner.name.startswith(_COMPUTATIONS):
+                return True
+        elif isinstance(loop := owner.parent_op(), ForOp) and axis_of(loop) in axes:
             return True
     return False
 
@@ -275,10 +254,7 @@ def _reduced_over(block: BlockOp) -> set[SSAValue]:
     found: set[SSAValue] = set()
     for op in (block, *ancestors(block)):
         if isinstance(op, BlockOp):
-            bindings = Context.around(op).resolve_map(op)
-            for index, kind in zip(bindings, op.kinds, strict=True):
-                if kind is IterKind.REDUCE:
-                    found |= index.sources()
+            found.update(*(index.sources() for index in Context.around(op).steps_of(op)))
     return found
 
 
@@ -344,12 +320,10 @@ def _name(loop: ForOp) -> str:
     return loop.induction_variable.name_hint or "?"
 
 
+@or_undecided
 def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violation | None:
     """Whether `other` touches what `ours` combines into, in the same kernel."""
-    try:
-        conflict = conflict_between(ours, other, outside, lambda order: None)
-    except NotProved as error:
-        return undecided(error)
+    conflict = conflict_between(ours, other, outside, lambda order: None)
     if conflict is None:
         return None
     legal = "in an earlier kernel, or in a later one: a nest of its own"

@@ -123,10 +123,8 @@ def _given(spec: ArraySpec | ScalarSpec, text: str) -> Value:
             raise CompileError(
                 f"--input {spec.name}={text}: argument '{spec}' takes {numpy_dtype(spec)}, the file holds {array.dtype}"
             )
-        shape = "x".join(map(str, array.shape))
-        if array.ndim != len(spec.shape) or any(
-            isinstance(wanted, int) and wanted != got for wanted, got in zip(spec.shape, array.shape, strict=False)
-        ):
+        if not _takes(spec, array.shape):
+            shape = "x".join(map(str, array.shape))
             raise CompileError(f"--input {spec.name}={text}: argument '{spec}' does not take shape {shape}")
         return array
     kind = spec.element.kind
@@ -138,6 +136,11 @@ def _given(spec: ArraySpec | ScalarSpec, text: str) -> Value:
         raise CompileError(f"--input {spec.name}={text}: argument '{spec}' takes a {kind}, got '{text}'") from None
 
 
+def _takes(spec: ArraySpec, shape: Sequence[int]) -> bool:
+    known = zip(spec.shape, shape, strict=False)
+    return len(shape) == len(spec.shape) and all(isinstance(e, str) or e == extent for e, extent in known)
+
+
 def _symbol_extents(signature: Signature, given: Mapping[str, Value], request: Request) -> dict[str, int]:
     """The value of each symbol, from the arrays and shapes that were given. Raises `CompileError` when they differ."""
     extents: dict[str, tuple[int, str]] = {}
@@ -147,9 +150,7 @@ def _symbol_extents(signature: Signature, given: Mapping[str, Value], request: R
             shape = parse_shape(request.shapes[spec.name], f"--shape {spec.name}={request.shapes[spec.name]}")
             if value is not None:
                 raise CompileError(f"argument '{spec.name}' has both --shape and --input: its file tells the shape")
-            if len(shape) != len(spec.shape) or any(
-                isinstance(wanted, int) and wanted != got for wanted, got in zip(spec.shape, shape, strict=True)
-            ):
+            if not _takes(spec, shape):
                 raise CompileError(f"--shape {spec.name}={request.shapes[spec.name]}: argument is '{spec}'")
         elif isinstance(value, np.ndarray):
             shape = value.shape

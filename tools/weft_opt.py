@@ -144,7 +144,8 @@ def unmet(expectations: list[Expectation], errors: list[Exception]) -> list[Comp
     missing = list(expectations)
     wrong: list[CompileError] = []
     for error in errors:
-        message, location = _facts(error)
+        message = error.message if isinstance(error, CompileError) else str(error)
+        location = error.location if isinstance(error, CompileError | ScheduleError) else None
         line = location.line if location is not None else _ANYWHERE
         match = next((e for e in missing if e.line == line and e.text in message), None)
         if match is not None:
@@ -153,14 +154,6 @@ def unmet(expectations: list[Expectation], errors: list[Exception]) -> list[Comp
             wrong.append(CompileError(f"unexpected error: {message}", location=location))
     wrong.extend(CompileError(f"expected error {e.text!r} was not produced", location=e.written_at) for e in missing)
     return wrong
-
-
-def _facts(error: Exception) -> tuple[str, SourceLocation | None]:
-    if isinstance(error, CompileError):
-        return error.message, error.location
-    if isinstance(error, ScheduleError):
-        return str(error), error.location
-    return (str(error) if isinstance(error, WeftError) else f"{error}"), None
 
 
 @runtime_checkable

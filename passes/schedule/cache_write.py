@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from weft.analysis.accesses import accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.coverage import read_is_covered
-from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, reads_earlier, scope_of, writers_of
 from weft.dialects.effects import op_name
@@ -25,7 +25,6 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
-from weft.passes.schedule.primitive import or_undecided
 from weft.passes.schedule.requirements import unwritten_element
 from weft.support.errors import Violation
 

@@ -27,7 +27,7 @@ from weft.analysis.accesses import (
 )
 from weft.analysis.code_motion import actions_in, actions_passed, loops_around_both, passing_conflict
 from weft.analysis.coverage import late_start, repeated_instance, runs_only
-from weft.analysis.dependence import buffer_name, conflict_between, is_exact, is_temporary, whole_buffer
+from weft.analysis.dependence import buffer_name, conflict_between, is_exact, is_temporary, or_undecided, whole_buffer
 from weft.analysis.footprint import Span, box_of, hull, preimage, source_of
 from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.layout_maps import access_inverse
@@ -58,7 +58,7 @@ from weft.passes.schedule.loop_nests import (
     nest,
     set_guards,
 )
-from weft.passes.schedule.primitive import Plan, operation_text, or_undecided, owner_text
+from weft.passes.schedule.primitive import Plan, operation_text, owner_text
 from weft.passes.schedule.requirements import (
     instance_left_out,
     iterator_names,

@@ -15,7 +15,15 @@ from weft.analysis.accesses import Access, Conditions, Context, accesses, range_
 from weft.analysis.block_patterns import is_in_init, updates_of
 from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
 from weft.analysis.coverage import fills_box_around, uncovered_element
-from weft.analysis.dependence import PairQuestion, buffer_name, conflict_between, is_exact, is_temporary, whole_buffer
+from weft.analysis.dependence import (
+    PairQuestion,
+    buffer_name,
+    conflict_between,
+    is_exact,
+    is_temporary,
+    or_undecided,
+    whole_buffer,
+)
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import AccessInverse, inverse_in_block
 from weft.analysis.questions import instances_where
@@ -40,7 +48,7 @@ from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize
 from weft.passes.schedule.dominance import hoist, why_not_dominating
 from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold
-from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import (
     element_text,
     instance_left_out,

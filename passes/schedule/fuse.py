@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import domain_of
 from weft.analysis.coverage import repeated_instance
+from weft.analysis.dependence import or_undecided
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import is_not_negative
 from weft.dialects.tir import BlockOp, ForOp
@@ -18,7 +19,7 @@ from weft.dialects.tir_kinds import IterKind
 from weft.passes.index_ops import detached_ops, index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.reorder import require_chain, sink_indices
 from weft.passes.schedule.requirements import two_iterations
 from weft.support.errors import Violation

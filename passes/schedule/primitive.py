@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from inspect import getsource
-from typing import ClassVar, NoReturn, ParamSpec, TypeAlias, TypeVar
+from typing import ClassVar, NoReturn, TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -184,23 +184,6 @@ def owner_text(op: Operation) -> str:
 def block_text(block: BlockOp) -> str:
     """The subject of a message about a block."""
     return f'block "{block.label}"'
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
-    """A function that gives the refusal that `question` could not be decided where that raises `NotProved`."""
-
-    @wraps(question)
-    def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
-        try:
-            return question(*args, **kwargs)
-        except NotProved as error:
-            return undecided(error)
-
-    return ask
 
 
 _FILES: Mapping[str, str] = {

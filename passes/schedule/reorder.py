@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.dependence import or_undecided
 from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.structure import is_inside
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import ForOp
 from weft.passes.index_ops import detached_ops
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.split import why_not_serial
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation

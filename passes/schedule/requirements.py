@@ -11,9 +11,9 @@ from weft.analysis.accesses import Domain, accesses, domain_of
 from weft.analysis.block_patterns import combines_freely
 from weft.analysis.code_motion import shared_element
 from weft.analysis.coverage import missed_instance
-from weft.analysis.dependence import buffer_name
+from weft.analysis.dependence import buffer_name, or_undecided
 from weft.analysis.index import Index
-from weft.analysis.questions import Counterexample, point_text
+from weft.analysis.questions import Counterexample, Missed, point_text
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -25,10 +25,9 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
-from weft.analysis.validation import Missed
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
-from weft.passes.schedule.primitive import Primitive, block_text, or_undecided, owner_text
+from weft.passes.schedule.primitive import Primitive, block_text, owner_text
 from weft.support.errors import Violation
 
 

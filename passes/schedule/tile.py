@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from weft.analysis.accesses import accesses
-from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation
+from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, or_undecided
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.reorder import permute_chain, require_chain
 from weft.passes.schedule.split import Split, always_divides, unguarded_access
 from weft.support.errors import Violation

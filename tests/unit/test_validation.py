@@ -12,7 +12,7 @@ from refusal import Refusal
 
 import weft
 from weft import Schedule, ScheduleError
-from weft.analysis import validation
+from weft.analysis import questions
 from weft.analysis.accesses import accesses
 from weft.analysis.dependence import PairQuestion, conflict_between
 from weft.analysis.independence import carried_conflict
@@ -153,14 +153,14 @@ def test_guards_bindings_and_extents_are_evaluated() -> None:
     assert first is not None
 
     def runs(at_p: int, at_q: int) -> bool:
-        return validation.Instance({p: at_p, q: at_q}).runs(first)
+        return questions.Instance({p: at_p, q: at_q}).runs(first)
 
     assert runs(3, 14)
     assert not runs(3, 15)  # the guard
     assert not runs(4, 0)
     assert not runs(0, 16)
     assert not runs(-1, 3)
-    instance = validation.Instance({p: 3, q: 11})
+    instance = questions.Instance({p: 3, q: 11})
     assert [instance.value(v) for v in block.iter_vars] == [7, 3]
 
 
@@ -171,6 +171,6 @@ def test_what_the_point_does_not_tell_is_not_tried() -> None:
     )
     loop = loops_of(text)["i"]
     store = next(access for access in accesses(loop) if access.is_write)
-    with pytest.raises(validation.NotEvaluated):
-        validation.Instance({loop.induction_variable: 0}).element(store)
-    assert not validation.evaluated(lambda: validation.Instance({}).runs(store.op))
+    with pytest.raises(questions.NotEvaluated):
+        questions.Instance({loop.induction_variable: 0}).element(store)
+    assert not questions.evaluated(lambda: questions.Instance({}).runs(store.op))
