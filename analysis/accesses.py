@@ -1,10 +1,10 @@
-"""Every place where a tir program touches a buffer, as a function of the loops around it.
+"""Memory accesses of tir programs, as functions of the loops around them.
 
-Block iterators are replaced by their bindings, so an access speaks of loop values and symbols only, whatever the
-nesting of blocks. Guards of blocks, conditions of `scf.if` and the "first reduction step" of `tir.init` are its
-conditions. What is not affine (a subscript that was loaded, a product of values) stays an opaque value.
+Block iterators are replaced by their bindings, so an access is over loop variables and symbols only, whatever the
+nesting of blocks. Guards of blocks, conditions of `scf.if` and the first reduction step of a `tir.init` are its
+conditions. A non-affine index (a loaded subscript, a product of values) stays an opaque value.
 
-Ops other than loads and stores touch the whole of the buffers that `weft.dialects.effects` names. An opaque op reads
+Ops other than loads and stores access the whole of the buffers that `weft.dialects.effects` states. An opaque op reads
 and writes every buffer that it can reach, and `WORLD`.
 """
 
@@ -40,13 +40,14 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
 
 WORLD = Block(arg_types=[MemRefType(i1, [])]).args[0]
-"""Stands for all that the program does not name as a buffer: opaque ops write it, each in its turn."""
+"""Stands for all memory that the program does not name as a buffer: opaque ops write it, each in program order."""
 WORLD.name_hint = "world"
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """When an instance runs: all `positives` are >= 0, all `zeros` are 0. Inexact when some condition was dropped."""
+    """The conditions under which an instance runs: all `positives` are >= 0, all `zeros` are 0. Inexact when a
+    condition was dropped."""
 
     positives: tuple[Index, ...] = ()
     zeros: tuple[Index, ...] = ()
@@ -62,13 +63,13 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """One load, store, half of an atomic update, or buffer that another op touches, for all the instances in which it
-    runs."""
+    """A load, a store, one half of an atomic update, or the access of another op to a whole buffer, for all instances
+    that execute it."""
 
     op: Operation
     buffer: SSAValue
     indices: tuple[Index, ...] | None
-    """One index a dimension, over loop values and symbols; None touches the whole buffer."""
+    """One index per dimension, over loop variables and symbols; None accesses the whole buffer."""
     is_write: bool
     loops: tuple[ForOp, ...]
     """All loops around it, outermost first."""
@@ -76,11 +77,11 @@ class Access:
     blocks: tuple[BlockOp, ...]
     """All blocks around it, outermost first."""
     init_of: BlockOp | None = None
-    """The block whose init it belongs to; nested nests of an init belong to it too."""
+    """The block whose init contains the access, also through nested loops and blocks."""
 
     @property
     def expressions(self) -> list[Index]:
-        """All expressions that decide which elements it touches: indices, conditions, extents of loops."""
+        """All expressions that determine the accessed elements: indices, conditions, extents of loops."""
         return [*(self.indices or ()), *self.conditions.indices, *dynamic_extents(self.loops)]
 
     @property
@@ -92,34 +93,34 @@ class Access:
         return self.blocks[-1] if self.blocks else None
 
     def block_text(self) -> str:
-        """The block around it as the start of a message."""
+        """The block of the access, as the start of a message."""
         return "" if self.block is None else f'block "{self.block.label}" '
 
     @property
     def is_opaque(self) -> bool:
-        """Whether it is one that an op which may do anything may make."""
+        """Whether it is the access of an opaque op."""
         return self.indices is None and is_opaque(self.op)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What encloses a point of the program."""
+    """The loops, blocks and conditions around a point of the program."""
 
     loops: tuple[ForOp, ...] = ()
     blocks: tuple[BlockOp, ...] = ()
     conditions: Conditions = field(default_factory=Conditions)
     iterators: dict[SSAValue, Index] = field(default_factory=dict[SSAValue, Index])
-    """Block iterator -> its binding over loop values."""
+    """Block iterator -> its binding over loop variables."""
     init_of: BlockOp | None = None
 
     @staticmethod
     def around(op: Operation) -> Context:
-        """The context in which `op` itself runs."""
+        """The context in which `op` executes."""
         return Context()._down_to(op, (func.FuncOp,))
 
     @staticmethod
     def in_scope(op: Operation) -> Context:
-        """The context of `op` in one instance of the block around it, whose iterators stay as they are."""
+        """The context of `op` within one instance of the enclosing block, whose iterators are kept as values."""
         scope = next((parent for parent in ancestors(op) if isinstance(parent, BlockOp | func.FuncOp)), None)
         context = Context()
         if isinstance(scope, BlockOp):
@@ -128,7 +129,8 @@ class Context:
         return context._down_to(op, (BlockOp, func.FuncOp))
 
     def _down_to(self, op: Operation, outside: tuple[type[Operation], ...]) -> Context:
-        """The context of `op` below this one, which is that of the nearest op around of a class in `outside`."""
+        """The context of `op`, starting from this one, which is that of the nearest enclosing op of a class in
+        `outside`."""
         path = [op]
         while (parent := path[-1].parent_op()) is not None and not isinstance(parent, outside):
             path.append(parent)
@@ -138,7 +140,7 @@ class Context:
         return context
 
     def inside(self, op: Operation, child: Operation | None = None) -> Context:
-        """The context of the ops in the body of `op`; `child` tells which region of an `scf.if`."""
+        """The context of the ops in the body of `op`; for an `scf.if`, `child` selects the region."""
         if type(op) is ForOp:
             return Context((*self.loops, op), self.blocks, self.conditions, self.iterators, self.init_of)
         if type(op) is BlockOp:
@@ -167,12 +169,12 @@ class Context:
         )
 
     def resolve_map(self, block: BlockOp) -> tuple[Index, ...]:
-        """The bindings of a block over loop values."""
+        """The bindings of a block over loop variables."""
         operands = [self.resolve(v) for v in block.binding_operands]
         return tuple(Index.of_expr(expr, operands) for expr in block.bindings.data.results)
 
     def resolve(self, value: SSAValue) -> Index:
-        """An index value over loop values and symbols."""
+        """An index value over loop variables and symbols."""
         return Index.of(value).substitute(self.iterators)
 
     def _first_step(self, block: BlockOp) -> Conditions:
@@ -180,30 +182,31 @@ class Context:
         return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
 
     def steps_of(self, block: BlockOp) -> tuple[Index, ...]:
-        """What the reduce iterators of a block are bound to, over loop values."""
+        """The bindings of the reduce iterators of a block, over loop variables."""
         bindings = zip(self.resolve_map(block), block.kinds, strict=True)
         return tuple(index for index, kind in bindings if kind is IterKind.REDUCE)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The loops that run a block, its bindings over their values, the extents of its iterators and its guards."""
+    """The iteration domain of a block: its loops, its bindings over their variables, the extents of its iterators, and
+    its guards."""
 
     loops: tuple[ForOp, ...]
     bindings: tuple[Index, ...]
     extents: tuple[Index, ...]
     conditions: Conditions
     free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
-    """Loops that a plan will make, or that were fused into one: a value and its extent."""
+    """Loops that a plan will create, or the two loops that a fused one stands for: variable and extent."""
 
     @cached_property
     def loop_extents(self) -> dict[SSAValue, int | SSAValue | Index]:
-        """The variable of each loop, free ones included, and its extent."""
+        """Loop variable -> extent, free loops included."""
         return {loop.induction_variable: loop.extent for loop in self.loops} | dict(self.free_loops)
 
 
 def domain_of(block: BlockOp) -> Domain:
-    """The loops of the scope of a block, its bindings over them and its guards."""
+    """The iteration domain of a block within its scope."""
     context = Context.around(block)
     inner = context.inside(block)
     loops = tuple(loop for loop in context.loops if not context.blocks or is_inside(loop, context.blocks[-1]))
@@ -216,35 +219,34 @@ def domain_of(block: BlockOp) -> Domain:
 
 
 def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
-    """The extents of those of some loops whose extent is no constant."""
+    """The extents of the loops with a dynamic extent."""
     return [Index.of(loop.extent) for loop in loops if not isinstance(loop.extent, int)]
 
 
 def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
-    """Values in the indices and conditions of accesses that the bodies of `loops` compute, such as the remainder by a
-    symbol of a fused loop variable: they have one value in an iteration."""
+    """Values in the indices and conditions of accesses that are computed in the bodies of `loops`, such as the
+    remainder of a fused loop variable by a symbol: constant within an iteration."""
     used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
     values = dict.fromkeys(value for index in used for value in index.values())
     return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
 
 
 def accesses(root: Operation) -> list[Access]:
-    """Every access in `root`, in program order; its loops include those around `root`."""
+    """All accesses in `root`, in program order; their loops include those around `root`."""
     found: list[Access] = []
     _walk_op(root, Context.around(root), found)
     return found
 
 
 def accesses_in_scope(root: Operation) -> list[Access]:
-    """Every access in `root`, in one instance of the block around it: over the iterators of that block, and the loops
-    in it."""
+    """All accesses in `root` within one instance of the enclosing block: over its iterators and the loops in it."""
     found: list[Access] = []
     _walk_op(root, Context.in_scope(root), found)
     return found
 
 
 def accesses_of_instance(block: BlockOp) -> list[Access]:
-    """Every access in one instance of a block, over its iterators and the loops in its body."""
+    """All accesses in one instance of a block, over its iterators and the loops in its body."""
     return [access for op in block.body.block.ops for access in accesses_in_scope(op)]
 
 
@@ -276,7 +278,8 @@ def _walk_block(op: Operation, block: Block, context: Context, found: list[Acces
 
 
 def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
-    """What code outside of the module does: loops over the box of elements, which the module does not have."""
+    """The accesses of external code through a pointer: over loops that step through the box, which are not in the
+    module."""
     loops = box_loops(op)
     inner = replace(context, loops=(*context.loops, *loops))
     whole = op.box_sizes is None
@@ -291,7 +294,7 @@ def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
 
 
 def _whole_accesses(op: Operation, context: Context) -> Iterator[Access]:
-    """The buffers that an op touches somewhere; pointers were taken by ops that say what they give access to."""
+    """The accesses of an op to whole buffers. Those through a pointer belong to the op that takes the pointer."""
     effects = effects_of(op)
     read, written = effects.reads, effects.writes
     if effects.reads_all:
@@ -310,7 +313,7 @@ def _reachable_from(op: Operation) -> list[SSAValue]:
 
 
 def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:
-    """Loops, one a dimension, over the elements that the pointer gives access to. They stand nowhere."""
+    """Detached loops, one per dimension, over the elements that a pointer gives access to."""
     return tuple(ForOp.around(size, (), f"d{at}") for at, size in enumerate(op.box_sizes or ()))
 
 
@@ -331,7 +334,7 @@ def _access(
 
 
 def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:
-    """What is known when an `i1` value is true (or false): comparisons of indices and conjunctions of them."""
+    """The conditions that a true (or false) `i1` value implies: comparisons of indices and conjunctions of them."""
     op = condition.owner
     if isinstance(op, arith.AndIOp) and holds:
         return condition_of(op.lhs, True, iterators) & condition_of(op.rhs, True, iterators)
@@ -351,7 +354,7 @@ def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Ind
 
 
 def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Conditions:
-    """`arith.cmpi` predicates: 0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge (unsigned ones are not followed)."""
+    """`arith.cmpi` predicates: 0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge. Unsigned ones give no condition."""
     if predicate in (0, 1):
         if (predicate == 0) == holds:
             return Conditions(zeros=(left - right,))
@@ -367,7 +370,7 @@ def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Condi
 
 
 def is_loop_value(value: SSAValue) -> bool:
-    """Whether a value is the variable of a `tir.for`."""
+    """Whether a value is the induction variable of a `tir.for`."""
     return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), ForOp)
 
 
@@ -377,8 +380,8 @@ def is_iterator(value: SSAValue) -> bool:
 
 
 def least_value(index: Index) -> int | None:
-    """A number that `index` is never below, or None. Knows that a loop value is less than its extent and a remainder
-    less than its divisor, also symbolic ones."""
+    """A lower bound of `index`, or None. Uses that a loop variable is less than its extent and a remainder less than
+    its divisor, also symbolic ones."""
     low = index.range(range_of)[0]
     if low is not None:
         return low
@@ -391,7 +394,7 @@ def least_value(index: Index) -> int | None:
 
 
 def _last_value(value: SSAValue) -> Index | None:
-    """What a value is at most, when that is a symbol."""
+    """The symbolic upper bound of a value; None where there is none."""
     if isinstance(value, BlockArgument):
         loop = value.block.parent_op()
         return Index.of(loop.extent) - 1 if isinstance(loop, ForOp) and not isinstance(loop.extent, int) else None

@@ -1,9 +1,9 @@
-"""What a block computes: how it combines into its accumulators, and whether it is elementwise, a reduction, a
-contraction or a sum over windows.
+"""Patterns of blocks: how a block updates its accumulators, and whether it is injective, a reduction, a contraction or
+a convolution.
 
-A reduction may be reordered when its combiner is, or is declared, associative and commutative. Patterns are read off
-the accesses, over the iterators of the block itself, wherever its loops stand. Nothing is guessed and no name counts: a
-block that is not understood is `OPAQUE`.
+A reduction may be reassociated when its combiner is, or is declared, associative and commutative. Patterns are derived
+from the accesses over the iterators of the block, independent of its loops. Names do not matter; a block that is not
+recognised is `OPAQUE`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from weft.support.errors import InternalError
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
-    """Whether an op in `block` belongs to an init, in a nest of its own or not."""
+    """Whether an op in `block` is part of an init, also through nested loops and blocks."""
     return any(isinstance(parent, InitOp) for parent in takewhile(lambda parent: parent is not block, ancestors(op)))
 
 
 def combines_freely(block: BlockOp) -> bool:
-    """Whether the updates of a reduction may run in any order: each accumulator becomes `accumulator op term` with one
-    of the known combiners and a term that depends on no accumulator, or the block is declared commutative."""
+    """Whether the updates of a reduction may run in any order: each accumulator becomes `accumulator op term` with a
+    known combiner and a term that depends on no accumulator, or the block is declared commutative."""
     if COMMUTATIVE in block.attributes:
         return True
     if takes_pointers(block):
@@ -53,7 +53,7 @@ def combines_freely(block: BlockOp) -> bool:
 
 
 def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
-    """Whether `value` is what the stored element held before."""
+    """Whether `value` is the previous value of the stored element."""
     load = value.owner
     return (
         isinstance(load, memref.LoadOp)
@@ -64,7 +64,7 @@ def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
 
 
 def _depends_on(value: SSAValue, buffers: set[SSAValue]) -> bool:
-    """Whether computing `value` loads from one of `buffers`."""
+    """Whether `value` depends on a load from one of `buffers`."""
     op = value.owner
     if not isinstance(op, Operation):
         return False
@@ -79,21 +79,21 @@ class Update:
 
     store: memref.StoreOp
     term: SSAValue | None
-    """What is combined into the element; None when the combining op computes it itself (`fma`)."""
+    """The value combined into the element; None when the combining op computes it itself (`fma`)."""
     operation: type[Operation] | None
     """The op that combines old value and term; None when the stored value is a choice between the two (`select`)."""
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether a value combined with itself stays, so that start values may be combined in repeatedly."""
+        """Whether combining a value with itself is the identity, so that start values may be combined in repeatedly."""
         return self.operation is None or COMBINATIONS[self.operation].is_idempotent
 
 
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
-    """How a reduction combines into each of its accumulators, or None where that is not understood.
+    """How a reduction updates each of its accumulators, or None where that is not recognised.
 
-    Understood are the known combiners, and (where the block is declared commutative) stores of the old value or of a
-    new one, whichever an `arith.select` takes: argmax, argmin and the like, over several accumulators at once.
+    Recognised are the known combiners and, where the block is declared commutative, an `arith.select` between the old
+    value and a new one: argmax, argmin and the like, over several accumulators at once.
     """
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
@@ -144,7 +144,7 @@ def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) 
 
 
 def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool:
-    """Whether `value` can be computed from `known`, constants and what is known outside of the block."""
+    """Whether `value` can be computed from `known`, constants and values defined outside of the block."""
     if value in known or not is_defined_in(value, block):
         return True
     op = value.owner
@@ -154,14 +154,13 @@ def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool
 
 
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
-    """The number that changes nothing when an op combines it with a value of a type; None for ops without one. Integers
-    are signed."""
+    """The neutral element of a combining op for a type; None for ops without one. Integers are signed."""
     combination = None if operation is None else COMBINATIONS.get(operation)
     return None if combination is None else combination.neutral(type_)
 
 
 def is_pure_scalar(op: Operation) -> bool:
-    """Whether an op computes scalars from its operands and nothing else."""
+    """Whether an op computes scalars from its operands without effects."""
     return op.name.startswith(("arith.", "math."))
 
 
@@ -182,9 +181,9 @@ class PatternKind(Enum):
     """What a block computes."""
 
     INJECTIVE = auto()
-    """Each instance computes elements of its own from what it reads: elementwise, broadcasts, transposes, gathers."""
+    """Each instance computes elements of its own: elementwise, broadcast, transpose, gather."""
     REDUCTION = auto()
-    """Terms are combined, in any order, into elements that only spatial iterators choose."""
+    """Terms are combined, in any order, into elements that only spatial iterators index."""
     CONTRACTION = auto()
     """A reduction whose combiner is a sum, and whose term is the product of two elements; each index is a single
     iterator, a constant, or of symbols alone."""
@@ -193,7 +192,7 @@ class PatternKind(Enum):
     WINDOW = auto()
     """Another reduction with an index that adds a spatial and a reduce iterator: pooling."""
     OPAQUE = auto()
-    """Anything else: nested loops or blocks, calls, several writers, combiners that are not known."""
+    """Anything else: nested loops or blocks, calls, several writers, unknown combiners."""
 
 
 @dataclass(frozen=True)
@@ -216,17 +215,17 @@ class Operand:
         return type_
 
     def dimensions_of(self, iterator: SSAValue) -> tuple[int, ...]:
-        """The dimensions whose index is computed from an iterator."""
+        """The dimensions whose index depends on an iterator."""
         return tuple(at for at, index in enumerate(self.indices) if index.depends_on([iterator]))
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether an iterator is in the indices of several dimensions."""
+        """Whether an iterator occurs in the indices of several dimensions."""
         return any(len(self.dimensions_of(iterator)) > 1 for iterator in self.iterators)
 
     @cached_property
     def iterators(self) -> frozenset[SSAValue]:
-        """The block iterators (of any block) that some index is computed from."""
+        """The iterators, of any block, that some index depends on."""
         return frozenset(
             value
             for index in self.indices
@@ -235,15 +234,15 @@ class Operand:
         )
 
     def stride_of(self, iterator: SSAValue) -> int | None:
-        """How many elements further the next value of an iterator is; 0 where it is not used, None where that is not
-        the same number everywhere or not known."""
+        """The stride of an iterator, in elements; 0 where it is not used, None where the stride is not constant or
+        unknown."""
         place = Index({})
         for index, stride in zip(self.indices, self._strides, strict=True):
             if index.depends_on([iterator]):
                 if stride is None:
                     return None
                 place += index * stride
-        # A quotient and the remainder that goes with it are one loop again.
+        # Recombines a quotient with its remainder.
         place = place.substitute({})
         factor = place.coefficient(iterator)
         return None if (place - Index({iterator: factor})).depends_on([iterator]) else factor
@@ -262,7 +261,7 @@ class Operand:
 
     @property
     def is_gather(self) -> bool:
-        """Whether an index is computed from what was loaded."""
+        """Whether an index depends on a loaded value."""
         return any(isinstance(value.owner, memref.LoadOp) for index in self.indices for value in index.sources())
 
 
@@ -273,13 +272,13 @@ class BlockPattern:
     block: BlockOp
     kind: PatternKind
     reads: tuple[Operand, ...]
-    """Loads outside of the init, without those of accumulators."""
+    """Loads outside of the init, except those of accumulators."""
     writes: tuple[Operand, ...]
     """Stores outside of the init."""
     updates: tuple[Update, ...] | None
-    """How a reduction combines into each accumulator, where that is known."""
+    """How a reduction updates each accumulator, where that is recognised."""
     factors: tuple[Operand, Operand] | None = None
-    """What a contraction or convolution multiplies, as loaded: casts may stand between."""
+    """The loaded factors of a contraction or convolution; casts may be in between."""
 
     @property
     def spatial(self) -> tuple[BlockArgument, ...]:
@@ -303,7 +302,7 @@ class BlockPattern:
 
     @cached_property
     def instances(self) -> int | None:
-        """How many instances there are; None when that is known at run time only."""
+        """The number of instances; None when it is known at run time only."""
         total = 1
         for extent in self.block.extents:
             if not isinstance(extent, int):
@@ -313,7 +312,7 @@ class BlockPattern:
 
     @cached_property
     def computing(self) -> tuple[Operation, ...]:
-        """The scalar operations of an instance, without constants, casts and index arithmetic."""
+        """The scalar operations of an instance, except constants, casts and index arithmetic."""
         return tuple(
             op
             for op in operations_in(self.block)
@@ -369,7 +368,7 @@ def slides(block: BlockOp, operand: Operand) -> bool:
 
 
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:
-    """The two loads whose product is added, where a reduction is that."""
+    """The two loads whose product is accumulated, where a reduction is of that form."""
     if updates is None or len(updates) != 1:
         return None
     (update,) = updates
@@ -391,7 +390,7 @@ def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | No
 
 
 def _without_casts(value: SSAValue) -> SSAValue:
-    """The value that was cast, possibly several times."""
+    """The operand of a chain of casts."""
     while isinstance(value.owner, _CASTS):
         value = value.owner.operands[0]
     return value

@@ -1,10 +1,7 @@
-"""What must hold of every tir program beyond the shape of its ops.
+"""Checks of tir programs: coverage of domains, bounds of accesses, outputs, and independence of parallel iterations.
 
-Domains are covered, accesses stay in bounds, outputs are sound, and what runs in parallel is independent.
-
-Asked at level boundaries and after parsing. An error is raised for what is proved wrong, unless the program, evaluated
-at the point that shows it, does otherwise. What cannot be decided within the budget passes (the interpreter still
-checks it when it runs).
+They run at level boundaries and after parsing. An error is raised for what is provably wrong, unless validation of the
+counterexample contradicts the proof. What is undecided within the budget passes; the interpreter checks it at run time.
 """
 
 from __future__ import annotations
@@ -55,9 +52,9 @@ from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
-    """Check `root`, a function, or in a module every function with tir loops or blocks. Raises `CompileError`.
+    """Check `root`: a function, or every function of a module with tir loops or blocks. Raises `CompileError`.
 
-    Functions of the low signature that still have loops are on their way down: they have lost their assumptions.
+    Functions of the low signature with loops are partly lowered and have lost their assumptions; they are skipped.
     """
     for op in operations_in(root):
         if not isinstance(op, FuncOp) or PARAMS in op.attributes:
@@ -67,12 +64,12 @@ def check_program(root: Operation) -> None:
 
 
 def check_function(function: FuncOp) -> None:
-    """Check every block and access of a tir function. Raises `CompileError` at the first that is proved wrong."""
+    """Check every block and access of a tir function. Raises `CompileError` at the first that is provably wrong."""
     found = accesses(function)
     for access in found:
         check_bounds(access)
     if IN_STEP in function.attributes or not any(isinstance(op, BlockOp) for op in operations_in(function)):
-        return  # what loops say was checked before blocks were lowered, and barriers are when they are placed
+        return  # loops were checked before blocks were lowered, barriers when they were inserted
     for op in operations_in(function):
         if isinstance(op, BlockOp):
             check_outputs(op)
@@ -88,10 +85,10 @@ def check_function(function: FuncOp) -> None:
 
 
 def check_independence(loop: ForOp) -> None:
-    """The iterations of a loop that may run at once do not depend on each other.
+    """Iterations of a loop that may run concurrently are independent.
 
-    Lanes of a vectorized loop may accumulate into one element: they become a reduction of the vector, or run in order.
-    Threads of a block may too: each reduces for itself, and then they combine what they have.
+    Lanes of a vectorized loop may accumulate into one element: they become a vector reduction, or run in order. So may
+    the threads of a block: each reduces on its own, then their results are combined.
     """
     threads = axis_of(loop) in THREAD_AXES
     try:
@@ -104,7 +101,7 @@ def check_independence(loop: ForOp) -> None:
 
 
 def check_blocks(kernel: ForOp) -> None:
-    """Blocks of threads pass nothing to each other from one loop over them to another one in the kernel."""
+    """No data passes between blocks of threads from one loop over them to another in the same kernel."""
     try:
         conflict = block_conflict(kernel)
     except NotProved:
@@ -114,7 +111,7 @@ def check_blocks(kernel: ForOp) -> None:
 
 
 def check_thread_axis(loop: ForOp) -> None:
-    """No other loop of the nest is over the same threads."""
+    """No two nested loops are bound to the same thread axis."""
     if loop.thread_axis is None:
         return
     axis = loop.thread_axis.data
@@ -128,7 +125,7 @@ def check_thread_axis(loop: ForOp) -> None:
 
 
 def check_outputs(block: BlockOp) -> None:
-    """A reduce iterator may not index what the block stores to: its instances combine into one element."""
+    """A reduce iterator may not index an output: its instances combine into one element."""
     for op, dimension, variable in reduced_store_indices(block):
         raise CompileError.at(
             op,
@@ -138,8 +135,8 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
-    """The regions of a buffer that a block states cover each of its accesses to that buffer, besides the
-    loads of its init. What is not known to be accessed (through pointers, by data) is taken to be as stated."""
+    """The declared regions of a buffer contain each access of the block to it, besides the loads of its init. Accesses
+    that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
     regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
     if not regions:
         return
@@ -168,11 +165,11 @@ Box: TypeAlias = tuple[Sequence[Index], Sequence[int]]
 """The corner of a region of a buffer, and its sizes."""
 
 _MOST_SIDES: Final = 64
-"""How many ways of lying beside the boxes that a block states of one buffer are tried."""
+"""The maximum number of sides of the declared regions of a buffer, in combination, that are tried."""
 
 
 def _outside_of_boxes(access: Access, boxes: Sequence[Box]) -> Counterexample | None:
-    """An instance of an access that lies beside each of the boxes, in some dimension of each."""
+    """An instance of an access that lies outside of every box, in some dimension of each."""
     sides: list[list[Index]] = []
     for corner, sizes in boxes:
         beside: list[Index] = []
@@ -215,7 +212,7 @@ def _report_uncovered(
 
 def check_coverage(block: BlockOp) -> None:
     """The loops run every instance of the block, and an instance that is not idempotent once. Blocks that are parts of
-    one do so together."""
+    one block do so together."""
     domain = domain_of(block)
     parts = parts_of(block)
     others = [domain_of(part) for part in parts if part is not block]
@@ -235,7 +232,7 @@ def check_coverage(block: BlockOp) -> None:
                 _report_repeated(block, domain, repeated)
             for part, other in zip(parts[parts.index(block) + 1 :], others[parts.index(block) :], strict=True):
                 if scope_of(part) is not scope_of(block):
-                    continue  # Other instances of the block around them.
+                    continue  # In other instances of the enclosing block.
                 shared = [loop for loop in domain.loops if loop in other.loops]
                 if len(restarting) > len(shared) and len(_restarting_loops(part, other.loops)) > len(shared):
                     continue
@@ -247,8 +244,8 @@ def check_coverage(block: BlockOp) -> None:
 
 
 def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
-    """Whether guards on iterators of blocks around the parts say which instances run: then each instance of those
-    leaves out others, and what is run is what their own coverage and guards ask for."""
+    """Whether guards over iterators of enclosing blocks select the instances: each instance of those blocks then leaves
+    out others, and their own coverage and guards determine what runs."""
     for part in parts:
         around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
         if any(side.depends_on(around) for guard in guards_of(part) for side in guard):
@@ -270,10 +267,10 @@ def _check_same_domain(parts: Sequence[BlockOp]) -> None:
 
 
 def _needed_iterators(block: BlockOp) -> list[int] | None:
-    """The iterators that must take all of their values, None for all of them.
+    """The positions of the iterators that must take all of their values, None for all of them.
 
-    Leaving out elements of a temporary is harmless unless somebody reads them, which `check_reads` looks at. Those that
-    are computed need every step of their reduction.
+    Unwritten elements of a temporary are harmless unless they are read, which `check_reads` checks. Elements that are
+    computed need every step of their reduction.
     """
     if not all(is_temporary(buffer) for buffer in buffers_written(block)) or opaque_op(block) is not None:
         return None
@@ -281,8 +278,7 @@ def _needed_iterators(block: BlockOp) -> list[int] | None:
 
 
 def _is_idempotent(block: BlockOp) -> bool:
-    """Whether running an instance again changes nothing: it reads nothing that it writes, but for what it wrote
-    earlier in the same instance."""
+    """Whether an instance is idempotent: it reads nothing that it writes, except values it wrote earlier itself."""
     both = set(buffers_written(block)) & set(buffers_loaded(block))
     if not both or block.init is not None:
         return not both
@@ -296,10 +292,10 @@ def _is_idempotent(block: BlockOp) -> bool:
 
 
 def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
-    """The loops whose every iteration starts the accumulation afresh, so that a repetition there is harmless.
+    """The loops whose every iteration restarts the accumulation, so that repetition across them is harmless.
 
-    With an init in the block, these are the loops outside of the first one that a reduce iterator is bound to; with an
-    init block of its own, the loops around both.
+    For a block with init, the loops outside of the first one that a reduce iterator is bound to; with a separate init
+    block, the loops around both.
     """
     if block.init is not None:
         reduced = {value for index in Context.around(block).steps_of(block) for value in index.sources()}
@@ -347,7 +343,7 @@ def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
 
 
 def check_bounds(access: Access) -> None:
-    """No instance of an access leaves its buffer."""
+    """No instance of an access is out of bounds."""
     type_ = access.buffer.type
     if access.indices is None or not isinstance(type_, MemRefType):
         return
@@ -362,8 +358,8 @@ def check_bounds(access: Access) -> None:
 
 
 def _outside(access: Access, index: Index, extent: Index | None) -> Iterator[Question]:
-    """Whether an instance of an access has an index below 0, and whether one has an index past the extent where that is
-    known; without the questions that ranges answer by no."""
+    """The instances of an access with a negative index, then those with an index past the extent where that is known.
+    Questions that ranges refute are left out."""
     low, high = index.range(range_of)
     if low is None or low < 0:
         yield instances_where(access, index * -1 - 1)
@@ -372,8 +368,8 @@ def _outside(access: Access, index: Index, extent: Index | None) -> Iterator[Que
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """Whether an instance of an access may leave its buffer in a dimension, of an extent that may not be known: True
-    unless the contrary is proved. Values from memory may be anything."""
+    """Whether an instance of an access may be out of bounds in a dimension, whose extent may be unknown: True unless
+    proved otherwise. Loaded values may be anything."""
     if access.indices is None or extent is None:
         return True
     try:
@@ -394,7 +390,7 @@ def _report_outside(access: Access, dimension: int, index: Index, found: Counter
 
 
 def check_reads(found: Sequence[Access]) -> None:
-    """Every element of a temporary that is read is written somewhere."""
+    """Every element of a temporary that is read is written by some access."""
     for access in found:
         if access.is_write or not is_temporary(access.buffer):
             continue

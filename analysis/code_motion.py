@@ -1,4 +1,4 @@
-"""Code motion of blocks in their scope: what a block would pass, and whether they depend on each other."""
+"""Code motion of blocks within their scope: the ops that a moved block passes, and dependences on them."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from weft.support.errors import Violation
 
 
 def actions_of(root: Operation) -> list[Operation]:
-    """The blocks in the body of `root` that are in no other block there, and what has effects outside of them."""
+    """The outermost blocks in the body of `root`, and the ops with effects outside of them."""
     return [
         action for region in root.regions for block in region.blocks for op in block.ops for action in actions_in(op)
     ]
 
 
 def actions_in(op: Operation) -> list[Operation]:
-    """The op itself where it is a block or has effects outside of one, else the `actions_of` it."""
+    """The op itself where it is a block or has effects, else its `actions_of`."""
     if isinstance(op, BlockOp) or touches_memory(op):
         return [op]
     return actions_of(op) if op.regions else []
 
 
 def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
-    """The other actions that some instance of `block` changes places with when it moves under `loop`.
+    """The other actions whose order with some instance of `block` changes when the block moves under `loop`.
 
-    These stand between the block and the loop, or under the outermost loop around one of them: their instances of other
-    iterations run on the other side. Of the loops that are `kept`, which are around both, outermost first, the block
-    runs the same instances in an iteration: only what stands in the innermost of them is passed.
+    These are between the block and the loop, or under the outermost loop around one of them: there, instances of other
+    iterations end up on the other side. In an iteration of the `kept` loops, which are around both, outermost first,
+    the block runs the same instances as before: only actions in the innermost of them are passed.
     """
     scope = scope_of(block)
     body = kept[-1] if kept and is_inside(kept[-1], scope) else scope
@@ -48,7 +48,7 @@ def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[O
 
 
 def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
-    """The other actions of a scope (or loop) that stand in its nests of `block` and `end`, or between those."""
+    """The other actions of a scope (or loop) in its nests of `block` and `end`, and between those."""
     start = child_towards(scope, block)
     first, last = (end, start) if precedes(end, start) else (start, end)
     nests = [first]
@@ -58,7 +58,8 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
 
 
 def disturbed_by_opaque(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
-    """An opaque op in `ops` that may touch a buffer, or write it with `writes`: then a copy does not serve instead."""
+    """An opaque op in `ops` that may access a buffer, or write it with `writes`: a copy of the buffer is then no
+    substitute."""
     for op in ops:
         for access in accesses(op):
             if access.is_opaque and access.buffer is buffer and (access.is_write or not writes):
@@ -68,7 +69,7 @@ def disturbed_by_opaque(ops: Iterable[Operation], buffer: SSAValue, *, writes: b
 
 
 def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
-    """The ops of a body from `first` to the last that is or holds one of `last`."""
+    """The ops of a body from `first` to the last that is or contains one of `last`."""
     found: list[Operation] = []
     end = 0
     op: Operation | None = first
@@ -81,17 +82,17 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """The loops around both, outermost first: what moves from one to the other stays in an iteration of these."""
+    """The loops around both, outermost first. Code that moves between the two stays in the same iteration of these."""
     return [op for op in ancestors(first) if isinstance(op, ForOp) and is_inside(second, op)][::-1]
 
 
 def passing_conflict(
     block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool = False
 ) -> Violation | None:
-    """Why `block` cannot change places with `others`: they touch an element that one of them writes.
+    """Why `block` cannot be reordered with `others`: they touch an element that one of them writes.
 
-    `shared` are the loops in whose iterations the block stays. With `flow_to` the others may read what the block writes
-    (its consumers, which the caller looks after).
+    In iterations of the `shared` loops the block stays. With `flow_to` the others may read what the block writes (its
+    consumers, which the caller checks); without, they may write what the block reads (its producers).
     """
     own = accesses(block)
     for other in others:
@@ -109,15 +110,15 @@ def passing_conflict(
 
 @or_undecided
 def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
-    """Two instances that touch one element, in one iteration of the `shared` loops: why they cannot change places."""
+    """Why two accesses cannot be reordered: they touch one element in the same iteration of the `shared` loops."""
     conflict = conflict_between(mine, theirs, shared, lambda system: None)
     return None if conflict is None else conflict.violation("and would change places")
 
 
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
-    """Why the init of a reduction block cannot run before `loop`, for all that is started in there.
+    """Why the init of a reduction block cannot run before `loop`, for all elements that are initialized in it.
 
-    Several instances must not start one element again, and the init must find there what it would find in the loop.
+    Several instances must not initialize one element, and the init must read the same values as in the loop.
     """
     spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
@@ -138,9 +139,9 @@ def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Two instances with different spatial iterators that store to one element: their order decides who wins.
+    """Two instances with different spatial iterators that store to one element, so that their order matters.
 
-    A block that moves runs its instances in another order, so there may be none. None when that is proved.
+    A moved block runs its instances in another order. None when there provably are none.
     """
     spatial: dict[SSAValue, int | SSAValue] = {
         variable: extent

@@ -1,9 +1,11 @@
-"""Coverage: whether the loops around a block run every instance of it, each once, and whether writes cover a read.
+"""Coverage of iteration domains by loops, and of reads by earlier writes.
 
 The bindings of a block map loop points to iterator points. An iterator point without a loop point is *missed*; two loop
-points on one iterator point *repeat* it. Bindings that are mixed-radix numbers of all loops (what split and fuse make)
-are decided without sets. A read is *covered* in an iteration of a loop when writes earlier in that iteration touch all
-elements that it touches; writes that fill a box around a read, the common case of a copy, are decided without isl.
+points with the same iterator point *repeat* it. Bindings that are mixed-radix numbers of all loops, as split and fuse
+make them, are decided without integer sets.
+
+A read is *covered* in an iteration of a loop when writes earlier in that iteration touch all elements that it touches.
+Writes that fill a box around the read, as copies do, are decided without integer sets.
 """
 
 from __future__ import annotations
@@ -44,9 +46,9 @@ if TYPE_CHECKING:
 
 
 def are_digits(domain: Domain) -> bool:
-    """Whether each iterator is a full mixed-radix number of loops of its own: then all is covered exactly once.
+    """Whether each iterator is a mixed-radix number of loops of its own: then every iterator point runs exactly once.
 
-    Guards are allowed that keep an iterator inside its domain (`iterator < extent`) and nothing else.
+    The only guards allowed are those that keep an iterator inside its domain (`iterator < extent`).
     """
     used: set[SSAValue] = set()
     for index, extent in zip(domain.bindings, domain.extents, strict=True):
@@ -66,7 +68,7 @@ def are_digits(domain: Domain) -> bool:
         if end < extent.constant or (end > extent.constant and inside not in domain.conditions.positives):
             return False
     if any(not isinstance(loop.extent, int) or loop.extent < 1 for loop in domain.loops):
-        return False  # nothing runs when the loop does not
+        return False  # a loop of extent 0 runs nothing
     keeps_inside = {extent - index - 1 for index, extent in zip(domain.bindings, domain.extents, strict=True)}
     return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
 
@@ -78,12 +80,12 @@ def missed_instance(
     along: Sequence[int] | None = None,
     given: Sequence[Index] = (),
 ) -> Missed | None:
-    """Iterator values that no loop point reaches; None when all are reached.
+    """An iterator point that no loop point reaches; None when all are reached.
 
-    `others` are further loops and bindings that run instances of the same domain. With `loops_run`, loops of symbolic
-    extent are taken to run at least once. With `along`, only the iterators at these positions must take all of their
-    values, for those values of the others that are reached at all. Nothing is missed where an index in `given` is
-    negative: what is around the loops does not run there. Raises `NotProved` when the question cannot be decided.
+    `others` are further domains that run instances of the same block. With `loops_run`, loops of symbolic extent are
+    assumed to run at least once. With `along`, only the iterators at these positions must take all of their values, for
+    those values of the other iterators that are reached. Points at which an index in `given` is negative are not
+    missed: the enclosing context does not execute there. Raises `NotProved`.
     """
     given_parts = (domain, *others)
     parts = tuple(unfused(part) for part in given_parts)
@@ -109,7 +111,7 @@ def missed_instance(
 
 
 def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -> isl.Set:
-    """Those of `points` that are reached up to the values of the `free` dimensions."""
+    """The subset of `points` that is reached up to the values of the `free` dimensions."""
     import islpy as isl
 
     def restricted() -> isl.Set:
@@ -124,7 +126,7 @@ def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -
 
 
 def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
-    """The points that lie in none of `others`, which are made one by one as long as points are left; else None."""
+    """The points in none of `others`, or None when there are none. `others` is evaluated lazily."""
     for other in others:
         points = within_budget(lambda left=points, other=other: left.subtract(other))
         if within_budget(points.is_empty):
@@ -133,9 +135,9 @@ def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
 
 
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
-    """The values that are the same for all points in one iteration of the `fixed` loops.
+    """The symbols of a domain: values that are constant within an iteration of the `fixed` loops.
 
-    Raises `NotProved` for others that are no loop values.
+    Raises `NotProved` when it contains another value that is no loop variable.
     """
     seen: dict[SSAValue, None] = {}
     own = domain.loop_extents.keys()
@@ -150,7 +152,8 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
 
 
 def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
-    """A product of symbols as it is, and what it is made of; quotients and products of loop values taken apart."""
+    """The leaves of a value: a product of symbols itself and its factors; for quotients and products of loop variables,
+    the factors alone."""
     if is_fixed(value):
         yield value
     if value not in own:
@@ -158,18 +161,18 @@ def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
 
 
 def _require_free(symbols: Sequence[SSAValue]) -> None:
-    """A point with values of computed symbols, such as a product of extents, proves nothing: raises `NotProved`."""
+    """Raises `NotProved` when a symbol is computed, such as a product of extents: a point may then be infeasible."""
     for value in symbols:
         if not is_symbol(value):
             raise NotProved(f"it depends on what {value_text(value)} is")
 
 
 def unfused(domain: Domain) -> Domain:
-    """The domain with quotients and remainders by symbols as loops of their own, in the place of the fused loop.
+    """The domain with quotients and remainders by symbols as loops of their own, in place of the fused loop.
 
-    `f` in 0 .. n*m-1 and the pair `f floordiv m`, `f mod m` determine each other, whatever n and m are; so do the loops
-    that f was split into, under a guard that keeps their sum below n*m. A domain that is used in any other way stays as
-    it is.
+    For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other for all n and m; so do the
+    loops that f was split into, under a guard that keeps their sum below n*m. A domain that uses f in another way is
+    returned unchanged.
     """
     while (step := _unfuse_one(domain)) is not None:
         domain = step
@@ -195,7 +198,7 @@ def _unfuse_one(domain: Domain) -> Domain | None:
 
 
 def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
-    """A value, if it is a quotient or remainder by a symbol, and those in its numerator."""
+    """The quotients and remainders by symbols in a value: itself, and those in its numerator."""
     meaning = meaning_of(value)
     if isinstance(meaning, Division):
         yield value
@@ -206,7 +209,7 @@ def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
 def _as_two_loops(
     domain: Domain, numerator: Index, divisor: Index, quotient: SSAValue, remainder: SSAValue
 ) -> Domain | None:
-    """The domain with a quotient and a remainder in the place of the loops that make up their numerator."""
+    """The domain with the variables of a quotient and a remainder in place of the loops in their numerator."""
     replaced = set(numerator.values())
     inside = [loop for loop in domain.loops if loop.induction_variable in replaced]
     made = [(value, extent) for value, extent in domain.free_loops if value in replaced]
@@ -239,7 +242,7 @@ def _as_two_loops(
 def _end_of(
     numerator: Index, loops: Sequence[ForOp], made: Sequence[tuple[SSAValue, int | Index]], conditions: Sequence[Index]
 ) -> Index | None:
-    """The number that an index stays below: the extent of the loop that it is, or what its guard says."""
+    """The exclusive upper bound of an index: the extent of its loop, or the bound in its guard."""
     value = numerator.single_value
     if value is not None:
         extents = [*((loop.induction_variable, loop.extent) for loop in loops), *made]
@@ -254,7 +257,7 @@ def _end_of(
 
 
 def _divided(product: Index, divisor: Index) -> Index | None:
-    """The factor that makes a product of a divisor, when that is how the product was made."""
+    """The other factor of a product of `divisor`; None when it is no such product."""
     value = product.single_value
     meaning = None if value is None else meaning_of(value)
     if isinstance(meaning, Product):
@@ -268,7 +271,7 @@ def _divided(product: Index, divisor: Index) -> Index | None:
 
 
 def _reached(domain: Domain) -> Question:
-    """The points of a domain, with the iterator values that they run."""
+    """The loop points of a domain and the iterator points that they run."""
     question = Question(own=(), opaque={value for value, _ in domain.free_loops})
     question.add("", domain)
     for value, extent in domain.free_loops:
@@ -280,7 +283,7 @@ def _reached(domain: Domain) -> Question:
 
 
 def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) -> Question:
-    """The iterator values of a domain, for symbols for which no index in `assumed` is negative."""
+    """The iterator points of a domain, for symbols at which no index in `assumed` is negative."""
     question = Question(own=())
     for at, extent in enumerate(domain.extents):
         question.bound_place("", at, extent)
@@ -292,20 +295,18 @@ def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) 
 
 
 def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops, that run the same instance; None when there are none.
-
-    Raises `NotProved` when the question cannot be decided.
-    """
+    """Two loop points, equal in the `fixed` loops, that run the same instance; None when there are none. Raises
+    `NotProved`."""
     if are_digits(domain) and _uses_all_loops(domain, fixed):
         return None
     return _ordered_pair(domain, fixed, range(len(domain.bindings)), ())
 
 
 def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops and in all iterators but those at the positions `steps`, of which the
-    second one runs later and has 0 in all of these: the start of a reduction comes after a step of it.
+    """A reduction that starts after one of its steps: two loop points, equal in the `fixed` loops and in all iterators
+    but those at the positions `steps`, the later of which has 0 in all of these.
 
-    None when there are none. Raises `NotProved` when the question cannot be decided.
+    None when there are none. Raises `NotProved`.
     """
     if are_digits(domain):
         return None
@@ -316,8 +317,8 @@ def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> 
 def _ordered_pair(
     domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
 ) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops, the second of them later: in some iterators they are the `same`, and
-    in the second point others are `zero`."""
+    """Two loop points, equal in the `fixed` loops and in the iterators `same`; the second is later, and 0 in the
+    iterators `zero`."""
     symbols = _symbols(domain, fixed)
     moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
     values = [loop.induction_variable for loop in moving]
@@ -342,8 +343,8 @@ def _ordered_pair(
 
 
 def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
-    """Whether every instance that `domain` runs in an iteration of `loops`, which are around both, is one that `other`
-    runs in that iteration. Raises `NotProved`."""
+    """Whether every instance that `domain` runs in an iteration of the common `loops` is also run by `other` in that
+    iteration. Raises `NotProved`."""
     symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
     outside = [loop.induction_variable for loop in loops]
     keep = [*outside, *(value for value in symbols if value not in outside), *places(len(domain.bindings))]
@@ -352,8 +353,8 @@ def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
 
 
 def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
-    """A loop point of each domain, in one iteration of the loops that they share, that run the same instance; None when
-    there are none. Raises `NotProved` when the question cannot be decided."""
+    """A loop point of each domain, in one iteration of their common loops, that run the same instance; None when there
+    are none. Raises `NotProved`."""
     shared = [loop for loop in first.loops if loop in second.loops]
     symbols = [*_symbols(first, shared), *_symbols(second, shared)]
     question = Question((loop.induction_variable for loop in shared), own=_values_of(first) | _values_of(second))
@@ -377,11 +378,11 @@ def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
 
 
 def fills_box_around(write: Access, read: Access) -> bool:
-    """Whether the loops of `write` that are not around `read` too write every element of a box that holds what `read`
-    touches, in each iteration of the loops around both. False when that does not meet the eye.
+    """Whether the loops around `write` alone write a dense box that contains all elements that `read` touches, in each
+    iteration of the loops around both. A sufficient condition, read off the indices.
 
-    In a dimension, `write` touches `base + v`, with v in 0 .. size-1 made of loops that no other dimension uses, and
-    `base` the same in `read`; then `read - base` has to lie in 0 .. size-1.
+    In each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops that no other dimension uses; `read -
+    base` must lie in 0 .. size-1.
     """
     if write.indices is None or read.indices is None or write.conditions.positives or write.conditions.zeros:
         return False
@@ -402,12 +403,12 @@ def fills_box_around(write: Access, read: Access) -> bool:
 
 
 def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -> bool:
-    """Whether every element that `read` touches was surely written before, in the same iteration of `loop`.
+    """Whether every element that `read` touches was certainly written before, in the same iteration of `loop`.
 
-    A write counts when it stands before the read in program order, with the loops around both in the same iteration,
-    or when it runs in an earlier iteration of one of these loops inside `loop` (rows that a circular buffer keeps).
-    Where the data say which element is read, all that the buffer has in that dimension must have been written.
-    `found` is in program order. Raises `NotProved`.
+    A write counts when it precedes the read in program order, in the same iteration of the loops around both, or when
+    it runs in an earlier iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a
+    dimension with a data-dependent index, the whole extent must have been written. `found` is in program order. Raises
+    `NotProved`.
     """
     settled = values_of_iteration(found, read.loops)
     free = _free_dimensions(read, settled)
@@ -422,14 +423,14 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
 
 
 def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, Index]:
-    """The dimensions in which it is not known what `read` touches, with the extent of each."""
+    """Dimension -> extent, for the dimensions in which the index of `read` is unknown."""
     extents = _extents(read.buffer)
     unknown = [d for d, index in enumerate(read.indices or ()) if not _is_made_of_known(index, settled)]
     return {d: extents[d] for d in unknown} if len(extents) > max(unknown, default=-1) else {}
 
 
 def _extents(buffer: SSAValue) -> list[Index]:
-    """The extents of a buffer, none where they are not all written down."""
+    """The extents of a buffer; empty where one is not known in the function."""
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         return []
@@ -439,7 +440,7 @@ def _extents(buffer: SSAValue) -> list[Index]:
 
 
 def _of_anything(read: Access, free: Collection[int], settled: Collection[SSAValue]) -> Access:
-    """`read` without what is not known of it: it then touches any element along the `free` dimensions."""
+    """`read` without unknown conditions, and with index 0 along the `free` dimensions."""
     if read.indices is None:
         return read
     conditions = read.conditions
@@ -456,10 +457,10 @@ def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
 
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
-    """Writes that run before `read` in the same iteration of the loops around both.
+    """The accesses that run before `read` in the same iteration of the loops around both.
 
-    The init of the read's own block counts without its condition where the first step of the reduction is in the same
-    iteration of `loop`: a legal program has that step first.
+    The init of the read's own block counts without its condition where the first reduction step is in the same
+    iteration of `loop`: in a legal program that step runs first.
     """
     result: list[Access] = []
     for access in found:
@@ -473,7 +474,7 @@ def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[A
 
 
 def _without_first_step(access: Access, loop: ForOp | None) -> Access:
-    """An access of an init as if it ran in every step of the reductions that `loop` runs as a whole."""
+    """An access of an init, as if it ran in every step of the reductions whose loops are inside `loop`."""
     block = access.init_of
     if block is None:
         return access
@@ -485,7 +486,7 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
 
 
 def _surely_same(write: Access, read: Access) -> bool:
-    """The common case: the same element in the same iteration, under no more conditions than the read."""
+    """Whether both touch the same element in the same iteration, the write under no more conditions than the read."""
     return (
         write.indices == read.indices
         and write.loops == read.loops
@@ -495,11 +496,11 @@ def _surely_same(write: Access, read: Access) -> bool:
 
 
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
-    """An element that `read` touches in some iteration and none of `writes` ever does.
+    """An element that `read` touches in some iteration and none of `writes` ever touches.
 
-    The order in which they run is not looked at. Loops of the writes whose extent is a symbol are taken to run at least
-    once: a program is not wrong because a reduction over nothing would leave its result unwritten. None when there is
-    no such element, or when that is not known exactly. Raises `NotProved`.
+    The order of execution is ignored. Loops around the writes with a symbolic extent are assumed to run at least once:
+    an empty reduction that leaves its result unwritten does not make a program wrong. None when there is no such
+    element, or when an access is not exact. Raises `NotProved`.
     """
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
@@ -523,8 +524,8 @@ def _uncovered_is_empty(
     settled: Sequence[SSAValue],
     loop: ForOp | None,
 ) -> bool:
-    """Whether all that `read` touches (anything along `free` dimensions) is written by `writes` in the same iteration
-    of the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
+    """Whether all elements of `read` (any along the `free` dimensions) are written by `writes` in the same iteration of
+    the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
     outer = [loop.induction_variable for loop in read.loops]
     sizes = (value for extent in free.values() for value in extent.values())
     fixed = dict.fromkeys([*_fixed_values([read, *writes, *earlier]), *sizes, *settled])
@@ -542,7 +543,7 @@ def _uncovered_is_empty(
 
 
 def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
-    """The positions of the loops around both, inside `loop`, whose iterations run one after the other."""
+    """The positions of the serial loops around both accesses, inside `loop`."""
     found: list[int] = []
     inside = loop is None
     for level, (around, other) in enumerate(zip(read.loops, write.loops, strict=False)):
@@ -555,7 +556,7 @@ def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
 
 
 def _fixed_values(found: Sequence[Access]) -> list[Variable]:
-    """The values outside of all loops that the accesses and their loops depend on."""
+    """The values defined outside of all loops that the accesses and their loops depend on."""
     values = (value for access in found for index in access.expressions for value in index.values())
     return list(dict.fromkeys(value for value in values if is_fixed(value) or is_symbol(value)))
 
@@ -570,12 +571,12 @@ def _touched(
     before: ForOp | None = None,
     free: Mapping[int, Index] | None = None,
 ) -> isl.Set:
-    """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place, where
-    none of `assumed` is negative.
+    """The elements that `access` touches, as a set over symbols, `common` values and element indices, where no index in
+    `assumed` is negative.
 
-    With `before`, in iterations of that loop before the one that is kept. Values in `opaque` are any numbers. Of those
-    in `settled` it is used how they are computed; the set may be larger then. Along `free` dimensions, which come with
-    their extents, it is all that the buffer has.
+    With `before`, in earlier iterations of that loop than its value in the set. Values in `opaque` are unconstrained.
+    The definitions of values in `settled` are constraints; the set may then be an over-approximation. Along the `free`
+    dimensions, given with their extents, all elements count.
     """
     question = Question(common, opaque=opaque)
     naming = question.naming("own")

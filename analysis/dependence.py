@@ -1,9 +1,9 @@
-"""Dependence analysis: do two instances access the same element?
+"""Dependence analysis: do instances of two accesses touch the same element?
 
 An instance of an access is a point in the loops around it. Two accesses *conflict* when at least one writes and some
-pair of their instances touches the same element. Loops that are equal in both instances are one variable of the
-system, loops that differ are two. A conflict that involves opaque values (subscripts that were loaded, conditions that
-are not affine) is possible, not proved.
+pair of their instances touches the same element. A loop that both instances share is one variable of the system, other
+loops are two. A conflict that involves opaque values (loaded subscripts, non-affine conditions) is possible, not
+proved.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two instances that touch the same element, the first of which runs first."""
+    """Two instances that touch the same element; the first runs first."""
 
     first: Access
     second: Access
     point: Point
-    """Values of `("first", value)`, `("second", value)` and of values shared by both."""
+    """Values of `("first", value)`, `("second", value)`, and of values shared by both instances."""
     exact: bool
-    """False when opaque values take part, so that the conflict is possible only."""
+    """False when opaque values are involved: the conflict is possible only."""
     question: Question = field(compare=False)
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """The symbols that were given numbers to find it."""
+    """The concrete values of symbols at which it was found."""
 
     def describe(self) -> str:
         """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
@@ -78,7 +78,7 @@ class Conflict:
         return f"{iteration} {verb} {buffer_name(access.buffer)}[{at}]"
 
     def happens(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms it; `otherwise` where some value is not evaluated."""
+        """Whether evaluating the program confirms the conflict; `otherwise` where a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
@@ -98,7 +98,7 @@ class Conflict:
 
 
 def whole_buffer(first: Access, second: Access) -> Violation:
-    """The refusal when one of two accesses is not known to be to some elements only."""
+    """The refusal when one of two accesses is to a whole buffer."""
     for access in (first, second):
         if access.is_opaque:
             detail = f"{access.block_text()}{opaque_text(access.op)}"
@@ -148,10 +148,10 @@ class PairQuestion(Question):
 def conflict_between(
     first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[PairQuestion], object]
 ) -> Conflict | None:
-    """A pair of instances on one element that are in one iteration of the `shared` loops and lie to each other as
-    `ordered` says. Raises `NotProved`.
+    """A pair of instances that touch one element, in the same iteration of the `shared` loops and in the order that
+    `ordered` states. Raises `NotProved`.
 
-    Where symbols multiply or divide, a conflict is exact when there is one for some small values of them.
+    Where symbols multiply or divide, a conflict is exact when it exists for some small values of them.
     """
     question = PairQuestion(first, second, shared)
     ordered(question)
@@ -173,8 +173,8 @@ def conflict_between(
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
-    """Loops of which two instances that touch one element are always in the same iteration, as far as one sees at a
-    glance: loops of one iteration, and those whose iterations are the digits of a subscript that both have."""
+    """The loops in whose same iteration two instances on one element always are, by a cheap sufficient test: loops of
+    extent 1, and those that a common subscript determines as mixed-radix digits."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices:
         return frozenset(single)
@@ -188,8 +188,8 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
 
 
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
-    """The loop values in `index` that it determines: the weight of each is more than what all with smaller weights can
-    make up for. Values that are the `same` anyhow weigh nothing."""
+    """The loop variables that `index` determines: the weight of each exceeds the maximum of all terms of smaller
+    weight. Values in `same` are known to be equal and carry no weight."""
     weights: list[tuple[int, SSAValue, int | None]] = []
     for atom, weight in index.terms.items():
         if not isinstance(atom, SSAValue):
@@ -201,13 +201,13 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
             return []
     digits: list[SSAValue] = []
     for weight, value, reach in mixed_radix(weights):
-        # What is smaller is no digit either where a weight is within reach.
+        # A weight within reach makes this digit and all smaller ones ambiguous.
         digits = [*digits, value] if reach is not None and weight > reach else []
     return digits
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer of which at least one writes; each with itself when it writes."""
+    """Unordered pairs of accesses to one buffer, at least one a write; a write is also paired with itself."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -222,7 +222,7 @@ def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]
 
 
 def _without_duplicates(group: Sequence[Access]) -> list[Access]:
-    """One access for each set of instances: a write stands for a read of the same elements at the same time."""
+    """One access for each set of instances: a write subsumes a read of the same elements."""
     kept: dict[tuple[object, ...], Access] = {}
     for access in group:
         key = (access.indices, access.loops, access.conditions, access.in_init, access.blocks)
@@ -232,36 +232,36 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 
 
 def is_accumulation(first: Access, second: Access) -> bool:
-    """Whether both are the update of one reduction on its accumulator, whose order is free: a reduce iterator says that
-    instances combine, and the combiner does not mind in which order."""
+    """Whether both are updates of one reduction on its accumulator, in a reassociable order: a reduce iterator combines
+    their instances, and the combiner is commutative."""
     reduces = any(IterKind.REDUCE in block.kinds for block in first.blocks)
     return reduces and not first.in_init and not second.in_init and _combine_freely(first, second)
 
 
 def is_reduction_step(first: Access, second: Access) -> bool:
-    """Whether both belong to one reduction, be it to its init or its update, and the order of updates is free."""
+    """Whether both belong to one reduction, its init or its update, whose updates may run in any order."""
     return first.block is not None and IterKind.REDUCE in first.block.kinds and _combine_freely(first, second)
 
 
 def _combine_freely(first: Access, second: Access) -> bool:
-    """Whether both touch one element in one block, whose updates may run in any order."""
+    """Whether both touch one element in one block whose updates may run in any order."""
     same = first.block is second.block and first.indices is not None and first.indices == second.indices
     return same and first.block is not None and combines_freely(first.block)
 
 
 def is_exact(access: Access) -> bool:
-    """Whether the instances of an access are known exactly: affine in loop values and symbols."""
+    """Whether the instances of an access are known exactly: affine in loop variables and symbols."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_symbol(v))
 
 
 def is_known(access: Access) -> bool:
-    """Whether the instances of an access are known exactly once the symbols have values."""
+    """Whether the instances of an access are known exactly once its symbols have concrete values."""
     return _is_made_of(access, lambda v: all(is_loop_value(part) or is_symbol(part) for part in leaves(v)))
 
 
 def is_determined(access: Access, common: Collection[SSAValue] = ()) -> bool:
-    """Whether the instances of an access are affine in loop values and in values that are the same in all of them:
-    those of the whole call, or of one iteration of the loops whose values are `common`."""
+    """Whether the instances of an access are affine in loop variables and in values that are the same for all of them:
+    those fixed in the function, or within an iteration of the loops of `common`."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)
 
 

@@ -1,8 +1,8 @@
-"""The bounding box of the elements that one iteration of a loop accesses.
+"""Footprints: the bounding box of the elements that one iteration of a loop accesses.
 
-Per dimension, an index is an outer part (values fixed in the iteration: loops down to the given one, symbols) plus an
-inner part whose range is known. Several accesses give one box when their outer parts agree up to a constant. Where that
-fails, the dimension is unknown and callers take all of it: the box only ever grows.
+Per dimension, an index is an outer part (values that are fixed in the iteration: enclosing loop variables, symbols)
+plus an inner part with a known range. Several accesses have one box when their outer parts differ by a constant.
+Otherwise the dimension is unknown, and callers use its whole extent: a box is always an over-approximation.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from weft.dialects.tir import BlockOp, ForOp
 
 @dataclass(frozen=True)
 class Span:
-    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is taken; values
-    are a multiple of `step` apart."""
+    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is attained;
+    values are multiples of `step` apart."""
 
     lower: Index
     extent: int
     tight: bool
     step: int = 1
     runs: Runs | None = None
-    """Where the values lie in runs with gaps between them, as those of windows that are further apart than long."""
+    """Set where the values lie in runs with gaps between them, as those of windows that are farther apart than long."""
 
     @property
     def count(self) -> int:
-        """How many values it has."""
+        """The number of values."""
         if self.runs is not None:
             return ((self.extent - self.runs.length) // self.runs.period + 1) * self.runs.count(self.step)
         return (self.extent - 1) // self.step + 1
 
     def in_runs(self, period: int, length: int) -> Span:
-        """The span with only the values in runs, up to the end of the last run, where these are fewer."""
+        """The span restricted to runs, up to the end of the last run, where that has fewer values."""
         last = (self.extent - 1) // period * period
         span = replace(self, extent=last + length, tight=False, runs=Runs(period, length))
         return span if length <= period and span.count < self.count else self
@@ -51,19 +51,19 @@ class Span:
 
 @dataclass(frozen=True)
 class Runs:
-    """Multiples of `period`, and what is less than `length` above one."""
+    """The values less than `length` above a multiple of `period`."""
 
     period: int
     length: int
 
     def count(self, step: int) -> int:
-        """How many values a run has."""
+        """The number of values of a run."""
         return (self.length - 1) // step + 1
 
 
 def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
-    """The span of an index when the values in `fixed` are held, as are those of the function and iterators of the block
-    around; None when unbounded."""
+    """The span of an index with the values in `fixed`, those of the function and the iterators of the enclosing block
+    held fixed; None when unbounded."""
     outer: dict[Atom, int] = {}
     inner: dict[Atom, int] = {}
     digits: dict[Atom, Span] = {}
@@ -92,7 +92,8 @@ def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
 
 
 def _runs_of(inner: dict[Atom, int]) -> list[tuple[int, int]]:
-    """The runs in which the values of a sum lie, by period and length: those of what is no multiple of the period."""
+    """Candidate runs (period, length) of the values of a sum: the terms that are no multiple of the period make the
+    length."""
     reach: dict[int, int] = {}
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(range_of)
@@ -102,7 +103,7 @@ def _runs_of(inner: dict[Atom, int]) -> list[tuple[int, int]]:
 
 
 def _span_of_digit(atom: Atom, fixed: Collection[SSAValue]) -> Span | None:
-    """The span of a quotient or remainder; None for other atoms, and where nothing is known but its divisor."""
+    """The span of a quotient or remainder; None for other atoms, and where only the divisor bounds it."""
     if isinstance(atom, SSAValue):
         return None
     inner, divisor = span_of(atom.numerator, fixed), atom.divisor
@@ -121,7 +122,7 @@ def _span_of_digit(atom: Atom, fixed: Collection[SSAValue]) -> Span | None:
 
 
 def source_of(atom: Atom) -> SSAValue | None:
-    """The value that a quotient or remainder is one of, through others; None where it is not of one value alone."""
+    """The value of which an atom is a (nested) quotient or remainder; None where its numerator is no single value."""
     while not isinstance(atom, SSAValue):
         ((inner, factor), *others) = atom.numerator.terms.items() or ((None, 0),)
         if inner is None or others or factor != 1:
@@ -131,7 +132,7 @@ def source_of(atom: Atom) -> SSAValue | None:
 
 
 def preimage(atom: Atom, span: Span) -> Span | None:
-    """The values of `source_of(atom)` at which the atom lies in a span; None where that is no span."""
+    """The values of `source_of(atom)` for which the atom lies in a span; None where they are no span."""
     while not isinstance(atom, SSAValue):
         if span.step != 1 or (span.runs is not None and isinstance(atom, Remainder)):
             return None
@@ -153,12 +154,13 @@ def preimage(atom: Atom, span: Span) -> Span | None:
 
 
 def _step_of(inner: dict[Atom, int]) -> int:
-    """What every difference of two values of a sum is a multiple of; 0 when it has one value."""
+    """The greatest common divisor of the differences between values of a sum; 0 for a constant."""
     return gcd(*(factor for atom, factor in inner.items() if len(set(Index({atom: 1}).range(range_of))) > 1))
 
 
 def _takes_every_value(inner: dict[Atom, int]) -> bool:
-    """Whether a sum of loop values has no holes: each coefficient is at most the span of the smaller ones plus one."""
+    """Whether a sum of loop variables attains every value between its bounds: each coefficient is at most the range of
+    the smaller terms plus one."""
     digits: list[tuple[int, SSAValue, int]] = []
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(range_of)
@@ -170,7 +172,7 @@ def _takes_every_value(inner: dict[Atom, int]) -> bool:
 
 
 def hull(spans: Sequence[Span | None]) -> Span | None:
-    """The smallest span that holds all; None when one is unknown or their lower ends are not comparable."""
+    """The smallest span that contains all; None when one is unknown or their lower bounds are incomparable."""
     first = spans[0] if spans else None
     if first is None:
         return None
@@ -204,10 +206,10 @@ def _length_of_run(span: Span, period: int) -> int:
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> tuple[Span | None, ...]:
-    """One span a dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole scope.
+    """One span per dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole scope.
 
-    None where all of a dimension may be touched. Every access lies inside `loop`. With `by_all_threads`, an iteration
-    of loops over the threads of a block counts as all of them together.
+    None for a dimension that may be touched entirely. Every access is inside `loop`. With `by_all_threads`, loops over
+    the threads of a block count as inner loops.
     """
     around = [] if loop is None else [outer for outer in found[0].loops if is_inside(loop, outer)]
     if by_all_threads:
@@ -226,7 +228,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
 
 
 def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
-    """The spans of a box as conditions of the accesses leave them, where these are numbers."""
+    """The spans of a box, narrowed by the conditions of the accesses where these give constant bounds."""
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
         bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]
@@ -239,7 +241,7 @@ def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Spa
 
 
 def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
-    """The least and the greatest index of an access in a dimension; None where they are no numbers."""
+    """The minimum and maximum index of an access in a dimension; None where they are not constant."""
     if access.indices is None or not access.conditions.exact:
         return None
     question = instances_where(access)

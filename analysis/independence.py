@@ -31,7 +31,7 @@ from weft.support.errors import Violation
 
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
-    """Whether each iteration of `loop` is proved to be able to have its own `buffer`, see `has_own`."""
+    """Whether each iteration of `loop` can provably have its own `buffer`, see `has_own`."""
     try:
         return has_own(loop, buffer, accesses(loop) if found is None else found)
     except NotProved:
@@ -39,11 +39,11 @@ def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = N
 
 
 def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
-    """Whether each iteration of `loop` can have its own `buffer`: no value of it crosses an iteration.
+    """Whether `buffer` can be privatized to the iterations of `loop`: no value in it crosses an iteration.
 
-    So it is when the buffer is a temporary used nowhere outside the loop, and every element that an iteration reads was
-    surely written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
-    `NotProved` when that cannot be decided, or depends on what is not known of some access.
+    True when the buffer is a temporary used nowhere outside the loop, and every element that an iteration reads was
+    certainly written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
+    `NotProved`, also when the answer depends on data.
     """
     if not is_temporary(buffer) or not all(is_inside(use.operation, loop) for use in buffer.uses):
         return False
@@ -58,13 +58,12 @@ def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
 def carried_conflict(
     loop: ForOp, *, reductions: bool = True, inits: bool = True, found: Sequence[Access] | None = None
 ) -> Conflict | None:
-    """Two different iterations of `loop` that touch one element, one of them writing.
+    """Two different iterations of `loop` that touch one element, at least one of them writing.
 
-    Buffers whose values never cross an iteration are left out: each iteration can have its own. Without `reductions`,
-    updates of one accumulator are left out too; without `inits`, so is what starts it in the same block. `found` may
-    hold the accesses in the loop, all those to some buffers; nothing is said of other buffers then. Raises `NotProved`
-    when that cannot be decided, also where iterations touch one element of a buffer that each may have for itself, or
-    not.
+    Buffers that can be privatized are exempt. Without `reductions`, updates of one accumulator are exempt; without
+    `inits`, also its init in the same block. `found` may hold the accesses to the buffers of interest in the loop;
+    other buffers are then ignored. Raises `NotProved`, also where iterations touch one element of a buffer of which
+    privatization is undecided.
     """
     found = accesses(loop) if found is None else found
     private: dict[SSAValue, bool | NotProved] = {}
@@ -74,7 +73,7 @@ def carried_conflict(
             continue
         if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
-        # First, and once a buffer: one question instead of one for each pair of accesses.
+        # Decided first, once per buffer: one question instead of one per pair of accesses.
         if first.buffer not in private:
             private[first.buffer] = _is_private(first.buffer, loop, found)
         own = private[first.buffer]
@@ -89,7 +88,7 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element no other spatial instance of the block starts again."""
+    """Whether both are steps of one reduction whose element no other spatial instance of the block initializes."""
     return is_reduction_step(first, second) and first.block is not None and shared_element(first.block) is None
 
 
@@ -119,17 +118,17 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Why the iterations of `loop` are not independent, or None when they are proved to be. Without `reductions`, they
-    may combine into one accumulator, in any order; without `inits`, in the block that also starts it. `found` may hold
-    the accesses that are asked about, see `carried_conflict`."""
+    """Why the iterations of `loop` are not independent, or None when they provably are. Without `reductions`, they may
+    combine into one accumulator, in any order; without `inits`, also in the block that initializes it. `found` as in
+    `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Why loops of a kernel over the blocks of threads may not run as one, or None when they are proved to pass nothing
-    to each other. `bound` is taken to be bound to `axis`."""
+    """Why loops over the blocks of threads of a kernel may not run as one, or None when no data provably passes between
+    them. `bound` is assumed to be bound to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
@@ -149,10 +148,10 @@ def _reduction_advice(conflict: Conflict) -> str | None:
 
 
 def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict | None:
-    """Two dependent instances that the new order of a chain of loops would run the other way round.
+    """Two dependent instances whose order a permutation of a loop chain reverses.
 
-    `old` is a perfect chain, outermost first; `new` a permutation of it. Raises `NotProved`. The updates of one
-    reduction may change places; its init may not come after them.
+    `old` is a perfect chain, outermost first; `new` a permutation of it. Updates of one reduction may be reassociated;
+    its init may not run after them. Raises `NotProved`.
     """
     found = accesses(old[0])
     outside = old[0]
@@ -177,10 +176,10 @@ def _inverted(
     new: Sequence[ForOp],
     same: Collection[ForOp],
 ) -> Conflict | None:
-    """`earlier` runs first in the old order and last in the new one.
+    """A pair of which `earlier` runs first in the old order and last in the new one.
 
-    The old order is decided at level p (all loops outside p equal), the new one at level q: then q stands inside p in
-    the old order and outside p in the new one. Neither is one of which both are in the `same` iteration.
+    The old order is decided at level p (all loops outside p equal), the new one at level q: then q is inside p in the
+    old order and outside p in the new one. Neither p nor q is in `same`.
     """
     place = {loop: at for at, loop in enumerate(new)}
     for p_at, p in enumerate(old):

@@ -1,8 +1,8 @@
 """Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a remainder.
 
-`Index` is the algebra that passes reason in; `AffineMap` is how the IR stores the result. Both describe the same
-functions: floor division and non-negative remainder by positive constants. A product of two values is not affine and
-stays an opaque value.
+`Index` is the algebra of passes and analyses; `AffineMap` is the form in the IR. Both describe the same functions:
+floor division and non-negative remainder by positive constants. A product of two values is not affine and stays an
+opaque value.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from weft.support.errors import CompileError, InternalError
 
 _Digit = TypeVar("_Digit")
 RangeOf: TypeAlias = Callable[[SSAValue], Interval]
-"""Gives the range of a value; `range_of_index` knows loop variables and block iterators."""
+"""The range of a value; `range_of_index` knows loop variables and block iterators."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Index:
     __slots__ = ("_hash", "constant", "terms")
 
     def __init__(self, terms: Mapping[Atom, int], constant: int = 0) -> None:
-        # Copied as it is where it can be: hashing the values again is what this costs.
+        # Filtered only where needed: hashing the atoms again dominates the cost.
         some_zero = 0 in terms.values()
         self.terms: Mapping[Atom, int] = {a: f for a, f in terms.items() if f} if some_zero else dict(terms)
         self.constant = constant
@@ -78,7 +78,7 @@ class Index:
         """
         if isinstance(value, int):
             return Index({}, value)
-        # By the class itself: looking whether an object is of an abstract class costs more than the rest.
+        # Tests the exact class: isinstance on an abstract class costs more than the rest.
         if type(value) is OpResult:
             op = value.op
             kind = type(op)
@@ -192,12 +192,11 @@ class Index:
                 yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
-        """Every SSA value the index depends on, and those that these are computed from, as the loop value whose
-        remainder by a symbol it is."""
+        """All SSA values that the index depends on, directly or through the ops that compute them."""
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
-        """Whether it is computed from one of `values`, in however many steps."""
+        """Whether it depends on one of `values`, directly or through the ops that compute its atoms."""
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
@@ -218,7 +217,7 @@ class Index:
         return low, high
 
     def evaluate(self, value_at: Callable[[SSAValue], int]) -> int:
-        """The number that the index is at a point."""
+        """The concrete value of the index, by those of its SSA values."""
         total = self.constant
         for atom, factor in self.terms.items():
             if type(atom) is Quotient:
@@ -259,7 +258,7 @@ class Index:
         return _merge_pairs(result) if divides else result
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> Index:
-        """The same expression over other values, those that `names` lacks kept. Different values stay different."""
+        """The same expression with values renamed; others are kept. Distinct values must stay distinct."""
         terms: dict[Atom, int] = {}
         for atom, factor in self.terms.items():
             if type(atom) is Quotient or type(atom) is Remainder:
@@ -271,7 +270,7 @@ class Index:
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
         """The same function on the given ranges, with fewer quotients and remainders where possible.
 
-        Also a value that can only be 0 (a loop of one iteration) becomes the constant.
+        A value whose range is one number, such as the variable of a loop of extent 1, becomes that constant.
         """
         once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
@@ -306,14 +305,14 @@ class Index:
 
 
 def _asked_once(range_of: RangeOf) -> RangeOf:
-    """`range_of` with a memory, for questions between which no loop or symbol changes."""
+    """`range_of`, memoized, for queries between which no loop or symbol changes."""
     if isinstance(getattr(range_of, "__self__", None), _Answers):
         return range_of
     return _Answers(range_of).__getitem__
 
 
 class _Answers(dict[SSAValue, Interval]):
-    """The ranges of values that were asked for; others are asked for when they are looked up."""
+    """Memoized ranges of values."""
 
     def __init__(self, range_of: RangeOf) -> None:
         self._range_of = range_of
@@ -324,7 +323,7 @@ class _Answers(dict[SSAValue, Interval]):
 
 
 def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
-    """An index with terms that nobody changes, none of them zero."""
+    """An index that takes over `terms`, none of which is zero."""
     index = Index.__new__(Index)
     index.terms = terms
     index.constant = constant
@@ -333,7 +332,7 @@ def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
 
 
 def _without_zeros(terms: dict[Atom, int], constant: int) -> Index:
-    """An index with terms that nobody changes."""
+    """An index that takes over `terms`, without those that are zero."""
     if 0 in terms.values():
         terms = {atom: factor for atom, factor in terms.items() if factor}
     return _owning(terms, constant)
@@ -437,7 +436,7 @@ def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Inde
 
 
 def _split_factors(index: Index, divisor: int) -> list[int]:
-    """Factors of `divisor` by which the index may fall apart, large ones first."""
+    """Factors of `divisor` by which the index may be divisible in part, the largest first."""
     factors = {divisor} | {gcd(f, divisor) for f in index.terms.values()}
     return sorted((f for f in factors if f > 1), reverse=True)
 
@@ -481,7 +480,7 @@ def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 
 def _merge_pairs(index: Index) -> Index:
-    """`c * (x floordiv c) + x mod c` is x; also for x itself a quotient."""
+    """Replaces `c * (x floordiv c) + x mod c` by x, also where x is a quotient itself."""
     changed = True
     while changed:
         changed = False
@@ -498,7 +497,7 @@ def _merge_pairs(index: Index) -> Index:
 
 
 def _quotient_partner(atom: Remainder) -> Quotient:
-    """The quotient that with this remainder gives the numerator back."""
+    """The quotient that, together with this remainder, reconstructs the numerator."""
     numerator = atom.numerator
     if numerator.constant == 0 and len(numerator.terms) == 1:
         ((inner, f),) = numerator.terms.items()

@@ -1,7 +1,7 @@
-"""Integer ranges of index values, and what bears on them: assumptions about symbols (`tir.assume`, extents related by
-`tir.assume_shape`), and the quotients, products and choices that values are computed as.
+"""Integer ranges of index values; assumptions about symbols (`tir.assume`, extents related by `tir.assume_shape`);
+quotients, products, minima and maxima that values are computed by.
 
-Affine maps divide by constants. A quotient, a remainder or a product by a symbol, as `fuse` makes of loops of dynamic
+Affine maps divide by constants. A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic
 extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
 """
 
@@ -26,7 +26,7 @@ from weft.dialects.tir_assume import AssumeOp, Relation
 
 @dataclass(frozen=True)
 class Division:
-    """`numerator floordiv divisor` or `numerator mod divisor`; where it is computed, the divisor is at least 1."""
+    """`numerator floordiv divisor` or `numerator mod divisor`; where it executes, the divisor is at least 1."""
 
     numerator: Index
     divisor: Index
@@ -35,7 +35,7 @@ class Division:
 
 @dataclass(frozen=True)
 class Product:
-    """`left * right`, neither of them a constant."""
+    """`left * right`, neither of which is constant."""
 
     left: Index
     right: Index
@@ -56,10 +56,10 @@ _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 
 
 def meaning_of(value: SSAValue) -> Computed | None:
-    """What a value computes that is not affine, where it means what `Division` and `Product` say; else None.
+    """The non-affine expression that computes a value, if it is a `Division`, `Product` or `Choice`; else None.
 
-    A division counts when its divisor cannot be negative (division by 0 never happens in a program that runs), and when
-    truncation is flooring: the numerator cannot be negative.
+    A division counts when its divisor is provably not negative (division by 0 does not execute in a correct program)
+    and truncation equals flooring: the numerator is not negative.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -77,19 +77,19 @@ def meaning_of(value: SSAValue) -> Computed | None:
 
 
 def is_symbol(value: SSAValue) -> bool:
-    """Whether a value is fixed for the whole call and free: a parameter, or an extent of a parameter."""
+    """Whether a value is a free symbol of the function: a parameter, or an extent of a parameter."""
     if type(value) is BlockArgument:
         return type(value.block.parent_op()) is FuncOp
     return type(value.owner) is memref.DimOp
 
 
 def is_fixed(value: SSAValue) -> bool:
-    """Whether a value is the same for all instances of the function's loops: defined at its top level."""
+    """Whether a value is invariant in all loops of the function: defined at its top level."""
     return type(value.owner.parent_op()) is FuncOp
 
 
 def without_clamp(index: Index) -> Index:
-    """`n` for `max(n, 0)`: the same number wherever it is at least 1."""
+    """`n` for `max(n, 0)`: equal wherever it is at least 1."""
     value = index.single_value
     if isinstance(value, OpResult) and isinstance(value.op, arith.MaxSIOp):
         for side, other in ((value.op.lhs, value.op.rhs), (value.op.rhs, value.op.lhs)):
@@ -105,7 +105,8 @@ def is_not_negative(index: Index) -> bool:
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """The values that a value is computed from by quotients, products and choices; itself where it is none."""
+    """The operands of the quotients, products and choices that compute a value, recursively; the value itself where it
+    is none."""
     meaning = meaning_of(value)
     if meaning is None:
         yield value
@@ -117,7 +118,8 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
-    """Numbers for all symbols that multiply, divide or are chosen in `indices`: small ones first, some dozens."""
+    """Some dozens of small concrete values for all symbols in products, divisions and choices of `indices`, the
+    smallest first."""
     symbols: dict[SSAValue, None] = {}
     for index in indices:
         for value in index.values():
@@ -134,8 +136,8 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 
 
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The range of an index value: loops and iterators lie in their extents, extents of buffers are not negative, and
-    what is computed from these is followed, by their `ranges` if these are given."""
+    """The range of an index value. Loop variables and iterators lie within their extents, extents of buffers are not
+    negative; ops on these are followed, by `ranges` for their operands if given."""
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
@@ -153,7 +155,7 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 def _is_extent(parameter: BlockArgument) -> bool:
-    """Whether a parameter of a function is stated to be the extent of a buffer."""
+    """Whether `tir.assume_shape` states that a parameter is an extent of a buffer."""
     return any(isinstance(use.operation, AssumeShapeOp) for use in parameter.uses)
 
 
@@ -166,7 +168,7 @@ class Assumption:
 
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
-    """The assumptions of the function of `symbol`, a parameter or a value at its top, in which `symbol` occurs."""
+    """The assumptions that mention `symbol`, a parameter or a value at the top level of its function."""
     owner = symbol.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     if entry is None or not isinstance(entry.parent_op(), FuncOp):
@@ -175,7 +177,7 @@ def assumptions_about(symbol: SSAValue) -> list[Assumption]:
 
 
 def assumed_range(symbol: SSAValue) -> Interval:
-    """The interval that assumptions about nothing but `symbol` leave it."""
+    """The interval of `symbol` by the assumptions that mention no other value."""
     low: int | None = None
     high: int | None = None
     for assumed in assumptions_about(symbol):
@@ -191,14 +193,14 @@ def assumed_range(symbol: SSAValue) -> Interval:
 
 
 def assumption_of(op: AssumeOp) -> Assumption:
-    """What an op states, over the values that its own are computed from."""
+    """The assumption of an op, over the sources of its operands."""
     operands = [Index.of(value) for value in op.symbols]
     difference = Index.of_expr(op.right, operands) - Index.of_expr(op.left, operands)
     return Assumption(difference - (1 if op.kind is Relation.LESS else 0), op.kind is Relation.EQUAL)
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """The assumptions at the top of a function, before its loops; an extent that is read twice is one."""
+    """The assumptions at the top of a function, before its loops; two reads of one extent are equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):
@@ -214,12 +216,12 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
 
 
 def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]:
-    """Buffer and dimension -> the value of the extent, for dynamic extents that the top of a function names."""
+    """(buffer, dimension) -> extent, for dynamic extents that values at the top of a function hold."""
     given = (found for op in _top_of(function.body.block) for found in _extents_given_by(op))
     return {(buffer, dimension): value for buffer, dimension, value in given}
 
 
-# Ranges read assumptions thousands of times, so these read operands by place, and classes as they are.
+# Ranges query assumptions thousands of times: operands by position and exact classes keep that cheap.
 
 
 def _top_of(entry: Block) -> Iterator[Operation]:
@@ -231,7 +233,7 @@ def _top_of(entry: Block) -> Iterator[Operation]:
 
 
 def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:
-    """Buffer, dimension and value of each dynamic extent that an op reads or states."""
+    """Buffer, dimension and value of each dynamic extent that an op reads or asserts."""
     kind = type(op)
     if kind is memref.DimOp:
         buffer, dimension = op.operands

@@ -1,16 +1,16 @@
-"""Index maps on a box of indices: where they take it, whether two indices meet, what they miss, and their inverses.
+"""Index maps on a box of indices: image, injectivity, missed indices, and inverses.
 
-`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 takes the box into a box of 3 x 8 x 4, keeps indices apart, misses
-`4 * co + ci >= 30`, and is undone by `(n, co, ci) -> (n, 4 * co + ci)`. The questions are exact, by integer sets;
-extents may be symbols.
+`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps the box into a box of 3 x 8 x 4, is injective, misses `4 * co +
+ci >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. The answers are exact, by integer sets; extents may be
+symbols.
 
-An inverse is read off digits where possible, for what isl finds is not what people would write: a new index is a sum of
-weighted *pieces*, each less than what the next weight leaves room for, so that it is a number of mixed radix. Pieces of
-one numerator, `x floordiv 4` and `x mod 4`, are put together again; the numerator may be a sum itself.
+An inverse is derived from digits where possible, since the expressions that isl finds are harder to read: a new index
+is a sum of weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number.
+Pieces of one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may be a sum itself.
 
-The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` is
-touched at element `e` by `(e floordiv 16, e mod 16)`. Values that are fixed in an instance of the block may be added
-to the indices.
+The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` touches
+element `e` at `(e floordiv 16, e mod 16)`. The indices may contain values that are invariant in an instance of the
+block.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def inverse_by_digits(
     range_of_input: RangeOf,
     range_of_output: RangeOf,
 ) -> tuple[Index, ...] | None:
-    """The inputs over the outputs, each of which is a result over the inputs; None where digits do not tell."""
+    """The inputs as functions of the outputs, each of which is a result over the inputs; None where digits do not
+    determine them."""
     solver = _Solver(set(inputs), range_of_input, range_of_output)
     for result, output in zip(results, outputs, strict=True):
         solver.read(result, Index.of(output))
@@ -60,7 +61,7 @@ def inverse_by_digits(
 
 
 def are_determined(variables: Sequence[SSAValue], results: Sequence[Index], ranges: RangeOf) -> bool:
-    """Whether the digits of `results` show that these determine the `variables`; others may occur in them."""
+    """Whether `results` determine the `variables` as digits; other values may occur in them."""
     return inverse_by_digits(results, placeholders(len(results)), variables, ranges, lambda _: (None, None)) is not None
 
 
@@ -68,14 +69,14 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """Values that stand for results; they are in no function, and the same at each call."""
+    """Stand-ins for results: values of no function, the same at each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
 
 
 class _Solver:
-    """What is known of numerators over the inputs: themselves, or pieces of them."""
+    """Known values of numerators over the inputs, and of pieces of them."""
 
     def __init__(self, inputs: set[SSAValue], range_of_input: RangeOf, range_of_output: RangeOf) -> None:
         self.known: dict[Index, Index] = {}
@@ -83,10 +84,10 @@ class _Solver:
         self.range_of_input = range_of_input
         self.range_of_output = range_of_output
         self._pieces: dict[Index, dict[int, tuple[int | None, Index]]] = {}
-        """Numerator -> weight -> (how many values the piece takes, or None: all that are left; the piece)."""
+        """Numerator -> weight -> (number of values of the piece, None for all remaining ones; the piece)."""
 
     def read(self, numerator: Index, value: Index) -> None:
-        """Read the digits of `numerator`, which is known to be `value`."""
+        """Solve for the digits of `numerator`, whose value is `value`."""
         if numerator in self.known:
             return
         self.known[numerator] = value
@@ -111,7 +112,7 @@ class _Solver:
             self._found(atom, Index({}, high or 0) - digit if turned else digit)
 
     def _found(self, atom: Atom, value: Index) -> None:
-        """A piece of some numerator is known."""
+        """Record a piece of a numerator."""
         if isinstance(atom, SSAValue):
             if atom in self.inputs:
                 self.known.setdefault(Index.of(atom), value)
@@ -134,7 +135,7 @@ class _Solver:
             self.read(numerator, whole)
 
     def _joined(self, numerator: Index, pieces: dict[int, tuple[int | None, Index]]) -> Index | None:
-        """A numerator from its pieces, when they leave out no digit."""
+        """A numerator, reconstructed from its pieces when none is missing."""
         low, high = numerator.range(self.range_of_input)
         if low is None or low < 0:
             return None
@@ -151,7 +152,7 @@ class _Solver:
 
 
 MAX_PIECES = 16
-"""More parts than that of what a map misses are not worth a nest each."""
+"""The maximum number of parts of a missed set; each part becomes a loop nest."""
 
 
 @dataclass(frozen=True)
@@ -165,15 +166,15 @@ class Piece:
 
 
 class LayoutMap:
-    """An index map on the box `0 <= index < extents`, and its answers. Raises `NotProved` past the budget of sets."""
+    """An index map on the box `0 <= index < extents`. Its methods raise `NotProved` past the budget of isl."""
 
     def __init__(self, map_: AffineMap, extents: Sequence[Index]) -> None:
         self.map = map_
         self.old_extents = tuple(extents)
         self.inputs: tuple[SSAValue, ...] = tuple(Block(arg_types=[IndexType()] * len(extents)).args)
-        """Stand for the old indices; they are in no function."""
+        """Stand-ins for the old indices: values of no function."""
         self.outputs: tuple[SSAValue, ...] = tuple(Block(arg_types=[IndexType()] * len(map_.results)).args)
-        """Stand for the new indices."""
+        """Stand-ins for the new indices."""
         self.symbols = list(dict.fromkeys(value for extent in extents for value in extent.values()))
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
@@ -187,17 +188,17 @@ class LayoutMap:
         return renamed
 
     def applied(self, indices: Sequence[Index], ranges: Callable[[SSAValue], Interval] = range_of) -> list[Index]:
-        """The new indices of something at the old `indices`, simplified by ranges."""
+        """The new indices at the old `indices`, simplified by ranges."""
         mapping = dict(zip(self.inputs, indices, strict=True))
         dims = [Index.of(value) for value in self.inputs]
         return [Index.of_expr(e, dims).substitute(mapping, ranges).simplified(ranges) for e in self.map.results]
 
     def at(self, index: Sequence[int]) -> list[int]:
-        """Where the map takes one index: the map itself, without any simplification."""
+        """The image of one index, by the map itself without simplification."""
         return list(self.map.eval(index, ()))
 
     def really_missed(self, index: Sequence[int]) -> bool:
-        """Whether no old index is taken to a new one, by the way back where there is one; asked of static extents."""
+        """Whether no old index maps to a new one, checked by the inverse where there is one. For static extents."""
         back = self.inverse()
         if back is None or self.symbols:
             return True
@@ -213,7 +214,7 @@ class LayoutMap:
         return range_of(value)
 
     def _question(self, values: Sequence[SSAValue], extents: Sequence[Index]) -> Question:
-        """Each value lies from 0 to its extent."""
+        """A question in which each value lies in 0 .. extent-1."""
         question = Question(own=())
         question.share(self.symbols)
         for value, extent in zip(values, extents, strict=True):
@@ -221,14 +222,14 @@ class LayoutMap:
         return question
 
     def _mapped(self) -> Question:
-        """Old and new indices that belong together."""
+        """The graph of the map: old and new indices."""
         question = self._question(self.inputs, self.old_extents)
         for output, index in zip(self.outputs, self.results, strict=True):
             question.equate((Index.of(output), ""), (index, ""))
         return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
-        """Two old indices that the map takes to one new index; None when there are none."""
+        """Two old indices with the same image; None when the map is injective."""
         if are_determined(self.inputs, self.results, self._range):
             return None
         extents = dict(zip(self.inputs, self.old_extents, strict=True))
@@ -246,7 +247,7 @@ class LayoutMap:
                 raise NotProved(f"it depends on what %{value.name_hint or '?'} is")
 
     def negative(self) -> tuple[list[int], int] | None:
-        """An old index that the map takes below zero, and in which dimension; None when there is none."""
+        """An old index with a negative image, and the dimension; None when there is none."""
         for dimension, index in enumerate(self.results):
             low = index.range(self._range)[0]
             if low is not None and low >= 0:
@@ -261,7 +262,7 @@ class LayoutMap:
 
     @cached_property
     def _limits(self) -> list[tuple[int | None, int | None]]:
-        """First and last value in each new dimension."""
+        """Minimum and maximum of each new dimension."""
         known = [index.range(self._range) if _is_exact(index) else (None, None) for index in self.results]
         if all(low is not None and high is not None for low, high in known):
             return known
@@ -271,7 +272,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The extent of each new dimension; None when one is no expression in the old extents."""
+        """The extent of each new dimension; None when one is no expression over the old extents."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -281,7 +282,7 @@ class LayoutMap:
         return tuple(result)
 
     def _top(self, index: Index) -> Index | None:
-        """The greatest value of an index over symbolic extents, where it grows with each of its values."""
+        """The maximum of an index over symbolic extents, where it is monotonic in each of its values."""
         result = Index({}, index.constant)
         for atom, factor in index.terms.items():
             low, high = Index({atom: 1}).range(self._range)
@@ -311,12 +312,12 @@ class LayoutMap:
         return self.new_extents
 
     def count(self) -> int | None:
-        """How many new indices no old one is taken to, when extents are static and no two old ones meet."""
+        """The number of new indices outside of the image, for an injective map on static extents."""
         extents, old_extents = self._known_extents(), self.old_extents
         return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
     def missed(self) -> tuple[Piece, ...]:
-        """The new indices that no old one is taken to, in parts. Asked when no two old ones meet."""
+        """The new indices outside of the image of an injective map, in parts."""
         if self.count() == 0:
             return ()
         rest = self._missed_set()
@@ -339,12 +340,12 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """The new indices that some old one is taken to; None when they are no conjunction of conditions."""
+        """The image; None when it is no conjunction of conditions."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 
     def _pieces(self, points: isl.Set, in_spans: bool = True) -> tuple[Piece, ...]:
-        """The parts of a set, by their conditions besides those of their spans, or of the new box."""
+        """The parts of a set, by their conditions beyond those of their spans, or of the new box."""
         box = self._new_box()
         parts = within_budget(lambda: points.compute_divs().coalesce()).get_basic_sets()
         if len(parts) > MAX_PIECES:
@@ -395,8 +396,8 @@ class LayoutMap:
         return _with_remainders(result)
 
     def inverse(self) -> tuple[Index, ...] | None:
-        """The old indices over `outputs`, right for the new indices that an old one is taken to. Asked when no two old
-        ones meet; None when no single expression says it."""
+        """The old indices over `outputs`, valid on the image of an injective map; None when they are no single
+        expression."""
         told = None
         if self.new_extents is not None:
             told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
@@ -429,8 +430,8 @@ class LayoutMap:
         return tuple(result)
 
     def names(self, hints: Sequence[str | None]) -> list[str]:
-        """Names for new indices: that of an old index that stays as it is, else `c_o` and `c_i`, or `c_a`, `c_b`, ...
-        for parts of c, and `n_c_fused` for several indices together."""
+        """Names for new indices: that of an old index that is unchanged, else `c_o` and `c_i`, or `c_a`, `c_b`, ... for
+        parts of c, and `n_c_fused` for several indices combined."""
         used = [sorted(expr.used_dims()) for expr in self.map.results]
         bases = ["_".join(hints[at] or "v" for at in dims) or "v" for dims in used]
         names: list[str] = []
@@ -443,12 +444,12 @@ class LayoutMap:
 
 
 def substituted(indices: Sequence[Index], mapping: Mapping[SSAValue, Index]) -> list[Index]:
-    """Indices over other values, simplified by their ranges."""
+    """Indices after substitution, simplified by their ranges."""
     return [index.substitute(mapping, range_of).simplified(range_of) for index in indices]
 
 
 def _is_exact(index: Index) -> bool:
-    """Whether each value occurs once, so that the interval of the index is taken whole at its ends."""
+    """Whether each value occurs once, so that the bounds of the interval of the index are attained."""
     values = list(index.values())
     return len(values) == len(set(values)) and not any(
         isinstance(atom, Remainder) and not atom.numerator.single_value for atom in index.terms
@@ -456,14 +457,14 @@ def _is_exact(index: Index) -> bool:
 
 
 def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | None]:
-    """First and last value of `count` dimensions after the first `skip`; None where there is no bound."""
+    """Minimum and maximum of `count` dimensions after the first `skip`; None where unbounded."""
     if within_budget(points.is_empty):
         return [None] * count
     return [dimension_limits(points, at) for at in range(skip, skip + count)]
 
 
 def _with_remainders(index: Index) -> Index:
-    """`x - c * (x floordiv c)` is `x mod c`."""
+    """Replaces `x - c * (x floordiv c)` by `x mod c`."""
     for atom, factor in index.terms.items():
         if not isinstance(atom, Quotient) or factor % atom.divisor:
             continue
@@ -476,7 +477,7 @@ def _with_remainders(index: Index) -> Index:
 
 @dataclass(frozen=True)
 class AccessInverse:
-    """The instance that touches an element: `back` gives each variable over the element minus `shifts`."""
+    """The instance that touches an element: `back` holds each variable as a function of the element minus `shifts`."""
 
     variables: tuple[SSAValue, ...]
     extents: tuple[Index, ...]
@@ -486,13 +487,14 @@ class AccessInverse:
     back: tuple[Index, ...]
 
     def instance(self, element: Sequence[Index]) -> tuple[Index, ...]:
-        """The variables of the instance that touches `element`, where one does."""
+        """The variables of the instance that touches `element`, if one does."""
         moved = (place - shift for place, shift in zip(element, self.shifts, strict=True))
         mapping = dict(zip(self.placeholders, moved, strict=True))
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """When some instance touches `element`: its variables lie in their domains, and its indices are the element."""
+        """The conditions under which an instance touches `element`: its variables lie in their domains, and its indices
+        equal the element."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip
@@ -503,7 +505,7 @@ class AccessInverse:
 
 
 def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:
-    """The inverse of an access with these indices in the body of `block`, or why there is none."""
+    """The inverse of an access with these indices in the body of `block`, or why none exists."""
     extents: dict[SSAValue, Index] = {
         v: Index.of(extent) for v, extent in zip(block.iter_vars, block.extents, strict=True)
     }
@@ -511,9 +513,8 @@ def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInve
 
 
 def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
-    """The values of variables, by their extents, at which an access with the `given` indices touches an element; or why
-    that is not one instance. A refuting violation names two that touch one element.
-    """
+    """The inverse of an access with the `given` indices over variables (variable -> extent), or why it is not unique. A
+    refuting violation names two instances that touch one element."""
     variables = tuple(domain)
     indices = tuple(index.simplified(range_of) for index in given)
 

@@ -1,8 +1,8 @@
-"""Does a piece of a program compute what a description says? Compared op by op, up to the regions of buffers.
+"""Structural matching of a block body against a description, op by op, up to the regions of buffers.
 
-A description is a function over small buffers. It matches the body of a block whose loops, blocks and expressions are
-the same, where each buffer of the description stands for a box of a buffer of the program: an index there is the index
-of the description plus a corner that does not change inside the block.
+A description is a function over small buffers. It matches the body of a block with the same loops, blocks and
+expressions, where each buffer of the description corresponds to a box of a buffer of the program: an index in the
+program is the index of the description plus a corner that is invariant in the block.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 
 
 class NoMatch(Exception):
-    """The first difference: a message, and the op of the program that differs."""
+    """The first difference: a message, and the op of the program."""
 
     def __init__(self, message: str, found: Operation, *, about_buffers: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.found = found
         self.about_buffers = about_buffers
-        """Whether the computation is the same, and a buffer does not fit."""
+        """Whether the computation matches, and only a buffer does not fit."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """The part of a buffer that a buffer of the description stands for: its first element."""
+    """The first element of the part of a buffer that corresponds to a buffer of the description."""
 
     buffer: SSAValue
     corner: tuple[Index, ...]
-    """One index a dimension of the buffer, the first ones of which the description may not have."""
+    """One index per dimension of the buffer, which may have more leading dimensions than the description."""
 
 
 def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
-    """The box that each buffer of a description stands for. Raises `Mismatch` at the first difference."""
+    """The box that corresponds to each buffer of a description. Raises `NoMatch` at the first difference."""
     matcher = _Matcher()
     matcher.bodies(description, body)
     return matcher.boxes
@@ -52,7 +52,7 @@ def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
 @dataclass
 class _Matcher:
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Loop values and iterators of the description -> those of the program."""
+    """Loop variables and iterators of the description -> those of the program."""
     boxes: dict[SSAValue, Box] = field(default_factory=dict[SSAValue, Box])
     blocks: dict[Block, Block] = field(default_factory=dict[Block, Block])
 
@@ -132,9 +132,9 @@ class _Matcher:
     def access(
         self, wanted: SSAValue, indices: list[SSAValue], found: SSAValue, places: list[SSAValue], op: Operation
     ) -> None:
-        """The same element of the box."""
+        """Require an access to the same element of the box."""
         rank = len(indices)
-        # Where a layout has cut a dimension, quotients and remainders of what is inside the block go away.
+        # Where a layout splits a dimension, this removes quotients and remainders of values inside the block.
         theirs = [Index.of(place).simplified(range_of) for place in places]
         ours = [self.mapped(Index.of(index)) for index in indices]
         if len(theirs) < rank:
@@ -164,7 +164,7 @@ class _Matcher:
             raise NoMatch(f"{buffer_name(found)} is accessed in another place than the description says", op)
 
     def expression(self, wanted: SSAValue, found: SSAValue, op: Operation) -> None:
-        """The same value, from the same loads."""
+        """Require the same value, computed from the same loads."""
         if wanted in self.values or isinstance(wanted.type, IndexType):
             if self.mapped(Index.of(wanted)) != Index.of(found):
                 raise NoMatch(f"the index {Index.of(found)!r} differs from the description's", op)
@@ -221,7 +221,7 @@ def _stated(op: Operation) -> dict[str, Attribute]:
 
 
 def _actions(block: Block) -> list[Operation]:
-    """The ops of a body that do something; computations are compared where they are used."""
+    """The ops of a body with effects; computations are compared at their uses."""
     passive = (affine.ApplyOp, memref.LoadOp, AccessRegionOp, scf.YieldOp)
     return [
         op
@@ -245,7 +245,7 @@ def _loads_behind_stores(block: Block) -> list[Operation]:
 
 
 def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
-    """The element type and the memory space of the description."""
+    """Require the element type and the memory space of the description."""
     ours, theirs = wanted.type, found.type
     if not isinstance(wanted, BlockArgument) or not isinstance(ours, MemRefType) or not isinstance(theirs, MemRefType):
         raise NoMatch(f"{buffer_name(wanted)} of the description is no parameter", op)

@@ -1,8 +1,8 @@
 """Questions about instances of the program, such as: do two of them touch one element, in this order?
 
-A `Question` is stated once, in indices. isl reads it as linear constraints, and validation evaluates it at the point
-that isl finds: a counterexample is confirmed by the question that led to it. Validation evaluates the index operations
-of the IR at concrete iterations, without sets and without the index algebra (`Instance`). A value that cannot be
+A `Question` is stated once, over index expressions. isl reads it as linear constraints; validation evaluates it at the
+point that isl finds, so that the question confirms its own counterexample. Validation executes the index operations of
+the IR at concrete iterations (`Instance`), without integer sets and without the index algebra. A value that cannot be
 evaluated refutes nothing.
 """
 
@@ -28,11 +28,11 @@ from weft.dialects.tir_kinds import IterKind
 
 
 class NotEvaluated(Exception):
-    """A value that a point does not determine: a loaded one, or the result of an op that is not evaluated here."""
+    """A value that a point does not determine: a loaded one, or the result of an op that is not evaluated."""
 
 
 def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
-    """The answer to a question about instances; `otherwise` where a value of it is not evaluated."""
+    """The result of a predicate over instances; `otherwise` where a value cannot be evaluated."""
     try:
         return question()
     except NotEvaluated:
@@ -41,12 +41,12 @@ def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """A point of the program: numbers for loop values, for block iterators if need be, and for symbols."""
+    """A point of the program: concrete values of loop variables, symbols and, where needed, block iterators."""
 
     given: Mapping[SSAValue, int]
 
     def value(self, value: SSAValue) -> int:
-        """The number that an index or `i1` value is. Raises `NotEvaluated`."""
+        """The concrete value of an index or `i1` value. Raises `NotEvaluated`."""
         number = self.given.get(value)
         if number is not None:
             return number
@@ -57,13 +57,13 @@ class Instance:
         raise NotEvaluated
 
     def number(self, index: int | SSAValue | Index) -> int:
-        """The number that an index expression or an extent is. Raises `NotEvaluated`."""
+        """The concrete value of an index expression or an extent. Raises `NotEvaluated`."""
         if isinstance(index, Index):
             return index.evaluate(self.value)
         return index if isinstance(index, int) else self.value(index)
 
     def _argument(self, value: BlockArgument) -> int:
-        """An iterator is the value of its binding. A parameter of the function without constraints may be 1."""
+        """An iterator has the value of its binding. An unconstrained parameter of the function is taken as 1."""
         owner = value.block.parent_op()
         if isinstance(owner, BlockOp):
             operands = [self.value(operand) for operand in owner.binding_operands]
@@ -95,7 +95,7 @@ class Instance:
             raise NotEvaluated from None
 
     def _dimension(self, op: memref.DimOp) -> int:
-        """An extent of a parameter is 1 where the point does not give it: it has no constraints then."""
+        """The extent of a parameter is taken as 1 where the point lacks it: it is unconstrained then."""
         at, type_ = self.value(op.index), op.source.type
         if not isinstance(type_, MemRefType):
             raise NotEvaluated
@@ -108,7 +108,7 @@ class Instance:
         return 1
 
     def runs(self, op: Operation) -> bool:
-        """Whether `op` is executed at this point: in the block around it whose iterators are given, or in the function.
+        """Whether `op` is executed at this point: in the enclosing block whose iterators are given, or in the function.
         Raises `NotEvaluated`."""
         child, parent = op, op.parent_op()
         while parent is not None and not isinstance(parent, func.FuncOp):
@@ -153,8 +153,8 @@ class Instance:
         raise NotEvaluated
 
     def is_of(self, place: Access | Context | Domain) -> bool:
-        """Whether the point is an instance of a place: the access runs and touches the element that its indices are, or
-        the conditions of loops and guards hold. Raises `NotEvaluated`."""
+        """Whether the point is an instance of a place: the access executes and touches the element given by its
+        indices, or the conditions of loops and guards hold. Raises `NotEvaluated`."""
         if isinstance(place, Access):
             if place.indices is None:
                 raise NotEvaluated
@@ -169,14 +169,14 @@ class Instance:
 
 @dataclass(frozen=True)
 class Missed:
-    """A place that no instance of some domains reaches: iterators of a block, or an element of a buffer."""
+    """A place that no instance of some domains reaches: the iterators of a block, or an element of a buffer."""
 
     place: tuple[int, ...]
     symbols: Mapping[SSAValue, int]
     domains: tuple[Domain, ...]
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether evaluation confirms it, by trying all loop points; `otherwise` where that takes too many tries."""
+        """Whether evaluation confirms it, by enumerating loop points; `otherwise` past the limit of points."""
         return all(evaluated(lambda domain=domain: self._is_missed_by(domain), otherwise) for domain in self.domains)
 
     def _is_missed_by(self, domain: Domain) -> bool:
@@ -187,14 +187,14 @@ class Missed:
 
 
 _TRIES = 4000
-"""Partial loop points that one search evaluates."""
+"""The number of partial loop points that one search evaluates."""
 
 
 @dataclass
 class _Search:
-    """Looks for a loop point at which the conditions hold and the bindings are what is wanted.
+    """Searches for a loop point at which the conditions hold and the bindings have the wanted values.
 
-    Loops are fixed from the outermost one inwards; points that ranges exclude are left out. No sets take part.
+    Loops are fixed from the outermost inwards, and points that ranges exclude are pruned. No integer sets are involved.
     """
 
     loops: Sequence[tuple[SSAValue, int | SSAValue | Index]]
@@ -204,7 +204,7 @@ class _Search:
     left: int = field(default=_TRIES)
 
     def finds(self, symbols: Mapping[SSAValue, int]) -> bool:
-        """Whether there is one. Raises `NotEvaluated` when that takes too many tries."""
+        """Whether there is one. Raises `NotEvaluated` past the limit of points."""
         return self._below(0, dict(symbols))
 
     def _below(self, at: int, given: dict[SSAValue, int]) -> bool:
@@ -221,7 +221,7 @@ class _Search:
         return any(self._below(at + 1, {**given, value: number}) for number in range(instance.number(extent)))
 
     def _may_be(self, at: int, instance: Instance) -> bool:
-        """Whether ranges leave room for such a point."""
+        """Whether ranges admit such a point."""
         extents = dict(self.loops[at:])
 
         def range_of(value: SSAValue) -> Interval:
@@ -242,7 +242,7 @@ class _Search:
 
 
 Term: TypeAlias = tuple[Index, str]
-"""An index, and the role of the instance at which it is taken."""
+"""An index expression, and the role of the instance at which it is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -260,11 +260,11 @@ class _Relation:
 
 
 class Question(System):
-    """Constraints on instances of the program, each of which has a *role*. A pair has roles "first" and "second".
+    """Constraints on instances of the program, each with a *role*. The roles of a pair are "first" and "second".
 
-    A value is one variable in each role. What is fixed in the function, and the values in `shared`, are the same in all
-    roles; with `own`, so are all values that are not in it. `values` are numbers for symbols, and values in `opaque`
-    any numbers, whatever computes them.
+    A value is one variable per role. Values that are fixed in the function, and those in `shared`, are the same in all
+    roles; with `own`, so are all values that are not in it. `values` are concrete values of symbols; values in `opaque`
+    are unconstrained, whatever computes them.
     """
 
     def __init__(
@@ -283,7 +283,7 @@ class Question(System):
         self._relations: list[_Relation] = []
 
     def naming(self, role: str) -> Naming:
-        """The variables of a role, which are declared with their ranges."""
+        """The variables of a role; each is declared with its range."""
         return partial(self._name, role)
 
     def _name(self, role: str, value: SSAValue) -> Variable:
@@ -299,18 +299,18 @@ class Question(System):
         return self.row(term[0], self.naming(term[1]))
 
     def add(self, role: str, place: Access | Context | Domain) -> None:
-        """An instance of a place: its loops are in their extents, and its conditions hold."""
+        """Adds an instance of a place: its loops are within their extents, and its conditions hold."""
         self._places.append((role, place))
         add_domain(self, place.loops, place.conditions, self.naming(role))
 
     def share(self, values: Iterable[SSAValue], *roles: str) -> None:
-        """The values are the same in some roles."""
+        """The values are the same in the given roles."""
         for value in values:
             self.declare(value, *range_of(value))
             self._named.update({(role, value): value for role in roles})
 
     def add_value(self, role: str, value: SSAValue, extent: int | SSAValue | Index) -> None:
-        """A value from 0 to its extent, besides those of loops."""
+        """Adds a value in 0 .. extent-1 that is no loop variable of a place."""
         end = extent if isinstance(extent, Index) else Index.of(extent)
         self.declare(self._name(role, value), 0, None)
         if end.is_constant:
@@ -321,7 +321,8 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """The variables of `places` have the values of indices; in `free` dimensions, given with their extents, any."""
+        """Equates the variables of `places` with indices; in `free` dimensions, given with their extents, they are
+        unconstrained."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
                 self.bound_place(role, at, free[at])
@@ -353,7 +354,7 @@ class Question(System):
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """The instances of two roles touch one element. Without indices they touch any."""
+        """The instances of two roles touch one element; a missing index list stands for any element."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
@@ -363,21 +364,21 @@ class Question(System):
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in an earlier iteration of `loop` than the second is of it, or of `other`."""
+        """The first instance is in an earlier iteration of `loop` than the second is, of it or of `other`."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in a later iteration of `loop` than the second is of it, or of `other`."""
+        """The first instance is in a later iteration of `loop` than the second is, of it or of `other`."""
         first, second = _iterations(loop, other)
         self.order(second, first)
 
     def counterexample(self) -> Counterexample | None:
-        """Instances of the program for which all holds, or None when there are none. Raises `NotProved`."""
+        """Instances that satisfy all constraints, or None when there are none. Raises `NotProved`."""
         point = self.find_point()
         return None if point is None else Counterexample(self, point)
 
     def instance(self, role: str, point: Point) -> Instance:
-        """The instance of a role at a point. Loops that the point does not give are in iteration 0."""
+        """The instance of a role at a point. Loops that the point lacks are in iteration 0."""
         given = symbols_in(point)
         for (of, value), variable in self._named.items():
             if of == role and isinstance(value, BlockArgument) and not is_symbol(value):
@@ -385,7 +386,7 @@ class Question(System):
         return Instance(given)
 
     def value(self, role: str, point: Point, value: SSAValue) -> int:
-        """The number that a value of a role is at a point; 0 where nothing is known of it."""
+        """The concrete value of a value in a role at a point; 0 where it is unknown."""
         number = point.get(self._named.get((role, value), value))
         if number is not None:
             return number
@@ -395,7 +396,7 @@ class Question(System):
             return 0
 
     def holds(self, point: Point, otherwise: bool = False) -> bool:
-        """Whether evaluation confirms all at a point; `otherwise` where some value is not evaluated."""
+        """Whether evaluation confirms all constraints at a point; `otherwise` where a value cannot be evaluated."""
 
         def confirmed() -> bool:
             roles = dict.fromkeys([role for role, _ in self._named] + [role for role, _ in self._places])
@@ -409,25 +410,25 @@ class Question(System):
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A point at which the constraints of a question hold."""
+    """A point that satisfies the constraints of a question."""
 
     question: Question
     point: Point
 
     def value(self, role: str, value: SSAValue) -> int:
-        """The number that a value of a role is."""
+        """The concrete value of a value in a role."""
         return self.question.value(role, self.point, value)
 
     def named(self, role: str, values: Iterable[SSAValue]) -> list[tuple[str, int]]:
-        """The numbers that values of a role are, with their names."""
+        """The names and concrete values of values in a role."""
         return [(value.name_hint or "?", self.value(role, value)) for value in values]
 
     def iteration(self, role: str, loops: Iterable[ForOp]) -> list[tuple[str, int]]:
-        """The iteration of some loops that a role is in."""
+        """The iteration of loops that a role is in."""
         return self.named(role, [loop.induction_variable for loop in loops])
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms it; `otherwise` where some value is not evaluated."""
+        """Whether evaluating the program confirms it; `otherwise` where a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
 
@@ -441,12 +442,12 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """The numbers that a point gives to symbols. Values that are computed are left out: they are computed again."""
+    """The concrete values of symbols at a point. Computed values are left out: they are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 
 def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
-    """Loop values lie in their extents, and the conditions hold."""
+    """Loop variables lie within their extents, and the conditions hold."""
     for loop in loops:
         variable = naming(loop.induction_variable)
         if isinstance(loop.extent, int):
@@ -470,8 +471,8 @@ def points_that_agree(
     *,
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
-    """Two different points of a box, given by values and their extents, at which `indices` are equal, in roles "first"
-    and "second"; None when there are none. Raises `NotProved`."""
+    """Two different points of a box (value -> extent), in roles "first" and "second", at which all `indices` are equal;
+    None when there are none. Raises `NotProved`."""
     known: list[Index] = []
     for value in values:
         question = Question(own=own)
@@ -488,9 +489,10 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """The instances of an access, or of a place of the program, in which no index of `positives` is negative.
+    """The instances of an access, or of a place of the program, at which no index of `positives` is negative.
 
-    Their role is ""; each value is a variable itself."""
+    Their role is ""; each value is its own variable.
+    """
     question = Question(own=())
     question.add("", at)
     for index in positives:

@@ -1,19 +1,18 @@
-"""Integer-set questions: is there a point that satisfies these constraints on index expressions?
+"""Integer sets: does a point satisfy a conjunction of constraints on index expressions?
 
-The one module that talks to isl. A `System` is a conjunction of linear constraints over *variables* (any hashable key:
-a loop value, a loop value of the second instance, a symbol). Quotients and remainders become bounded variables of their
-own, shared between equal expressions. Whether a point exists is decided exactly within a budget of isl operations
-(Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010).
+This module owns isl's context, budget and errors. A `System` is a conjunction of linear constraints over *variables*
+(any hashable key: a loop variable, that of the second instance, a symbol). Quotients and remainders by constants become
+bounded variables of their own, shared between equal expressions. Emptiness is decided exactly within a budget of isl
+operations (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010).
 
-Products and quotients by a symbol are not linear: `whole == divisor * quotient + rest`. Of one such *part* alone little
-can be said; of two parts with the same divisor it is known how they compare, for the divisor is at least 1:
+Products and quotients by a symbol are not linear: `whole == divisor * quotient + rest`. Two such *parts* with the same
+divisor, which is at least 1, compare linearly in each of three cases; of their wholes it is known that
 
 - equal quotients: `whole - whole' == rest - rest'`
-- a smaller quotient: `whole' - whole >= divisor + rest' - rest`
+- a smaller quotient (of the one or the other): `whole' - whole >= divisor + rest' - rest`
 
-One of three cases holds of each pair. A question has no answer when it has none in any combination of cases. Bounds
-such as `f < n * m` are pairs too, of a quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest
-is 0.
+The system is empty when it is empty in every combination of cases. Bounds such as `f < n * m` are pairs too, of a
+quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest is 0.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ if TYPE_CHECKING:
     import islpy as isl
 
 Variable: TypeAlias = Hashable
-"""Anything that a system has a number for."""
+"""Key of a variable of a system."""
 
 
 @dataclass
 class Row:
-    """`constant + sum(coefficient * variable)`, to be zero or not negative."""
+    """`constant + sum(coefficient * variable)`, constrained to be zero or not negative."""
 
     terms: dict[Variable, int]
     constant: int
@@ -80,7 +79,7 @@ class Row:
 
     @property
     def key(self) -> Hashable:
-        """Equal for equal rows."""
+        """Hashable; equal for equal rows."""
         return self.constant, frozenset(self.terms.items())
 
 
@@ -92,19 +91,20 @@ class Part:
     quotient: Row
     rest: Row
     fixed: bool
-    """A product of symbols or a multiple of the divisor: pairs of such tell nothing new."""
+    """Whether it is a product of symbols or a multiple of the divisor: pairs of fixed parts add no constraint."""
 
     def distance(self, other: Part) -> tuple[Row, Row]:
-        """How much greater the quotient is than that of another part, and the multiple of the divisor.
+        """The quotient minus that of another part, and the multiple of the divisor minus that of the other.
 
-        Both are zero when the quotients are equal, and not negative when this one is not the smaller one."""
+        Both are zero when the quotients are equal, and not negative when this quotient is not the smaller one.
+        """
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
         apart.add(other.rest)
         return self.quotient.minus(other.quotient), apart
 
     def below(self, other: Part, divisor: Row) -> tuple[Row, Row]:
-        """Two rows that are not negative when this one has the smaller quotient."""
+        """Two rows that are not negative when this part has the smaller quotient."""
         quotients, apart = other.distance(self)
         quotients.constant -= 1
         apart.add(divisor, -1)
@@ -128,13 +128,13 @@ class Divisions:
         return result
 
     def add(self, divisor: Row, part: Part) -> None:
-        """Note a part. A divisor that may be 0 or less must come from a division that is carried out."""
+        """Add a part. A divisor that may be 0 or less must be that of a division that executes."""
         self._divisors.setdefault(divisor.key, divisor)
         self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
 
     def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
-        """A divisor, a part that varies, and a fixed part of it that may bound it: a product of symbols, or a multiple
-        of the divisor that occurs in `positives`."""
+        """A divisor, a varying part, and a fixed part that may bound it: a product of symbols, or a multiple of the
+        divisor that occurs in `positives`."""
         for key, parts in self._parts.items():
             divisor = self._divisors[key]
             varying = [part for part in parts.values() if not part.fixed]
@@ -144,7 +144,7 @@ class Divisions:
                 yield divisor, part, bound
 
     def pairs(self) -> list[tuple[Row, Part, Part]]:
-        """The pairs of different parts that vary."""
+        """The pairs of different varying parts."""
         return [
             (self._divisors[key], one, other)
             for key, parts in self._parts.items()
@@ -159,7 +159,7 @@ def _multiple(divisor: Row, factor: int) -> Part:
 
 
 def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
-    """The factors that a divisor has in rows that bound something from above."""
+    """The factors of a divisor in rows that may be upper bounds."""
     if len(divisor.terms) != 1 or divisor.constant:
         return []
     terms: Mapping[Variable, int] = divisor.terms
@@ -172,11 +172,11 @@ BUDGET = 60_000
 """isl operations allowed for one question: about 50 ms. Beyond it the answer is "not proved"."""
 
 CASES = 200
-"""Cases in which quotients by symbols are compared in one question."""
+"""The number of cases of quotients by symbols that one question tries."""
 
 _T = TypeVar("_T")
 Naming: TypeAlias = Callable[[SSAValue], Variable]
-"""Which variable a value is; two instances of one loop are two variables, or one where they are equal."""
+"""Maps a value to its variable; two instances of one loop have two variables, or one where they are equal."""
 Point: TypeAlias = Mapping[Variable, int]
 
 
@@ -186,20 +186,20 @@ class NotProved(Exception):
 
 @dataclass
 class System:
-    """A conjunction of constraints, and the ranges that variables are known to lie in."""
+    """A conjunction of constraints, and the ranges of its variables."""
 
     bounds: dict[Variable, Interval] = field(default_factory=dict[Variable, Interval])
     zeros: list[Row] = field(default_factory=list[Row])
     positives: list[Row] = field(default_factory=list[Row])
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """Symbols that have a number here: what they multiply and divide is then linear."""
+    """Concrete values of symbols: what they multiply and divide is then linear."""
     opaque: Collection[SSAValue] = ()
-    """Values that are variables, whatever computes them."""
+    """Values that are unconstrained variables, whatever computes them."""
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    """Values of which the constraints do not say all: choices, and what is loaded or computed in other ways."""
+    """Values that the constraints describe in part only: choices, loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
@@ -241,7 +241,7 @@ class System:
         return self._variable(value, naming)
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
-        """Add the assumptions of the function in which a symbol occurs."""
+        """Add the assumptions of the function about a symbol."""
         for assumed in assumptions_about(value) if is_symbol(value) else ():
             row = self.row(assumed.index, naming)
             (self.zeros if assumed.is_equality else self.positives).append(row)
@@ -276,7 +276,7 @@ class System:
         whole, divisor = self.row(division.numerator, naming), self.row(division.divisor, naming)
         if not divisor.terms:
             if divisor.constant < 1:
-                self.positives.append(Row({}, -1))  # it is never carried out
+                self.positives.append(Row({}, -1))  # the division never executes
                 return Row({}, 0)
             return self._digit(whole, divisor.constant, is_quotient=division.is_quotient)
         keys: tuple[Variable, Variable] = (("quotient", divisor.key, whole.key), ("rest", divisor.key, whole.key))
@@ -293,7 +293,7 @@ class System:
         return q if division.is_quotient else r
 
     def _product(self, value: SSAValue, product: Product, naming: Naming) -> Row:
-        """A product: a variable, whose quotient by one factor is the other; linear where a factor is a number."""
+        """A product: a variable whose quotient by one factor is the other; linear where a factor is constant."""
         left, right = self.row(product.left, naming), self.row(product.right, naming)
         for one, other in ((left, right), (right, left)):
             if not one.terms:
@@ -314,7 +314,7 @@ class System:
         return result
 
     def _choice(self, value: SSAValue, choice: Choice, naming: Naming) -> Row:
-        """A maximum or minimum: a variable on one side of both; one of them where their distance is known."""
+        """A maximum or minimum: a variable that bounds both sides; one of them where their difference is constant."""
         sides = [self.row(choice.left, naming), self.row(choice.right, naming)]
         distance = sides[0].minus(sides[1])
         if not distance.terms:
@@ -347,10 +347,10 @@ class System:
         self.positives.append(difference)
 
     def find_point(self) -> Point | None:
-        """A point that satisfies every constraint and is one of the program, or None when there is none.
+        """A point that satisfies every constraint and is feasible in the program, or None when there is none.
 
-        Raises `NotProved` when the budget of isl operations is spent, and when there is a point although the
-        constraints do not say all: it may then be none of the program, and refutes nothing.
+        Raises `NotProved` past the budget, and when a point exists but the constraints are inexact: it may then be
+        infeasible, and refutes nothing.
         """
         point = self.find_candidate()
         if point is None or self.is_exact:
@@ -362,8 +362,7 @@ class System:
     def find_candidate(self) -> Point | None:
         """A point that satisfies every constraint, or None when there is none; small values are preferred.
 
-        A point may be none of the program where the constraints do not say all. Raises `NotProved` when the budget of
-        isl operations is spent.
+        It may be infeasible in the program where the constraints are inexact. Raises `NotProved` past the budget.
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
@@ -374,7 +373,7 @@ class System:
     def is_empty(self) -> bool:
         """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
 
-        With products and quotients by symbols, whether that is proved.
+        With products and quotients by symbols, False means not proved.
         """
         if self._obviously_empty():
             return True
@@ -390,11 +389,11 @@ class System:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the constraints say all, so that each point is one of the program."""
+        """Whether the constraints are exact: each point is feasible in the program."""
         return self.is_linear and not self._unknown
 
     def _has_no_solution(self) -> bool:
-        """Whether the rows alone contradict each other."""
+        """Whether the rows alone are contradictory."""
         return self._obviously_empty() or within_budget(self._basic_set(self._variables()).is_empty)
 
     def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
@@ -406,8 +405,7 @@ class System:
         )
 
     def _with_bounds(self) -> System:
-        """The system with what products of symbols say about the quotients of single values, as `f < n * m` about
-        `f floordiv m`."""
+        """The system with the bounds that products of symbols give quotients: `f < n * m` bounds `f floordiv m`."""
         bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
         done: set[Variable] = set()
         growing = True
@@ -424,7 +422,7 @@ class System:
         return bounded
 
     def _has_no_case(self, pairs: Sequence[tuple[Row, Part, Part]], left: list[int]) -> bool:
-        """Whether the rows contradict each other in every combination of cases of the pairs."""
+        """Whether the rows are contradictory in every combination of cases of the pairs."""
         left[0] -= 1
         if left[0] < 0:
             raise NotProved(f"quotients by symbols make more than {CASES} cases")
@@ -441,15 +439,15 @@ class System:
         return all(case._has_no_case(pairs[1:], left) for case in cases)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
-        """The least and the greatest value of a variable over all points; None where there is none. Raises `NotProved`
-        past the budget, and where quotients by symbols may make more points than there are."""
+        """The minimum and maximum of a variable over all points; None where there is none. Raises `NotProved` past the
+        budget, and where quotients by symbols would make the set an over-approximation."""
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None
         return dimension_limits(points, 0)
 
     def _obviously_empty(self) -> bool:
-        """Whether intervals alone show that there is no point (no isl involved)."""
+        """Whether interval arithmetic proves emptiness, without isl."""
         if any(low is not None and high is not None and low > high for low, high in self.bounds.values()):
             return True
         for row in self.zeros:
@@ -463,10 +461,10 @@ class System:
         return self._forced_equalities_contradict()
 
     def _forced_equalities_contradict(self) -> bool:
-        """Whether some row fails once variables that equations force to be equal are merged.
+        """Whether a row is violated once variables that equations force to be equal are merged.
 
-        The common case of two instances on one element: equal indices force equal digits, so that a loop that is said
-        to be earlier in one instance is not.
+        The common case of two instances on one element: equal indices force equal digits, which contradicts a strict
+        order of the loops.
         """
         merged: dict[Variable, Variable] = {}
         for row in self.zeros:
@@ -486,8 +484,8 @@ class System:
         return False
 
     def _digits_of_difference(self, row: Row) -> list[tuple[Variable, Variable]]:
-        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c is more than what all smaller
-        ones can make up for, as the digits of a number."""
+        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the maximum of all terms
+        of smaller weight, as in mixed-radix numbers."""
         if row.constant:
             return []
         by_weight: dict[int, list[Variable]] = {}
@@ -526,10 +524,10 @@ class System:
         return _from_rows(len(variables), position, self.zeros, rows)
 
     def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
-        """The set of values that `keep` takes over all points, in that order of dimensions.
+        """The projection of the points onto the variables `keep`, in that order of dimensions.
 
-        With `may_grow`, quotients by symbols may make it larger than it is. Raises `NotProved` past the budget, and
-        where they would without.
+        With `may_grow`, quotients by symbols may make it an over-approximation. Raises `NotProved` past the budget, and
+        where it would be one without `may_grow`.
         """
         import islpy as isl
 
@@ -543,7 +541,7 @@ class System:
 
 
 def value_text(value: SSAValue) -> str:
-    """How a message names a value."""
+    """The name of a value in messages."""
     if value.name_hint:
         return f"%{value.name_hint}"
     return "an unnamed value" if isinstance(value.owner, Block) else f"the result of {value.owner.name}"
@@ -579,23 +577,24 @@ def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], po
 
 @lru_cache(maxsize=4096)
 def _number(value: int) -> isl.Val:
-    """A number for isl: to make it of an int takes longer than all else of a matrix."""
+    """An isl value. Cached: its construction from an int dominates the cost of a matrix."""
     import islpy as isl
 
     return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
 
 
 def _common_factor(row: Row, is_zero: bool) -> int:
-    """What every coefficient of a row can be divided by, the constant rounded down; 1 when a zero row would change.
+    """The common factor of the coefficients of a row, by which the constant is divided and rounded down; 1 when that
+    would change an equation.
 
-    isl expects rows without common factors: its `lexmin` may find a set with them empty that is not.
+    isl expects rows without common factors: otherwise its `lexmin` may report that a set is empty that is not.
     """
     common = gcd(*row.terms.values())
     return 1 if common == 0 or (is_zero and row.constant % common) else common
 
 
 def within_budget(question: Callable[[], _T]) -> _T:
-    """Run `question` on isl with the budget; raises `NotProved` when it is spent."""
+    """Evaluate `question` with the budget of isl operations; raises `NotProved` past it."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -612,13 +611,13 @@ def within_budget(question: Callable[[], _T]) -> _T:
 
 
 def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
-    """The least and the greatest value in a dimension of a set that is not empty; None where there is no bound."""
+    """The minimum and maximum of a dimension of a set that is not empty; None where it is unbounded."""
     low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
 def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """The lexicographically least point of a set that is not empty, or any where there is no least."""
+    """The lexicographic minimum of a set that is not empty, or any point where there is no minimum."""
     import islpy as isl
 
     try:
@@ -629,7 +628,7 @@ def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]
 
 
 def sample_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """Some point of a set that is not empty, by variable."""
+    """A point of a set that is not empty, by variable."""
     return _numbers(within_budget(points.sample_point), variables)
 
 

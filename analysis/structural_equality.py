@@ -1,6 +1,6 @@
-"""Are two modules the same program up to the names of values? And where do they first differ?
+"""Structural equality of two programs up to the names of SSA values, and their first difference.
 
-Scalar constants compare by value wherever they are used; where and how often they are written says nothing.
+Scalar constants compare by value at their uses; their number and position do not matter.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _same_operand(left: SSAValue, right: SSAValue, values: Mapping[SSAValue, SSA
 
 
 def compare_headers(left: Operation, right: Operation, values: MutableMapping[SSAValue, SSAValue]) -> None:
-    """Raise the `Difference` of two ops whose regions are not looked at; `values` maps left ones to right ones, and
-    gets those that the ops define."""
+    """Raise the `Difference` of two ops, regions aside. `values` maps left values to right ones; the results of the ops
+    are added."""
     if left.name != right.name:
         raise Difference(f"{left.name} against {right.name}", left, right)
     stated = (("property", left.properties, right.properties), ("attribute", left.attributes, right.attributes))
@@ -107,7 +107,7 @@ def _shown(value: SSAValue) -> str:
 
 
 def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAValue, SSAValue]) -> None:
-    """As `compare_headers`, regions included."""
+    """As `compare_headers`, with regions."""
     compare_headers(left, right, values)
     if len(left.regions) != len(right.regions):
         raise Difference(f"{len(left.regions)} regions against {len(right.regions)}", left, right)
@@ -126,5 +126,5 @@ def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAVal
 
 
 def _compared_ops(block: Block) -> Iterator[Operation]:
-    """The ops of a block that are no scalar constants."""
+    """The ops of a block except scalar constants."""
     return (op for op in block.ops if not op.results or scalar_constant(op.results[0]) is None)

@@ -1,8 +1,8 @@
-"""The shape of a tir function: blocks and their loops, scopes, who produces and consumes what.
+"""The structure of a tir function: blocks and their loops, scopes, producers and consumers.
 
-A *scope* is a function or the body of a block; its *child blocks* are those with no other block in between. Two blocks
-of a scope are producer and consumer when the first writes a buffer that the second reads. A function is *plain* while
-it is as it was written, with one nest of serial loops for each block.
+A *scope* is a function or the body of a block; its *child blocks* are those without another block in between. Of two
+blocks of a scope, the first is a producer and the second its consumer when the second reads a buffer that the first
+writes. A function is *plain* while it is unscheduled, with one nest of serial loops for each block.
 """
 
 from __future__ import annotations
@@ -91,18 +91,18 @@ def vectorized_loop_around(op: Operation) -> ForOp | None:
 
 
 def bindings_of(block: BlockOp) -> tuple[Index, ...]:
-    """What the iterators of a block are bound to, over loop values."""
+    """The bindings of the iterators of a block, over loop variables."""
     return Index.of_map(block.bindings.data, block.binding_operands)
 
 
 def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
-    """The guards `left < right` of a block, over loop values."""
+    """The guards `left < right` of a block, over loop variables."""
     operands = [Index.of(value) for value in block.guard_operands]
     return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
 
 
 def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
-    """The values that the bindings of the iterators of one kind are computed from, loop variables among them."""
+    """The sources of the bindings of the iterators of one kind, loop variables included."""
     bindings = zip(bindings_of(block), block.kinds, strict=True)
     return {value for index, own in bindings if own is kind for value in index.sources()}
 
@@ -110,7 +110,7 @@ def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
 def child_blocks(root: Operation) -> list[BlockOp]:
     """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order.
 
-    Those of its init are not among them: an init is a scope of its own.
+    Those of its init are excluded: an init is a scope of its own.
     """
     found: list[BlockOp] = []
     for region in root.regions:
@@ -124,8 +124,8 @@ def child_blocks(root: Operation) -> list[BlockOp]:
 
 
 def parts_of(block: BlockOp) -> list[BlockOp]:
-    """The blocks that run the domain of `block` together, in program order: itself alone, or those that share its
-    `tir.part_of` in its scope, where that is a block with parts in any of those."""
+    """The blocks that run the domain of `block` together, in program order: itself alone, or those of its scope with
+    the same `tir.part_of`; the scope of a part includes the other parts of an enclosing block."""
     group = block.attributes.get(PART_OF)
     if group is None:
         return [block]
@@ -168,7 +168,7 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 
 def stored_buffer(op: Operation) -> SSAValue | None:
-    """The buffer that `op` writes, itself or through the pointer that it takes."""
+    """The buffer that `op` writes, directly or through the pointer that it creates."""
     # By the class itself: an abstract class costs more to ask, and this is asked of every operation.
     if type(op) is memref.StoreOp:
         return underlying(op.memref)
@@ -194,8 +194,7 @@ def _buffers(values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
 
 
 def why_opaque(op: Operation, subject: str) -> Violation | None:
-    """The first op in `op` that may do anything, or None: what holds it runs as often as the program says, and in that
-    order."""
+    """The refusal for the first opaque op in `op`, or None: its number and order of executions must be preserved."""
     found = opaque_op(op)
     return (
         None if found is None else Violation(f"{subject} {opaque_text(found)}", "not proved", {}, opaque_advice(found))
@@ -203,7 +202,7 @@ def why_opaque(op: Operation, subject: str) -> Violation | None:
 
 
 def why_named_twice(block: BlockOp) -> str | None:
-    """Why what a block accesses cannot be told from the buffers that its loads and stores name, or None."""
+    """Why the loads and stores of a block do not name the buffers that it accesses, or None."""
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (root := underlying(op.memref)) is not op.memref:
             return f'block "{block.label}" accesses {root.name_hint} under another name, {op.memref.name_hint}'
@@ -211,7 +210,7 @@ def why_named_twice(block: BlockOp) -> str | None:
 
 
 def takes_pointers(root: Operation) -> bool:
-    """Whether code outside of the module works on buffers in `root`."""
+    """Whether external code accesses buffers in `root` through pointers."""
     return any(type(op) is AccessPtrOp for op in operations_in(root))
 
 
@@ -226,7 +225,7 @@ def buffers_loaded(block: BlockOp) -> list[SSAValue]:
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, without the accumulators that a block with init updates."""
+    """The buffers that a block reads, except the accumulators that a block with init updates."""
     own = buffers_written(block) if block.init is not None else []
     return [buffer for buffer in buffers_loaded(block) if buffer not in own]
 
@@ -256,12 +255,12 @@ def readers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
 
 
 _FEW = 8
-"""Blocks that are put in order one by one."""
+"""Up to this number, blocks are sorted by pairwise comparison."""
 
 
 def _blocks_using(buffers: Iterable[SSAValue], scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that use some of `buffers` or an alias of one, in order: found through the uses, for
-    a function may have thousands of other blocks."""
+    """The child blocks of `scope` that use some of `buffers` or an alias of one, in order. Follows the uses, since a
+    function may have thousands of other blocks."""
     found: dict[BlockOp, None] = {}
     pending = list(buffers)
     while pending:
@@ -288,9 +287,10 @@ def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
 
 
 def why_not_complete(block: BlockOp) -> Violation | str | None:
-    """A *complete* block computes each element once: why `block` is none, or None when it is.
+    """Why `block` is not *complete*, or None when it is: each instance computes elements of its own.
 
-    All iterators spatial, no init, the only writer of what it writes, and it reads none of that. No op in it is opaque.
+    All iterators are spatial, there is no init, it is the only writer of its outputs and does not read them, and no op
+    in it is opaque.
     """
     name = f'block "{block.label}"'
     if block.init is not None:
@@ -301,9 +301,8 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """A *reduction* block has an init and combines into elements that depend on spatial iterators only, and reads no
-    other elements of the buffers that it combines into. No op in it is opaque. Why `block` is none, or None when it
-    is."""
+    """Why `block` is not a *reduction* block, or None when it is: it has an init, combines into elements that depend on
+    spatial iterators only, reads no other elements of these buffers, and no op in it is opaque."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -320,7 +319,7 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
 
 
 def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAValue]]:
-    """The stores of a block whose index in some dimension depends on a reduce iterator, with these two."""
+    """The indices of stores of a block that depend on a reduce iterator: store, dimension and iterator."""
     reduced = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
     for op in operations_in(block) if reduced else ():
         if stored_buffer(op) is not None and isinstance(op, memref.StoreOp | AccessPtrOp):
@@ -330,13 +329,13 @@ def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAV
 
 
 def reads_earlier(block: BlockOp, buffer: SSAValue) -> bool:
-    """Whether a block reads what was in a buffer before it, instead of only what it combines."""
+    """Whether a block reads earlier contents of a buffer, not only what it combines itself."""
     elsewhere = None if block.init is None else load_elsewhere(block)
     return buffer in buffers_read(block) or (elsewhere is not None and elsewhere.memref is buffer)
 
 
 def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
-    """A load of a buffer that `block` stores to, in its init or from a place where it does not store."""
+    """A load from a buffer that `block` writes, in its init or from an element that it does not store to."""
     places: dict[SSAValue, set[tuple[Index, ...]]] = {}
     for op in operations_in(block):
         if isinstance(op, memref.StoreOp):
@@ -368,7 +367,7 @@ def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | Non
 
 
 def precedes(first: Operation, second: Operation) -> bool:
-    """Whether `first` stands before `second` in program order (neither contains the other)."""
+    """Whether `first` precedes `second` in program order (neither contains the other)."""
     path = [second, *ancestors(second)]
     op: Operation | None = first
     while op is not None:
@@ -380,9 +379,9 @@ def precedes(first: Operation, second: Operation) -> bool:
 
 
 def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
-    """Those of `operations` that come before `place`, all of one block; None is its end.
+    """Those of `operations` that precede `place`, all in one block; None is its end.
 
-    Looks in both directions at once: neighbours in a block of thousands are found soon.
+    Searches in both directions at once, so that neighbours in a block of thousands of ops are found early.
     """
     if place is None:
         return set(operations)
@@ -410,8 +409,8 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
 
 
 def is_plain(block: BlockOp) -> bool:
-    """Whether a block stands alone in a nest with one serial loop for each of its iterators, in their order, and
-    nothing is noted on the block or its loops. It holds no blocks."""
+    """Whether a block without nested blocks is alone in a nest with one serial loop per iterator, in their order,
+    without annotations on the block or its loops."""
     loops = loops_around(block)
     if len(loops) != len(block.iter_vars):
         return False
@@ -426,13 +425,13 @@ def is_plain(block: BlockOp) -> bool:
 
 
 def holds_one_nest(loop: ForOp) -> bool:
-    """Whether one loop, block or condition is all that runs in a loop, but for what computes indices."""
+    """Whether a loop contains a single loop, block or condition, besides ops that compute indices."""
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
 def why_not_plain(function: FuncOp) -> str | None:
-    """Why a function counts as scheduled already: a block that is not plain, or a temporary that somebody said
-    something about. None when it is as a front end might have written it."""
+    """Why a function counts as scheduled already: a block that is not plain, or a temporary with a memory scope or
+    attributes. None when it is as a front end might have written it."""
     for block in child_blocks(function):
         if not is_plain(block):
             return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'

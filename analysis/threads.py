@@ -1,13 +1,13 @@
-"""Loops bound to thread axes: the work that the threads of a block share, and reductions across blocks of threads.
+"""Loops bound to thread axes: work that the threads of a block share, and reductions across blocks of threads.
 
-Programs at tir level mean what their loops say, run in order. A loop that is bound to a thread axis may so stand inside
+Programs at tir level have the semantics of their loops, run in order. A loop bound to a thread axis may be nested in
 another loop over the same axis: where a nest fills shared memory and does not depend on the outer loop, each iteration
 of the outer loop fills it again with the same values. A block of threads fills it once, together: thread t runs
 iteration t of the inner loop (*cooperative fetching*).
 
-The threads of a block wait for each other, and so reduce together. Blocks of threads do not: they combine by atomic
-operations on an element of device memory, in any order, and nothing else may touch that element until the kernel has
-ended. The same holds for a thread that updates an accumulator which an earlier kernel starts.
+The threads of a block synchronize, and so can reduce together. Blocks of threads do not: they combine by atomic
+operations on an element of device memory, in any order, and nothing else may access that element until the kernel has
+ended. The same holds for a thread that updates an accumulator that an earlier kernel initializes.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
 
 
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
-    """Another loop, around or inside of `loop`, that is bound to `axis` and does not share its work.
+    """Another loop, around or inside of `loop`, that is bound to `axis` and is not cooperative.
 
-    A thread has one index on an axis: of two nested loops over it, only the iterations in which both are equal run.
-    That is harmless when the inner one is cooperative.
+    A thread has one index per axis: of two nested loops over it, only the iterations with equal values would run. That
+    is harmless when the inner one is cooperative.
     """
     if axis == VIRTUAL:
         return None
@@ -76,7 +76,7 @@ def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
 
 def is_cooperative(inner: Operation, outer: ForOp) -> bool:
     """Whether `inner`, a loop or block inside `outer`, does the same in each iteration of `outer`: it fills shared
-    memory only, in instances that may run again, and nothing that it uses depends on the loop variable."""
+    memory only, in idempotent instances, and does not depend on the loop variable."""
     return _is_cooperative(inner, outer, set())
 
 
@@ -87,7 +87,7 @@ def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bo
     asked.update(blocks)
     if outer.induction_variable in _sources(operand for op in inner.walk() for operand in op.operands):
         return False
-    # What it reads must not differ between the iterations either.
+    # The buffers that it reads must not differ between the iterations either.
     for buffer in {op.memref for op in inner.walk() if isinstance(op, memref.LoadOp)}:
         for use in buffer.uses:
             if stored_buffer(use.operation) is not buffer or not outer.is_ancestor(use.operation):
@@ -99,7 +99,7 @@ def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bo
 
 
 def _fills_shared_memory(block: BlockOp) -> bool:
-    """Whether a block stores to shared memory only, and running an instance of it again changes nothing."""
+    """Whether a block stores to shared memory only, in idempotent instances."""
     if IterKind.REDUCE in block.kinds:
         return False
     stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
@@ -108,7 +108,8 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Values and what they are computed from, each once; arguments of loops and blocks from the operands of these."""
+    """Values and their transitive sources, each once; those of loop variables and iterators are the operands of the
+    loop or block."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
@@ -124,7 +125,7 @@ def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
 
 
 def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
-    """Whether a value may differ between the threads of a block along `axes`: it depends on their places there, or on
+    """Whether a value may differ between the threads of a block along `axes`: it depends on their indices, or on
     memory."""
     for found in _sources([value]):
         owner = found.owner
@@ -140,13 +141,13 @@ _COMPUTATIONS = ("arith.", "math.", "affine.apply", "memref.dim")
 
 
 def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], carried: ForOp | None) -> Conflict | None:
-    """An element that one thread touches in `first` and another thread of the block later in `second`.
+    """An element that one thread touches in `first` and another thread of the block touches later in `second`.
 
-    Later is: in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
+    Later means in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
     the same one of the loops around it. Raises `NotProved`.
     """
     around = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
-    common = [loop for loop in around if loop.parent is not None]  # a thread runs all of a box
+    common = [loop for loop in around if loop.parent is not None]  # a thread executes all iterations over a box
     if carried is not None:
         common = common[: common.index(carried)]
 
@@ -165,18 +166,18 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
 
 
 def kernel_around(loop: ForOp) -> ForOp:
-    """The outermost bound loop around `loop`, or itself: what becomes a kernel."""
+    """The outermost bound loop around `loop`, or itself: the loop that becomes a kernel."""
     bound = [op for op in ancestors(loop) if isinstance(op, ForOp) and axis_of(op) is not None]
     return bound[-1] if bound else loop
 
 
 def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Conflict | None:
     """An element that a block of threads touches in one loop of `kernel` over a block axis, and another block of
-    threads in another loop over that axis, one of them writing. `bound` is taken to be bound to `axis`.
+    threads in another loop over that axis, at least one of them writing. `bound` is assumed to be bound to `axis`.
 
-    The loops become one: what an iteration of the first leaves for another iteration of the second would have to pass
-    from one block of threads to another, and these do not wait for each other. Of memory that each block of threads
-    has of its own, only what one writes and the other one reads counts. Raises `NotProved`.
+    The loops become one: values that pass from an iteration of the first to another iteration of the second would pass
+    between blocks of threads, which do not synchronize. For memory that each block of threads has of its own, only
+    pairs of a write and a read count. Raises `NotProved`.
     """
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
@@ -209,12 +210,12 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
 
 
 def _is_of_each_block(buffer: SSAValue) -> bool:
-    """Whether each block of threads has a buffer of its own: it is in memory of the threads."""
+    """Whether each block of threads has its own copy of a buffer: it is not in global memory."""
     return space_of(buffer.type) != "global"
 
 
 _KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
-"""Combiner -> the atomic operation that does it."""
+"""Combining op -> atomic operation."""
 _WIDTHS: Final = (32, 64)
 UPDATES, STARTS, READS = 7, 8, 9
 """The requirements of `bind` that are about atomic operations."""
@@ -222,7 +223,7 @@ UPDATES, STARTS, READS = 7, 8, 9
 
 @dataclass(frozen=True)
 class AtomicUpdate:
-    """`store` puts back what `load` got, with `term` combined into it."""
+    """An update of an accumulator: `store` writes the value of `load` combined with `term`."""
 
     kind: AtomicKind
     load: memref.LoadOp
@@ -231,9 +232,9 @@ class AtomicUpdate:
 
 
 def combining_loop(block: BlockOp, bound: ForOp | None = None, axis: str | None = None) -> ForOp | None:
-    """The loop over whose iterations `block` has to combine by atomic operations, None when there is none: a loop over
-    blocks of threads that a reduce iterator is bound to or, when the accumulator is started elsewhere, over threads.
-    `bound` is taken to be bound to `axis`."""
+    """The loop over whose iterations `block` must combine by atomic operations, None when there is none: a loop over
+    blocks of threads that a reduce iterator is bound to or, when the accumulator is initialized elsewhere, over
+    threads. `bound` is assumed to be bound to `axis`."""
     if ACROSS_THREADS in block.attributes or IterKind.REDUCE not in _kinds_around(block):
         return None
     wanted = (*BLOCK_AXES, *THREAD_AXES) if block.init is None else BLOCK_AXES
@@ -250,7 +251,7 @@ def _kinds_around(block: BlockOp) -> Iterator[IterKind]:
 
 
 def _reduced_over(block: BlockOp) -> set[SSAValue]:
-    """What the reduce iterators of a block, and of those around it, are computed from."""
+    """The sources of the bindings of the reduce iterators of a block and of enclosing blocks."""
     found: set[SSAValue] = set()
     for op in (block, *ancestors(block)):
         if isinstance(op, BlockOp):
@@ -259,7 +260,7 @@ def _reduced_over(block: BlockOp) -> set[SSAValue]:
 
 
 def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
-    """How a block updates its accumulators by atomic operations, or why it cannot."""
+    """The updates of a block as atomic operations, or why they cannot be."""
     name = f'block "{block.label}"'
     updates = updates_of(block)
     if updates is None:
@@ -293,7 +294,8 @@ def _is_combined(element: Attribute) -> bool:
 
 
 def why_not_atomic(block: BlockOp, loop: ForOp, kernel: ForOp) -> tuple[int, Violation] | None:
-    """Why `block` may not combine over `loop` by atomic operations, by requirement of `bind`; None when it may."""
+    """Why `block` may not combine over `loop` by atomic operations, with the number of the requirement of `bind`; None
+    when it may."""
     updates = atomic_updates(block)
     if isinstance(updates, str):
         legal = "sums, minima, maxima, bitwise and, or; or rfactor, whose second block is in a kernel of its own"
@@ -322,7 +324,7 @@ def _name(loop: ForOp) -> str:
 
 @or_undecided
 def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violation | None:
-    """Whether `other` touches what `ours` combines into, in the same kernel."""
+    """Why `other` must not access the accumulator of `ours` in the same kernel; None when it does not."""
     conflict = conflict_between(ours, other, outside, lambda order: None)
     if conflict is None:
         return None

@@ -90,10 +90,10 @@ class _Reader:
         left = self._sum()
         relation = self._take()
         if relation not in _RELATIONS:
-            raise ValueError(f"'{self._text}' is no fact: it compares by ==, <= or <")
+            raise ValueError(f"'{self._text}' is no call precondition: it compares by ==, <= or <")
         right = self._sum()
         if self._token:
-            raise ValueError(f"'{self._text}' is no fact: '{self._token}' is left over")
+            raise ValueError(f"'{self._text}' is no call precondition: '{self._token}' is left over")
         return left, relation, right
 
     def _sum(self) -> Number:
@@ -113,13 +113,13 @@ class _Reader:
         if token == "(":
             result = self._sum()
             if self._take() != ")":
-                raise ValueError(f"'{self._text}' is no fact: a parenthesis is not closed")
+                raise ValueError(f"'{self._text}' is no call precondition: a parenthesis is not closed")
             return result
         if re.fullmatch(r"-?\d+", token):
             number = int(token)
             return lambda _: number
         if not _NAME.match(token):
-            raise ValueError(f"'{self._text}' is no fact: expected a name or a number, got '{token}'")
+            raise ValueError(f"'{self._text}' is no call precondition: expected a name or a number, got '{token}'")
         self.names[token] = None
         return operator.itemgetter(token)
 
