@@ -111,7 +111,7 @@ def passing_conflict(
 @or_undecided
 def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
     """Why two accesses cannot be reordered: they touch one element in the same iteration of the `shared` loops."""
-    conflict = conflict_between(mine, theirs, shared, lambda system: None)
+    conflict = conflict_between(mine, theirs, shared)
     return None if conflict is None else conflict.violation("and would change places")
 
 

@@ -106,9 +106,9 @@ def whole_buffer(first: Access, second: Access) -> Violation:
     return Violation("a call touches the whole buffer", "not proved")
 
 
-def undecided(error: NotProved, legal: str | None = None) -> Violation:
+def undecided(error: NotProved) -> Violation:
     """The refusal when a question could not be decided."""
-    return Violation(str(error), "not proved", {}, legal)
+    return Violation(str(error), "not proved")
 
 
 P = ParamSpec("P")
@@ -146,21 +146,36 @@ class PairQuestion(Question):
 
 
 def conflict_between(
-    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[PairQuestion], object]
+    first: Access,
+    second: Access,
+    shared: Collection[ForOp],
+    ordered: Callable[[PairQuestion], object] | None = None,
+    *,
+    earlier: Sequence[ForOp] = (),
+    later: Sequence[ForOp] = (),
 ) -> Conflict | None:
-    """A pair of instances that touch one element, in the same iteration of the `shared` loops and in the order that
-    `ordered` states. Raises `NotProved`.
+    """A pair of instances that touch one element, in one iteration of the `shared` loops, the first in an `earlier`
+    or `later` iteration of other loops than the second, as `ordered` constrains them besides. Raises `NotProved`.
 
     Where symbols multiply or divide, a conflict is exact when it exists for some small values of them.
     """
-    question = PairQuestion(first, second, shared)
-    ordered(question)
+
+    def pair(values: Mapping[SSAValue, int] | None = None) -> PairQuestion:
+        question = PairQuestion(first, second, shared, values)
+        for loop in earlier:
+            question.earlier(loop)
+        for loop in later:
+            question.later(loop)
+        if ordered is not None:
+            ordered(question)
+        return question
+
+    question = pair()
     if question.is_empty():
         return None
     if not question.is_linear:
         for values in small_values([*first.expressions, *second.expressions]):
-            numbered = PairQuestion(first, second, shared, values)
-            ordered(numbered)
+            numbered = pair(values)
             point = numbered.find_candidate()
             if point is not None:
                 exact = numbered.is_exact and is_known(first) and is_known(second)
@@ -259,7 +274,7 @@ def is_known(access: Access) -> bool:
     return _is_made_of(access, lambda v: all(is_loop_value(part) or is_symbol(part) for part in leaves(v)))
 
 
-def is_determined(access: Access, common: Collection[SSAValue] = ()) -> bool:
+def is_determined(access: Access, common: Collection[SSAValue]) -> bool:
     """Whether the instances of an access are affine in loop variables and in values that are the same for all of them:
     those fixed in the function, or within an iteration of the loops of `common`."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)

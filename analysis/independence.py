@@ -11,7 +11,6 @@ from weft.analysis.code_motion import shared_element
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import (
     Conflict,
-    PairQuestion,
     buffer_name,
     conflict_between,
     conflicting_pairs,
@@ -102,11 +101,7 @@ def _is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool 
 def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
     shared = first.loops[: first.loops.index(loop)]
     pairs = ((first, second),) if first is second else ((first, second), (second, first))
-    for earlier, later in pairs:
-        conflict = conflict_between(earlier, later, shared, lambda s: s.earlier(loop))
-        if conflict is not None:
-            return conflict
-    return None
+    return next(filter(None, (conflict_between(*pair, shared, earlier=[loop]) for pair in pairs)), None)
 
 
 @or_undecided
@@ -160,9 +155,8 @@ def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict |
             continue
         outer = first.loops[: first.loops.index(outside)]
         same = loops_of_element(first, second)
-        pairs = ((first, second),) if first is second else ((first, second), (second, first))
-        for earlier, later in pairs:
-            conflict = _inverted(earlier, later, outer, old, new, same)
+        for pair in ((first, second),) if first is second else ((first, second), (second, first)):
+            conflict = _inverted(*pair, outer, old, new, same)
             if conflict is not None:
                 return conflict
     return None
@@ -187,12 +181,7 @@ def _inverted(
             if place[q] > place[p] or p in same or q in same:
                 continue
             shared = {*outer, *same, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)}
-
-            def ordered(question: PairQuestion, p: ForOp = p, q: ForOp = q) -> None:
-                question.earlier(p)
-                question.later(q)
-
-            conflict = conflict_between(earlier, later, shared, ordered)
+            conflict = conflict_between(earlier, later, shared, earlier=[p], later=[q])
             if conflict is not None:
                 return conflict
     return None

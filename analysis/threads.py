@@ -151,18 +151,10 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
     if carried is not None:
         common = common[: common.index(carried)]
 
-    for thread in threads:
-        for backwards in (False, True):
-
-            def ordered(pair: PairQuestion, thread: ForOp = thread, backwards: bool = backwards) -> None:
-                (pair.later if backwards else pair.earlier)(thread)
-                if carried is not None:
-                    pair.earlier(carried)
-
-            conflict = conflict_between(first, second, common, ordered)
-            if conflict is not None:
-                return conflict
-    return None
+    carry = () if carried is None else (carried,)
+    orders = [order for thread in threads for order in (((thread, *carry), ()), (carry, (thread,)))]
+    conflicts = (conflict_between(first, second, common, earlier=before, later=after) for before, after in orders)
+    return next(filter(None, conflicts), None)
 
 
 def kernel_around(loop: ForOp) -> ForOp:
@@ -196,14 +188,8 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
                 continue
             if writes == 2 and _is_of_each_block(first.buffer):
                 continue
-            for backwards in (False, True):
-
-                def ordered(
-                    pair: PairQuestion, one: ForOp = one, other: ForOp = other, backwards: bool = backwards
-                ) -> None:
-                    (pair.later if backwards else pair.earlier)(one, other)
-
-                conflict = conflict_between(first, second, outside, ordered)
+            for order in (PairQuestion.earlier, PairQuestion.later):
+                conflict = conflict_between(first, second, outside, lambda pair, o=order, a=one, b=other: o(pair, a, b))
                 if conflict is not None:
                     return conflict
     return None
@@ -325,7 +311,7 @@ def _name(loop: ForOp) -> str:
 @or_undecided
 def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violation | None:
     """Why `other` must not access the accumulator of `ours` in the same kernel; None when it does not."""
-    conflict = conflict_between(ours, other, outside, lambda order: None)
+    conflict = conflict_between(ours, other, outside)
     if conflict is None:
         return None
     legal = "in an earlier kernel, or in a later one: a nest of its own"

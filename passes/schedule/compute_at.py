@@ -315,7 +315,7 @@ class Move(MovingPrimitive):
                 continue
             for at, loop in list(enumerate(shared))[len(kept) :]:
                 with self.deciding(requirement, first.op):
-                    found = conflict_between(first, second, shared[:at], lambda order, loop=loop: order.earlier(loop))
+                    found = conflict_between(first, second, shared[:at], earlier=[loop])
                 if found is not None:
                     self.refuse(requirement, found.violation("and would change places"), first.op)
 

@@ -69,9 +69,7 @@ def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
         for at, p in enumerate(loops):
             for q in loops[at + 1 :]:
                 for earlier, later in ((first, second), (second, first)):
-                    conflict = conflict_between(
-                        earlier, later, [*outer, *loops[:at]], lambda s, p=p, q=q: (s.earlier(p), s.later(q))[0]
-                    )
+                    conflict = conflict_between(earlier, later, [*outer, *loops[:at]], earlier=[p], later=[q])
                     if conflict is not None:
                         return conflict.violation("and could now run first")
     return None

@@ -297,7 +297,7 @@ class _Binder:
             if read.buffer is not write.buffer or block.is_ancestor(write.op):
                 continue
             try:
-                conflict = conflict_between(write, read, self.outside, lambda order: None)
+                conflict = conflict_between(write, read, self.outside)
             except NotProved:
                 continue
             if conflict is not None and conflict.exact:
