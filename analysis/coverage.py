@@ -325,11 +325,7 @@ def _ordered_pair(
     if are_determined(values, [domain.bindings[position] for position in same], range_of):
         return None
     for at, loop in enumerate(moving):
-        question = Question((outer.induction_variable for outer in fixed), own=_values_of(domain))
-        question.add("first", domain)
-        question.add("second", domain)
-        for position in same:
-            question.equate((domain.bindings[position], "first"), (domain.bindings[position], "second"))
+        question = _same_instance(domain, domain, fixed, same)
         for position in zero:
             question.equate((domain.bindings[position], "second"), (Index({}), "second"))
         for outer in moving[:at]:
@@ -357,19 +353,21 @@ def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
     are none. Raises `NotProved`."""
     shared = [loop for loop in first.loops if loop in second.loops]
     symbols = [*_symbols(first, shared), *_symbols(second, shared)]
-    question = Question((loop.induction_variable for loop in shared), own=_values_of(first) | _values_of(second))
-    question.add("first", first)
-    question.add("second", second)
-    for left, right in zip(first.bindings, second.bindings, strict=True):
-        question.equate((left, "first"), (right, "second"))
-    found = question.counterexample()
+    found = _same_instance(first, second, shared, range(len(first.bindings))).counterexample()
     if found is not None:
         _require_free(symbols)
     return found
 
 
-def _values_of(domain: Domain) -> set[SSAValue]:
-    return {loop.induction_variable for loop in domain.loops}
+def _same_instance(first: Domain, second: Domain, shared: Sequence[ForOp], same: Iterable[int]) -> Question:
+    """A loop point of each domain, in one iteration of the `shared` loops, with equal iterators at positions `same`."""
+    own = {loop.induction_variable for loop in (*first.loops, *second.loops)}
+    question = Question((loop.induction_variable for loop in shared), own=own)
+    question.add("first", first)
+    question.add("second", second)
+    for at in same:
+        question.equate((first.bindings[at], "first"), (second.bindings[at], "second"))
+    return question
 
 
 def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:

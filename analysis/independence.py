@@ -31,10 +31,7 @@ from weft.support.errors import Violation
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
     """Whether each iteration of `loop` can provably have its own `buffer`, see `has_own`."""
-    try:
-        return has_own(loop, buffer, accesses(loop) if found is None else found)
-    except NotProved:
-        return False
+    return _has_own(loop, buffer, accesses(loop) if found is None else found) is True
 
 
 def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
@@ -74,7 +71,7 @@ def carried_conflict(
             continue
         # Decided first, once per buffer: one question instead of one per pair of accesses.
         if first.buffer not in private:
-            private[first.buffer] = _is_private(first.buffer, loop, found)
+            private[first.buffer] = _has_own(loop, first.buffer, found)
         own = private[first.buffer]
         conflict = None if own is True else _carried(loop, first, second)
         if conflict is not None:
@@ -91,7 +88,7 @@ def _starts_once(first: Access, second: Access) -> bool:
     return is_reduction_step(first, second) and first.block is not None and shared_element(first.block) is None
 
 
-def _is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | NotProved:
+def _has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool | NotProved:
     try:
         return has_own(loop, buffer, found)
     except NotProved as error:

@@ -348,8 +348,7 @@ class Question(System):
 
     def not_negative(self, term: Term) -> None:
         """term >= 0."""
-        self._relations.append(_Relation((Index({}), term[1]), term, 0))
-        self.positives.append(self._row(term))
+        self.order((Index({}), term[1]), term, 0)
 
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
