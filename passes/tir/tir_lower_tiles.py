@@ -167,7 +167,7 @@ class _Lowering:
         target = self.registers(fragment, op.target, AccessMode.WRITE)
         transposed = (fragment.role is Role.A) == (fragment.order is Order.COL)
         properties = {"count": IntegerAttr(len(fragment.parts), i64), "transposed": BoolAttr.from_bool(transposed)}
-        self.insert(LdmatrixOp(first, target, element=fragment.element, **properties))
+        self.insert(LdmatrixOp(first, target, **properties, element=fragment.element))
 
     def store(self, op: TileStoreOp) -> None:
         if op.fragment.family is Family.WMMA:

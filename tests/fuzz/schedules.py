@@ -37,7 +37,7 @@ from weft.dialects import sched_parameters as kinds_of
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.schedule import registry
+from weft.passes.schedule import primitive
 from weft.passes.schedule.rolling_buffer import Window, window_of
 from weft.passes.schedule.transform_block_layout import own_nest
 from weft.schedule.schedule import BlockHandle, LoopHandle
@@ -754,7 +754,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "pad_einsum": Fuzzer.pad_einsum,
     "rolling_buffer": Fuzzer.rolling_buffer,
 }
-GENERIC = [name for name in registry.PRIMITIVES if name not in PRIMITIVES]
+GENERIC = [name for name in primitive.PRIMITIVES if name not in PRIMITIVES]
 """Primitives whose arguments are drawn by their kinds alone."""
 PRIMITIVES |= {name: lambda fuzzer, name=name: fuzzer.anything(name) for name in GENERIC}
-"""How each primitive of `registry.PRIMITIVES` is drawn."""
+"""How each primitive of `primitive.PRIMITIVES` is drawn."""

@@ -24,7 +24,8 @@ from tiers import first_tier
 import weft
 from weft.dialects import sched
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.schedule import compute_at, parallel, registry
+from weft.passes.schedule import compute_at, parallel
+from weft.passes.schedule import primitive as definitions
 from weft.passes.schedule.decompose_reduction import DecomposeReduction
 from weft.passes.schedule.split import Split, SplitPlan
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
@@ -73,7 +74,7 @@ def test_every_primitive_is_drawn_and_accepted() -> None:
 
 def test_the_fuzzer_knows_every_primitive() -> None:
     """Those without a way of drawing their own are drawn by the kinds of their parameters."""
-    assert set(PRIMITIVES) == set(registry.PRIMITIVES)
+    assert set(PRIMITIVES) == set(definitions.PRIMITIVES)
     fuzzer = Fuzzer(make_program("matmul_relu", 1), 1)
     for primitive in GENERIC:
         for _ in range(20):

@@ -81,11 +81,13 @@ def test_lowered_programs_compute_what_the_interpreter_computes() -> None:
     assert len(modules) > 40
     run_module(merged(modules), calls)
     for (name, case), call in zip(cases, calls, strict=True):
-        for (label, expected), actual in zip(case.outcome, call.arguments, strict=False):
+        for output, actual in zip(case.outcome.outputs, call.arguments, strict=False):
             if isinstance(actual, np.ndarray):
-                if actual.dtype == np.uint16 and expected.dtype == np.float32:  # the bits of bf16
+                if actual.dtype == np.uint16 and output.value.dtype == np.float32:  # the bits of bf16
                     actual = (actual.astype(np.uint32) << 16).view(np.float32)
-                assert outputs_equal(expected, actual, reduction_length=case.reduction_length), f"{name}: {label}"
+                assert outputs_equal(output.value, actual, reduction_length=case.reduction_length), (
+                    f"{name}: {output.name}"
+                )
 
 
 def kernel_cases() -> list[Any]:
