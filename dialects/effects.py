@@ -145,7 +145,7 @@ def effects_of(op: Operation) -> Effects:
     """What `op` does, besides what the ops in its regions do."""
     if _silent(type(op)):
         return NO_EFFECTS
-    if isinstance(op, func.CallOp):
+    if type(op) is func.CallOp:
         return _effects_of_call(op)
     traits = op.get_traits_of_type(MemoryEffect)
     if not traits:
@@ -186,7 +186,7 @@ def _opaque(op: Operation) -> Effects:
 
 
 def _buffers(op: Operation) -> tuple[SSAValue, ...]:
-    return tuple(dict.fromkeys(operand for operand in op.operands if isinstance(operand.type, MemRefType)))
+    return tuple(dict.fromkeys(operand for operand in op.operands if type(operand.type) is MemRefType))
 
 
 def _on_operands(op: Operation, kinds: Kinds) -> Effects:
@@ -392,22 +392,24 @@ def opaque_advice(op: Operation) -> str:
     return f"if {op_name(op)} has no effects, give it the trait Pure, or weft.register_operation(..., effects=())"
 
 
-_VIEWS = (memref.CastOp, memref.MemorySpaceCastOp, memref.ReinterpretCastOp, memref.SubviewOp)
+# Sets of types: `isinstance` of a class that is none of them takes a microsecond each, for they have a metaclass.
+_CASTS = frozenset((memref.CastOp, memref.MemorySpaceCastOp))
+_VIEWS = _CASTS | {memref.ReinterpretCastOp, memref.SubviewOp}
 
 
 def underlying(buffer: SSAValue) -> SSAValue:
     """The buffer that `buffer` is a view of; of the names that a function gives to a global, the first."""
-    while isinstance(buffer, OpResult) and isinstance(buffer.op, _VIEWS):
-        buffer = buffer.op.source
+    while type(buffer) is OpResult and type(buffer.op) in _VIEWS:
+        buffer = buffer.op.operands[0]
     return _names_of_global(buffer.op)[0] if _is_global(buffer) else buffer
 
 
 def is_same_elements(buffer: SSAValue) -> bool:
     """Whether indices of `buffer` are indices of the buffer that it is a view of."""
-    while isinstance(buffer, OpResult) and isinstance(buffer.op, _VIEWS):
-        if not isinstance(buffer.op, memref.CastOp | memref.MemorySpaceCastOp):
+    while type(buffer) is OpResult and type(buffer.op) in _VIEWS:
+        if type(buffer.op) not in _CASTS:
             return False
-        buffer = buffer.op.source
+        buffer = buffer.op.operands[0]
     return True
 
 
@@ -419,11 +421,11 @@ def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
     for name in names:  # grows as views are found
         if name is not buffer:
             yield name
-        names += (use.operation.results[0] for use in name.uses if isinstance(use.operation, _VIEWS))
+        names += (use.operation.results[0] for use in name.uses if type(use.operation) in _VIEWS)
 
 
 def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:
-    return isinstance(buffer, OpResult) and isinstance(buffer.op, memref.GetGlobalOp)
+    return type(buffer) is OpResult and type(buffer.op) is memref.GetGlobalOp
 
 
 def _names_of_global(get: Operation) -> list[SSAValue]:
@@ -454,7 +456,7 @@ def _escapes(buffer: SSAValue) -> bool:
     """Whether an opaque op, or one that gives a buffer, takes a temporary."""
     for use in buffer.uses:
         op = use.operation
-        if isinstance(op, _VIEWS):
+        if type(op) in _VIEWS:
             if _escapes(op.results[0]):
                 return True
         elif is_opaque(op) or any(isinstance(result.type, MemRefType) for result in op.results):

@@ -13,6 +13,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
+from weft.dialects.traversal import operations_in
 from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 
@@ -39,7 +40,7 @@ def signature_of(function: FuncOp) -> Signature:
     """
     args = tuple(_argument(function, param) for param in params_of(function))
     name, log = function.sym_name.data, bounds_log_of(function)
-    calls_out = any(isinstance(op, CallOp) for op in function.walk())
+    calls_out = any(type(op) is CallOp for op in operations_in(function))
     iterations = _iterations(function.body)
     results, facts = _count_results(args), preconditions_of(function)
     return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out)

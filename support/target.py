@@ -22,6 +22,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Final
 
 from xdsl.passes import ModulePass
@@ -233,7 +234,7 @@ class Target:
     @staticmethod
     def parse(text: str) -> Target:
         """Read `kind -option=value ...`; a flag may stand without a value. Raises `CompileError`."""
-        return Target(text)
+        return _parsed(text, target_kinds())
 
     def _read_options(self) -> dict[str, int]:
         """Take what options behind the kind say. Returns the limits of kernels among them."""
@@ -303,6 +304,13 @@ NATIVE: Final = "native"
 """The name of the host's CPU in options of compilers."""
 _FACTS: Final = tuple(field.name for field in fields(MachineFacts))
 _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, kinds: tuple[str, ...]) -> Target:
+    """A target from its text: passes read the same one again and again. What it asks of the host, the process asks
+    once."""
+    return Target(text)
 
 
 def _option(name: str) -> str:

@@ -139,8 +139,8 @@ class _Function:
                 changes_in = depth
             else:
                 changes_in = max([depths.get(operand, 0) for operand in operands], default=0)
-                if not isinstance(op, memref.DeallocOp):
-                    self._escaping.update([operand for operand in operands if isinstance(operand.type, MemRefType)])
+                if type(op) is not memref.DeallocOp:
+                    self._escaping.update([operand for operand in operands if type(operand.type) is MemRefType])
             if changes_in:
                 for result in op.results:
                     depths[result] = changes_in

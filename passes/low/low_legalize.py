@@ -33,6 +33,7 @@ from weft.dialects.levels import allowed_at
 from weft.dialects.low import DEFINED, PARAMS
 from weft.dialects.low_kernel import ShuffleOp, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.traversal import operations_in
 from weft.passes.low import decompositions
 from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
@@ -90,7 +91,7 @@ class LowLegalizePass(ModulePass):
 def legalize(function: FuncOp, target: str) -> None:
     """Rewrite the operations of one low function that `target` lacks, and those that they are rewritten into."""
     context = _Legalization(target, Constants(function.body.block))
-    pending = list(function.walk())
+    pending = operations_in(function)
     pending.reverse()
     rules = _rules_of(context.kind)
     while pending:
@@ -137,12 +138,12 @@ _SMALL: Final = (BFloat16Type, Float16Type)
 _KEPT: Final = ("arith.constant", "arith.extf", "arith.truncf", "arith.select", "arith.bitcast")
 _COMPUTING: Final = ("arith.", "math.", "vector.fma", "low.cmpf")
 _FROM_INTEGER: Final = tuple(form for kind in (arith.SIToFPOp, arith.UIToFPOp) for form in (kind, LANE_FORMS[kind]))
-_TO_INTEGER: Final = tuple(form for kind in (arith.FPToSIOp, arith.FPToUIOp) for form in (kind, LANE_FORMS[kind]))
+_TO_INTEGER: Final = frozenset(form for kind in (arith.FPToSIOp, arith.FPToUIOp) for form in (kind, LANE_FORMS[kind]))
 
 
 @cache
 def _computes(kind: type[Operation]) -> bool:
-    return kind.name not in _KEPT and (kind.name.startswith(_COMPUTING) or issubclass(kind, (*_TO_INTEGER, ShuffleOp)))
+    return kind.name not in _KEPT and (kind.name.startswith(_COMPUTING) or kind in _TO_INTEGER or kind is ShuffleOp)
 
 
 def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
@@ -150,7 +151,7 @@ def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
     if not _computes(type(op)):
         return None
     # LLVM computes on f16; for its functions it has f32.
-    lacking = _SMALL if op.name.startswith("math.") or isinstance(op, _TO_INTEGER) else context.lacking
+    lacking = _SMALL if op.name.startswith("math.") or type(op) in _TO_INTEGER else context.lacking
     if not any(type(element_of(value.type)) in lacking for value in (*op.operands, *op.results)):
         return None
     rewriter = OpRewriter(op)

@@ -11,7 +11,6 @@ from xdsl.ir import Block, Operation
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.independence import is_private
-from weft.analysis.structure import ancestors
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_at_start
@@ -62,6 +61,10 @@ def _common_loops(alloc: memref.AllocOp) -> list[ForOp]:
 
 
 def _loops_between(outer: Block | None, op: Operation) -> list[ForOp]:
-    inside = takewhile(lambda around: around.parent is not outer, (op, *ancestors(op)))
-    parents = [around.parent_op() for around in inside]
-    return [parent for parent in reversed(parents) if isinstance(parent, ForOp)]
+    loops: list[ForOp] = []
+    inner: Operation | None = op
+    while inner is not None and inner.parent is not outer:
+        inner = inner.parent_op()
+        if type(inner) is ForOp:
+            loops.append(inner)
+    return loops[::-1]
