@@ -232,6 +232,12 @@ class Index:
         """Replace values by indices; quotients and remainders are simplified again, with ranges when given."""
         if not self.terms:
             return self
+        if len(self.terms) == 1 and not self.constant:  # a value alone, as most subscripts are
+            ((atom, factor),) = self.terms.items()
+            if factor == 1 and type(atom) is not Quotient and type(atom) is not Remainder:
+                known = mapping.get(cast("SSAValue", atom), self)
+                if not any(type(inner) is Remainder for inner in known.terms):
+                    return known
         ranges = range_of or _unbounded
         terms: dict[Atom, int] = {}
         constant = self.constant

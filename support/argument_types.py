@@ -148,7 +148,7 @@ def _hints(function: types.FunctionType) -> dict[str, object]:
 
 def _converted(value: object, hint: object) -> Any:
     """The value as the annotation wants it. Raises `_WrongTypeError`, and `OverflowError` for a long integer."""
-    kind: object = type(value)
+    kind = cast("object", type(value))
     if kind is hint and kind is not int:
         return value
     origin, arguments = get_origin(hint), get_args(hint)
