@@ -26,7 +26,7 @@ from weft.support.argument_types import checked, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.buffers import Binds
 from weft.texpr.expr import Expr, IterVar, Var, error
-from weft.texpr.function import checked_assumptions
+from weft.texpr.function import checked_assumptions, computations_behind
 from weft.texpr.shapes import value_name
 from weft.texpr.tensor import ComputeOp, Operation, Tensor
 
@@ -406,18 +406,8 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
     """A schedule of everything that the given computations need, one stage a tensor."""
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
     roots = [item.op if isinstance(item, Tensor) else item for item in given]
-    order: dict[Operation, None] = {}
-
-    pending: list[tuple[Operation, bool]] = [(op, False) for op in reversed(roots)]
-    while pending:  # without recursion, for programs have thousands of stages
-        op, is_done = pending.pop()
-        if is_done:
-            order.setdefault(op)
-        elif op not in order:
-            pending.append((op, True))
-            pending.extend((tensor.op, False) for tensor in reversed(op.input_tensors))
     outputs = dict.fromkeys(tensor for op in roots if isinstance(op, ComputeOp) for tensor in op.outputs)
-    return StageSchedule([op for op in order if isinstance(op, ComputeOp)], list(outputs))
+    return StageSchedule(computations_behind(roots), list(outputs))
 
 
 @checked

@@ -151,7 +151,7 @@ class _Function:
         for left, relation, right in filter(None, map(relation_of, self._assumptions)):
             (first, second), operands = self._emitter.affine_forms([left, right])
             self._emitter.finish(AssumeOp(first, relation, second, operands))
-        for op in _in_order([tensor.op for tensor in self._outputs]):
+        for op in computations_behind([tensor.op for tensor in self._outputs]):
             self._compute(op)
         self._emitter.place = None
         results = [self._values[tensor] for tensor in self._outputs]
@@ -216,11 +216,11 @@ def _argument_type(parameter: Tensor | Var) -> Attribute:
     return TensorType(type_of(parameter.dtype), shape)
 
 
-def _in_order(ops: Sequence[object]) -> list[ComputeOp]:
-    """The computations that `ops` depend on, in topological order."""
+def computations_behind(ops: Sequence[object]) -> list[ComputeOp]:
+    """The computations among `ops` and those that they depend on, in topological order."""
     order: dict[ComputeOp, None] = {}
     pending = [(op, False) for op in reversed(ops)]
-    while pending:
+    while pending:  # without recursion, for programs have thousands of computations
         op, ready = pending.pop()
         if not isinstance(op, ComputeOp) or op in order:
             continue
