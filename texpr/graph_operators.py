@@ -16,17 +16,12 @@ from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    BoolAttr,
     DenseArrayBase,
-    FloatAttr,
-    IntegerAttr,
-    StringAttr,
     TensorType,
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Dialect, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -34,6 +29,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import graph
+from weft.dialects.attribute_values import value_of
 from weft.dialects.graph import DIALECT, STRUCTURE
 from weft.dialects.graph_shapes import (
     DimsAttr,
@@ -115,11 +111,8 @@ class Operator(IRDLOperation):
                 placeholder(tuple(map(extents.of_graph, shape_of(type_))), name_of(type_.element_type), role)
                 for role, type_ in zip(roles, operands, strict=True)
             ]
-            given = {name: python_value(attribute) for name, attribute in properties.items()}
-            results = [
-                _computed(result)
-                for result in items(cls.DEFINITION(*inputs, **given, name=cls.name.removeprefix(f"{DIALECT}.")))
-            ]
+            name = cls.name.removeprefix(f"{DIALECT}.")
+            results = [_computed(r) for r in items(cls.DEFINITION(*inputs, **_arguments(properties), name=name))]
         except CompileError as error:
             hint = " (extents that are always equal carry the same name)" if extents.are_named else ""
             label = getattr(cls.DEFINITION, "__name__", "")
@@ -131,7 +124,7 @@ class Operator(IRDLOperation):
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The properties, as the definition and the reference take them."""
-        return {name: python_value(attribute) for name, attribute in self.properties.items()}
+        return _arguments(self.properties)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -233,24 +226,14 @@ def _computed(result: object) -> Tensor:
     return result if isinstance(result.op, ComputeOp) else compute(result.shape, result, f"{result.name}_copy")
 
 
-def python_value(attribute: Attribute) -> Any:
-    """A property as an argument of a function of `te.ops`."""
-    match attribute:
-        case DenseArrayBase():
-            return list(cast("DenseArrayBase[Any]", attribute).get_values())
-        case IntegerAttr():
-            value = cast("IntegerAttr[Any]", attribute).value.data
-            return bool(value) if attribute.type == BoolAttr.from_bool(True).type else value
-        case FloatAttr():
-            return cast("FloatAttr[Any]", attribute).value.data
-        case StringAttr():
-            return attribute.data
-        case ArrayAttr():
-            return [python_value(item) for item in attribute]
-        case TypeAttribute():
-            return name_of(attribute)
-        case _:
-            raise InternalError(f"expected a property of an operator, got {attribute}")
+def _arguments(properties: Properties) -> dict[str, Any]:
+    """Properties as arguments of a function of `te.ops`."""
+    return {
+        name: list(cast("DenseArrayBase[Any]", attribute).get_values())
+        if isinstance(attribute, DenseArrayBase)
+        else value_of(attribute)
+        for name, attribute in properties.items()
+    }
 
 
 def _operator(
