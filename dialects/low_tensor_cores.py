@@ -453,27 +453,37 @@ def _verify_wmma(op: Operation, fragment: FragmentAttr) -> None:
         raise VerifyException(f"{op.name} works on fragments of wmma, got {fragment}")
 
 
-@irdl_op_definition
-class WmmaMmaOp(WarpOp):
-    """C += A * B, the products exact and summed in `f32`, in an order that is not specified."""
-
-    name = "low.wmma_mma"
+class _WarpMmaOp(WarpOp):
+    """C += A * B of matrices in registers, the products exact and summed in `f32`, in an order that is not
+    specified."""
 
     a = operand_def(PtrType())
     b = operand_def(PtrType())
     c = operand_def(PtrType())
-    a_fragment = prop_def(FragmentAttr, prop_name="a")
-    b_fragment = prop_def(FragmentAttr, prop_name="b")
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `by` $b `onto` $c attr-dict"
 
+    def verify_matrices(self, element: Attribute) -> None:
+        """The factors hold values of type `element`."""
+        for pointer in (self.a, self.b):
+            _verify_registers(self, pointer, element)
+        _verify_registers(self, self.c, Float32Type())
+
+
+@irdl_op_definition
+class WmmaMmaOp(_WarpMmaOp):
+    """C += A * B of fragments of wmma."""
+
+    name = "low.wmma_mma"
+
+    a_fragment = prop_def(FragmentAttr, prop_name="a")
+    b_fragment = prop_def(FragmentAttr, prop_name="b")
+
     def verify_(self) -> None:
         _verify_wmma(self, self.a_fragment)
         verify_factors(self, self.a_fragment, self.b_fragment)
-        for pointer in (self.a, self.b):
-            _verify_registers(self, pointer, self.a_fragment.element)
-        _verify_registers(self, self.c, Float32Type())
+        self.verify_matrices(self.a_fragment.element)
 
 
 @irdl_op_definition
@@ -515,27 +525,16 @@ class LdmatrixOp(WarpOp):
 
 
 @irdl_op_definition
-class MmaSyncOp(WarpOp):
-    """C += A * B of m16n8k16, the products exact and summed in `f32`, in an order that is not specified.
-
-    A thread holds 8 elements of A, 4 of B and 4 of C: those of `FragmentAttr.place`.
-    """
+class MmaSyncOp(_WarpMmaOp):
+    """C += A * B of m16n8k16. A thread holds 8 elements of A, 4 of B and 4 of C: those of `FragmentAttr.place`."""
 
     name = "low.mma_sync"
 
-    a = operand_def(PtrType())
-    b = operand_def(PtrType())
-    c = operand_def(PtrType())
     element = prop_def()
-
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$a `by` $b `onto` $c attr-dict"
 
     def verify_(self) -> None:
         _verify_factor_type(self, self.element)
-        for pointer in (self.a, self.b):
-            _verify_registers(self, pointer, self.element)
-        _verify_registers(self, self.c, Float32Type())
+        self.verify_matrices(self.element)
 
 
 def _verify_factor_type(op: Operation, element: Attribute) -> None:
