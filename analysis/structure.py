@@ -29,16 +29,9 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, PART_OF, IterKind, LoopKind
+from weft.dialects.traversal import ancestors as ancestors
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, Violation, did_you_mean
-
-
-def ancestors(op: Operation) -> Iterator[Operation]:
-    """The operations around `op`, innermost first."""
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 def is_inside(op: Operation, ancestor: Operation) -> bool:

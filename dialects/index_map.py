@@ -7,10 +7,10 @@ the same text are then equal attributes, so text round trips are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerType, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -82,6 +82,21 @@ def print_extent(printer: Printer, extent: int | SSAValue) -> None:
         printer.print_string(str(extent))
     else:
         printer.print_ssa_value(extent)
+
+
+def parse_annotations_and_body(
+    parser: Parser, arguments: Sequence[Parser.Argument]
+) -> tuple[Mapping[str, Attribute], Region]:
+    """Parse `attributes {...}`, which may be left out, and a region over `arguments`."""
+    annotations = parser.parse_optional_attr_dict_with_keyword()
+    return {} if annotations is None else annotations.data, parser.parse_region(arguments)
+
+
+def print_annotations_and_body(printer: Printer, annotations: Mapping[str, Attribute], body: Region) -> None:
+    """Print what ends an op with a body, as `parse_annotations_and_body` reads it."""
+    printer.print_op_attributes(annotations, print_keyword=True)
+    printer.print_string(" ")
+    printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
 
 
 def static_extents(extents: Sequence[int | SSAValue]) -> DenseArrayBase[IntegerType]:

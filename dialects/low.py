@@ -52,6 +52,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import INTRINSIC as INTRINSIC
 from weft.dialects.effects import PURE as PURE
+from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
 from weft.dialects.low_access import AccessAttr, AccessMode, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
@@ -266,10 +267,9 @@ class ParallelForOp(IRDLOperation):
         variable = parser.parse_argument(expect_type=False)
         parser.parse_keyword("in")
         extent = parser.parse_operand(IndexType())
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(extent, parser.parse_region((variable.resolve(IndexType()),)))
-        if attributes is not None:
-            op.attributes.update(attributes.data)
+        attributes, body = parse_annotations_and_body(parser, (variable.resolve(IndexType()),))
+        op = cls(extent, body)
+        op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
@@ -277,9 +277,7 @@ class ParallelForOp(IRDLOperation):
         printer.print_ssa_value(self.induction_variable)
         printer.print_string(" in ")
         printer.print_ssa_value(self.extent)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        print_annotations_and_body(printer, self.attributes, self.body)
 
     @staticmethod
     def around(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:

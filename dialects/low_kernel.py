@@ -74,6 +74,7 @@ from xdsl.utils.str_enum import StrEnum
 from weft.dialects.effects import READ, WRITE, Synchronizes
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import IN_STEP
+from weft.dialects.traversal import ancestors
 
 KERNEL = "low.kernel"
 """Function attribute of a kernel: a `KernelAttr`."""
@@ -156,11 +157,9 @@ class InKernel(OpTrait):
     """Trait of ops that have a meaning in kernels only, such as thread ids, barriers and shuffles."""
 
     def verify(self, op: Operation) -> None:
-        parent = op.parent_op()
-        while parent is not None and not isinstance(parent, FuncOp):
-            parent = parent.parent_op()
-        if isinstance(parent, FuncOp) and kernel_of(parent) is None and IN_STEP not in parent.attributes:
-            raise VerifyException(f"{op.name} stands in a kernel, and @{parent.sym_name.data} has no {KERNEL}")
+        function = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp)), None)
+        if function is not None and kernel_of(function) is None and IN_STEP not in function.attributes:
+            raise VerifyException(f"{op.name} stands in a kernel, and @{function.sym_name.data} has no {KERNEL}")
 
 
 class _LaunchSymbol(SymbolUserOpInterface):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, StridedLayoutAttr, TensorType
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -24,7 +24,7 @@ def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
 
 def dynamic_extents(type_: Attribute) -> tuple[int, ...]:
     """The dimensions whose extent is decided at run time."""
-    shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
+    shape = type_.get_shape() if isinstance(type_, MemRefType | TensorType) else ()
     return tuple(d for d, extent in enumerate(shape) if extent == DYNAMIC_INDEX)
 
 

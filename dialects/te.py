@@ -66,9 +66,18 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.combiners import op_named
-from weft.dialects.effects import RegionEffects, StatesFact
+from weft.dialects.effects import RegionEffects
 from weft.dialects.element_types import greatest, least
-from weft.dialects.index_map import mixed_extents, parse_extent, print_extent, static_extents
+from weft.dialects.index_map import (
+    mixed_extents,
+    parse_annotations_and_body,
+    parse_extent,
+    print_annotations_and_body,
+    print_extent,
+    static_extents,
+)
+from weft.dialects.tir_assume import AssumeSizesOp
+from weft.dialects.traversal import ancestors
 from weft.support.locations import record_places
 
 
@@ -171,10 +180,7 @@ def _verify_region(
 
 def _compute_around(op: Operation) -> ComputeOp | None:
     """The innermost computation in whose element `op` stands."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, ComputeOp):
-        parent = parent.parent_op()
-    return parent
+    return next((parent for parent in ancestors(op) if isinstance(parent, ComputeOp)), None)
 
 
 def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
@@ -188,9 +194,7 @@ def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
 def _print_results_and_body(printer: Printer, op: ComputeOp | ReduceOp) -> None:
     printer.print_string(") : ")
     printer.print_list(op.result_types, printer.print_attribute)
-    printer.print_op_attributes(op.attributes, print_keyword=True)
-    printer.print_string(" ")
-    printer.print_region(op.body, print_entry_block_args=False, print_empty_block=False)
+    print_annotations_and_body(printer, op.attributes, op.body)
 
 
 @irdl_op_definition
@@ -215,7 +219,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AssumeShapeOp(IRDLOperation):
+class AssumeShapeOp(AssumeSizesOp):
     """States that the dynamic extents of a tensor are the given values; calls check it.
 
     ```mlir
@@ -226,22 +230,7 @@ class AssumeShapeOp(IRDLOperation):
 
     name = "te.assume_shape"
 
-    tensor = operand_def(TensorType)
-    extents = var_operand_def(IndexType())
-    """One value for each dynamic extent of the tensor's type."""
-
-    traits = traits_def(StatesFact())
-    assembly_format = "$tensor `[` $extents `]` attr-dict `:` type($tensor)"
-
-    def __init__(self, tensor: SSAValue, extents: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[tensor, extents])
-
-    def verify_(self) -> None:
-        dynamic = cast("TensorType[Attribute]", self.tensor.type).get_shape().count(DYNAMIC_INDEX)
-        if dynamic != len(self.extents):
-            raise VerifyException(
-                f"te.assume_shape gives {len(self.extents)} values for {dynamic} dynamic extents of {self.tensor.type}"
-            )
+    buffer = operand_def(TensorType)
 
 
 @irdl_op_definition
@@ -391,8 +380,7 @@ class ReduceOp(IRDLOperation):
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        annotations = parser.parse_optional_attr_dict_with_keyword()
-        body = parser.parse_region(axes)
+        annotations, body = parse_annotations_and_body(parser, axes)
         combine = identity = None
         at = parser.pos
         if parser.parse_optional_keyword("combine") is not None:
@@ -413,7 +401,7 @@ class ReduceOp(IRDLOperation):
             identity = parser.parse_region()
         if (combine is None) != (identity is None):
             parser.raise_error("te.reduce takes both `combine` and `identity`, or neither", at, parser.pos)
-        return cls(combiner, extents, types, body, combine, identity, annotations.data if annotations else None)
+        return cls(combiner, extents, types, body, combine, identity, annotations)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.kind.value} (")
@@ -572,15 +560,8 @@ class ComputeOp(IRDLOperation):
             if (size == DYNAMIC_INDEX) != (extent is not None):
                 needs = "needs its extent after `in`" if extent is None else "is static and takes no extent"
                 parser.raise_error(f'te.compute "{name}": dimension {position} of {types[0]} {needs}', at, parser.pos)
-        annotations = parser.parse_optional_attr_dict_with_keyword()
-        body = parser.parse_region(indices)
-        return cls(
-            name,
-            types,
-            [extent for extent in extents if extent is not None],
-            body,
-            annotations.data if annotations else None,
-        )
+        annotations, body = parse_annotations_and_body(parser, indices)
+        return cls(name, types, [extent for extent in extents if extent is not None], body, annotations)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

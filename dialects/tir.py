@@ -50,9 +50,11 @@ from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import (
     canonical_map,
     mixed_extents,
+    parse_annotations_and_body,
     parse_extent,
     parse_index_map,
     parse_second_map,
+    print_annotations_and_body,
     print_extent,
     print_index_map,
     static_extents,
@@ -188,9 +190,8 @@ class ForOp(IRDLOperation):
         if kind is LoopKind.THREAD_BINDING:
             with parser.in_angle_brackets():
                 thread_axis = parser.parse_str_literal()
-        annotations = parser.parse_optional_attr_dict_with_keyword()
-        body = parser.parse_region((variable.resolve(IndexType()),))
-        return cls(extent, body, kind, thread_axis, annotations.data if annotations else None)
+        annotations, body = parse_annotations_and_body(parser, (variable.resolve(IndexType()),))
+        return cls(extent, body, kind, thread_axis, annotations)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -201,9 +202,7 @@ class ForOp(IRDLOperation):
             printer.print_string(f" {self.kind.data.value}")
         if self.thread_axis is not None:
             printer.print_string(f'<"{self.thread_axis.data}">')
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        print_annotations_and_body(printer, self.attributes, self.body)
 
 
 class AccessRegionOp(IRDLOperation):
@@ -548,19 +547,8 @@ class BlockOp(IRDLOperation):
                 parser.pos,
             )
         guards, guard_operands = _parse_guard(parser)
-        annotations = parser.parse_optional_attr_dict_with_keyword()
-        body = parser.parse_region(variables)
-        return cls(
-            name,
-            kinds,
-            extents,
-            bindings.results,
-            binding_operands,
-            body,
-            guards,
-            guard_operands,
-            annotations.data if annotations else None,
-        )
+        annotations, body = parse_annotations_and_body(parser, variables)
+        return cls(name, kinds, extents, bindings.results, binding_operands, body, guards, guard_operands, annotations)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -582,9 +570,7 @@ class BlockOp(IRDLOperation):
             print_index_map(printer, [left for left, _ in self.guards], self.guard_operands)
             printer.print_string(" < ")
             print_index_map(printer, [right for _, right in self.guards], self.guard_operands)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        print_annotations_and_body(printer, self.attributes, self.body)
 
 
 def _exact(expr: AffineExpr) -> bool:

@@ -108,7 +108,7 @@ class AssumeOp(IRDLOperation):
 
 
 class AssumeSizesOp(IRDLOperation):
-    """States that sizes of a buffer which are decided at run time are the given values; calls check it."""
+    """States that sizes of a buffer (or tensor) which are decided at run time are the given values; calls check it."""
 
     buffer = operand_def(MemRefType)
     values = var_operand_def(IndexType())

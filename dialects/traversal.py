@@ -1,4 +1,4 @@
-"""All operations inside of something, and copies of them: what xDSL's `walk` and `clone` do, several times as fast.
+"""The operations in something or around it, and copies: what xDSL's `walk` and `clone` do, several times as fast.
 
 xDSL resumes a generator for each level of nesting and each operation, and walks a copy twice more to set operands. Here
 operations are listed before any is looked at, so they may be changed or erased on the way, and a copy gets its operands
@@ -7,7 +7,7 @@ when it is made, for values are defined before they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -31,6 +31,14 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
         if inner_first:
             found.append(root)
     return found
+
+
+def ancestors(op: Operation) -> Iterator[Operation]:
+    """The operations around `op`, innermost first."""
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
 
 
 def blocks_of(op: Operation) -> list[Block]:

@@ -76,14 +76,14 @@ def emit_dim(emitter: Emitter, op: tensor.DimOp) -> None:
 
 @emits(te.AssumeShapeOp)
 def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
-    actual = _extents(emitter, op.tensor, op)
-    dynamic = iter([emitter.written(extent, op) for extent in op.extents])
+    actual = _extents(emitter, op.buffer, op)
+    dynamic = iter([emitter.written(extent, op) for extent in op.values])
     stated = [extent if isinstance(extent, int) else next(dynamic) for extent in actual]
-    hint = op.tensor.name_hint or "a tensor"
+    hint = op.buffer.name_hint or "a tensor"
     if refuse_other_shape(emitter, op, hint, actual, stated) and emitter.scope is emitter.root:
         # From here on the extents go by the stated names: indices known to be below those are in bounds.
-        data = emitter.tensors[op.tensor].data
-        emitter.tensors[op.tensor] = BufferSource(data, tuple(stated), hint)
+        data = emitter.tensors[op.buffer].data
+        emitter.tensors[op.buffer] = BufferSource(data, tuple(stated), hint)
 
 
 emits(te.YieldOp)(emit_nothing)

@@ -115,13 +115,8 @@ def _hoist_dims(function: FuncOp) -> None:
     for dim in [op for op in function.body.walk() if isinstance(op, TensorDimOp)]:
         if not isinstance(dim.index.owner, ConstantOp):
             raise CompileError.at(dim, "tensor.dim needs a constant dimension")
-        around: Operation = dim
-        while around.parent_block() is not entry:
-            parent = around.parent_op()
-            if parent is None:
-                raise InternalError(f"{dim.name} stands outside the function it was found in")
-            around = parent
-        if around is not dim:
+        around = entry.find_ancestor_op_in_block(dim)
+        if around is not None and around is not dim:
             dim.detach()
             entry.insert_op_before(dim, around)
 
@@ -165,7 +160,7 @@ class _FunctionLowering(Bufferization):
             case ComputeOp():
                 self._lower_compute(op)
             case AssumeShapeOp():
-                self._place(TirAssumeShapeOp(self.memory[op.tensor], op.extents), op)
+                self._place(TirAssumeShapeOp(self.memory[op.buffer], op.values), op)
             case TensorDimOp():
                 self._lower_dim(op)
             case AssumeOp():
