@@ -24,12 +24,14 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+Division: TypeAlias = Literal["floordiv", "mod"]
+
 
 @dataclass(frozen=True)
 class ExtentDivision:
     """Floor quotient or remainder that does not simplify; it stands in a monomial as a name does."""
 
-    kind: Literal["floordiv", "mod"]
+    kind: Division
     left: KnownExtent
     right: KnownExtent
 
@@ -124,19 +126,7 @@ def subtract(a: Extent, b: Extent) -> Extent:
 def floordiv(a: Extent, b: Extent) -> Extent:
     """`a` divided by `b`, rounded down; multiples of a constant divisor leave the quotient: `(3 * n + 5) floordiv 2` is
     `n + (n + 1) floordiv 2 + 2`."""
-    if a is None or b is None:
-        return None
-    if b == 0:
-        raise ShapeError(f"extent {show_extent(a)} floordiv 0: division by zero")
-    if isinstance(a, int) and isinstance(b, int):
-        return a // b
-    if not isinstance(b, int):
-        return 0 if a == 0 else Expression((((ExtentDivision("floordiv", a, b),), 1),))
-    whole = _canonical({m: c // b for m, c in _terms(a).items()})
-    rest = _canonical({m: c % b for m, c in _terms(a).items()})
-    if isinstance(rest, int):
-        return add(whole, rest // b)
-    return add(whole, Expression((((ExtentDivision("floordiv", rest, b),), 1),)))
+    return divide("floordiv", a, b)
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
@@ -163,16 +153,23 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
 
 def modulo(a: Extent, b: Extent) -> Extent:
     """The remainder of `floordiv`, not negative for a positive divisor."""
+    return divide("mod", a, b)
+
+
+def divide(kind: Division, a: Extent, b: Extent) -> Extent:
+    """`floordiv` or `modulo`. Raises `ShapeError` for a division by zero."""
     if a is None or b is None:
         return None
     if b == 0:
-        raise ShapeError(f"extent {show_extent(a)} mod 0: division by zero")
-    if isinstance(a, int) and isinstance(b, int):
-        return a % b
+        raise ShapeError(f"extent {show_extent(a)} {kind} 0: division by zero")
     if not isinstance(b, int):
-        return 0 if a == 0 else Expression((((ExtentDivision("mod", a, b),), 1),))
+        return 0 if a == 0 else Expression((((ExtentDivision(kind, a, b),), 1),))
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
-    return rest % b if isinstance(rest, int) else Expression((((ExtentDivision("mod", rest, b),), 1),))
+    if isinstance(rest, int):
+        divided: Extent = rest // b if kind == "floordiv" else rest % b
+    else:
+        divided = Expression((((ExtentDivision(kind, rest, b),), 1),))
+    return add(_canonical({m: c // b for m, c in _terms(a).items()}), divided) if kind == "floordiv" else divided
 
 
 def names_in(extent: Extent) -> set[str]:
@@ -197,19 +194,10 @@ def lone_name(extent: Extent) -> str | None:
 
 def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
     """The extent as a number, each name replaced by its value (a missing name is a KeyError)."""
-    if isinstance(extent, int):
-        return extent
-    total = 0
-    for monomial, coefficient in extent.terms:
-        for atom in monomial:
-            coefficient *= values[atom] if isinstance(atom, str) else _evaluate_division(atom, values)
-        total += coefficient
-    return total
-
-
-def _evaluate_division(division: ExtentDivision, values: Mapping[str, int]) -> int:
-    left, right = evaluate(division.left, values), evaluate(division.right, values)
-    return left // right if division.kind == "floordiv" else left % right
+    found = substitute(extent, values)
+    if not isinstance(found, int):
+        raise KeyError(*names_in(found))
+    return found
 
 
 def substitute(extent: Extent, values: Mapping[str, KnownExtent]) -> Extent:
@@ -224,7 +212,7 @@ def substitute(extent: Extent, values: Mapping[str, KnownExtent]) -> Extent:
                 term = multiply(term, values.get(atom, symbol(atom)))
             else:
                 left, right = substitute(atom.left, values), substitute(atom.right, values)
-                term = multiply(term, floordiv(left, right) if atom.kind == "floordiv" else modulo(left, right))
+                term = multiply(term, divide(atom.kind, left, right))
         total = add(total, term)
     return total
 
@@ -282,11 +270,11 @@ def _parse_product(parser: AttrParser) -> Extent:
             return total
 
 
-def _divide(parser: AttrParser, kind: Literal["floordiv", "mod"], left: Extent) -> Extent:
+def _divide(parser: AttrParser, kind: Division, left: Extent) -> Extent:
     at = parser.pos
     right = _parse_primary(parser)
     try:
-        return floordiv(left, right) if kind == "floordiv" else modulo(left, right)
+        return divide(kind, left, right)
     except ShapeError as error:
         parser.raise_error(str(error), at, parser.pos)
 
