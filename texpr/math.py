@@ -49,7 +49,9 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
     return apply
 
 
-def _binary(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
+def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
+    """The function of two values that applies an operator; it is called `name`, or as the operator."""
+
     def apply(x: ExprLike, y: ExprLike) -> Expr:
         return binary(kind, x, y)
 
@@ -94,17 +96,19 @@ popcount = _function("popcount", "The number of set bits of an integer.")
 clz = _function("clz", "The number of leading zero bits of an integer.")
 ctz = _function("ctz", "The number of trailing zero bits of an integer.")
 nearbyint = round
-pow = _binary(
+pow = binary_function(
     BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."
 )
-floordiv = _binary(BinaryKind.FLOORDIV, "Quotient of integers, rounded down: `x // y`. Division by zero is undefined.")
-floormod = _binary(BinaryKind.FLOORMOD, "Remainder of `floordiv`, with the sign of y: `x % y`.")
-truncdiv = _binary(
+floordiv = binary_function(
+    BinaryKind.FLOORDIV, "Quotient of integers, rounded down: `x // y`. Division by zero is undefined."
+)
+floormod = binary_function(BinaryKind.FLOORMOD, "Remainder of `floordiv`, with the sign of y: `x % y`.")
+truncdiv = binary_function(
     BinaryKind.TRUNCDIV, "Quotient of integers, rounded towards zero as in C. Division by zero is undefined."
 )
-truncmod = _binary(BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, with the sign of x, as `%` in C.")
-logical_and = _binary(BinaryKind.AND, "Whether both bools are true.", "logical_and")
-logical_or = _binary(BinaryKind.OR, "Whether one of two bools is true.", "logical_or")
+truncmod = binary_function(BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, with the sign of x, as `%` in C.")
+logical_and = binary_function(BinaryKind.AND, "Whether both bools are true.", "logical_and")
+logical_or = binary_function(BinaryKind.OR, "Whether one of two bools is true.", "logical_or")
 power = pow
 
 

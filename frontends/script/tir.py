@@ -26,8 +26,9 @@ from weft.frontends.script.constructs import (
 )
 from weft.frontends.script.decorators import prim_func
 from weft.texpr import math as _math
-from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, binary, cast_to, checked_dtype, is_float
+from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, cast_to, checked_dtype, is_float
 from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
+from weft.texpr.math import binary_function as _binary_function
 
 # Types of parameters, and dtypes
 
@@ -96,29 +97,17 @@ Expression = Expr
 fabs = abs
 Select = _math.select
 truncate = trunc
-
-
 And = _math.logical_and
 Or = _math.logical_or
 Not = _math.logical_not
 eq = _math.equal
-
-
-def _operator(kind: BinaryKind, doc: str) -> Callable[[ExprLike, ExprLike], Expr]:
-    def apply(x: ExprLike, y: ExprLike) -> Expr:
-        return binary(kind, x, y)
-
-    apply.__doc__ = doc
-    return apply
-
-
-max = _operator(BinaryKind.MAX, "The greater of two numbers; NaN wins.")
-min = _operator(BinaryKind.MIN, "The less of two numbers; NaN wins.")
-bitwise_and = _operator(BinaryKind.AND, "`x & y`.")
-bitwise_or = _operator(BinaryKind.OR, "`x | y`.")
-bitwise_xor = _operator(BinaryKind.XOR, "`x ^ y`.")
-shift_left = _operator(BinaryKind.SHL, "`x << y`.")
-shift_right = _operator(BinaryKind.SHR, "`x >> y`, with the sign.")
+max = _binary_function(BinaryKind.MAX, "The greater of two numbers; NaN wins.")
+min = _binary_function(BinaryKind.MIN, "The less of two numbers; NaN wins.")
+bitwise_and = _binary_function(BinaryKind.AND, "`x & y`.")
+bitwise_or = _binary_function(BinaryKind.OR, "`x | y`.")
+bitwise_xor = _binary_function(BinaryKind.XOR, "`x ^ y`.")
+shift_left = _binary_function(BinaryKind.SHL, "`x << y`.")
+shift_right = _binary_function(BinaryKind.SHR, "`x >> y`, with the sign.")
 
 
 def Cast(dtype: object, value: ExprLike) -> Expr:
