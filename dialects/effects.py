@@ -30,7 +30,7 @@ from xdsl.traits import (
 )
 
 from weft.dialects.integer_arith import DIVISIONS, constant_integer
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import ancestors, operations_in
 from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
@@ -235,9 +235,7 @@ def _function_called(name: str, place: Operation) -> func.FuncOp | None:
 
 
 def _module_ops(place: Operation) -> Iterable[Operation]:
-    module: Operation | None = place
-    while module is not None and not isinstance(module, ModuleOp):
-        module = module.parent_op()
+    module = next((op for op in (place, *ancestors(place)) if isinstance(op, ModuleOp)), None)
     return () if module is None else module.body.block.ops
 
 

@@ -317,17 +317,11 @@ class Const(Expr):
         return str(self.value)
 
 
-@checked_methods
 @dataclass(eq=False, slots=True, repr=False)
-class Var(Expr):
-    """A scalar that is known at the call: an extent of an array, or a parameter."""
+class Named(Expr):
+    """A value that messages and printed programs show by its name."""
 
     name: str
-    dtype: str
-    is_index: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.is_index = self.dtype in ("int32", "int64")
 
     def text(self, depth: int) -> str:
         return self.name
@@ -335,10 +329,21 @@ class Var(Expr):
 
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
-class IterVar(Expr):
+class Var(Named):
+    """A scalar that is known at the call: an extent of an array, or a parameter."""
+
+    dtype: str
+    is_index: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_index = self.dtype in ("int32", "int64")
+
+
+@checked_methods
+@dataclass(eq=False, slots=True, repr=False)
+class IterVar(Named):
     """An index of a computed tensor or a reduce axis, running over `low <= value < low + extent`."""
 
-    name: str
     low: int | Expr
     extent: int | Expr
     is_reduce: bool
@@ -353,9 +358,6 @@ class IterVar(Expr):
     @property
     def var(self) -> IterVar:
         return self
-
-    def text(self, depth: int) -> str:
-        return self.name
 
 
 @dataclass(eq=False, slots=True, repr=False)

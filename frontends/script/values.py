@@ -25,18 +25,17 @@ from weft.dialects.element_types import TYPES
 from weft.dialects.strides import strides_of
 from weft.dialects.tir_kinds import IterKindAttr
 from weft.support.locations import SourceLocation
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, binary, name_of, nested
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, Named, binary, name_of, nested
 from weft.texpr.shapes import value_name
 
 _ZERO = Const(0, "int64")
 
 
 @dataclass(eq=False, slots=True, repr=False)
-class Leaf(Expr):
+class Leaf(Named):
     """A value of the program: a loop variable, an axis, an extent, a scalar parameter or a local variable."""
 
     value: SSAValue
-    name: str
     dtype: str
     is_index: bool
     extent: int | Expr | None = None
@@ -46,26 +45,19 @@ class Leaf(Expr):
     def of(value: SSAValue, name: str, extent: int | Expr | None = None) -> Leaf:
         """`value` under `name`; index values are exact integers and called int64."""
         if isinstance(value.type, IndexType):
-            return Leaf(value, name, "int64", True, extent)
-        return Leaf(value, name, name_of(value.type), False)
-
-    def text(self, depth: int) -> str:
-        return self.name
+            return Leaf(name, value, "int64", True, extent)
+        return Leaf(name, value, name_of(value.type), False)
 
 
 @dataclass(eq=False, slots=True, repr=False)
-class Symbol(Expr):
+class Symbol(Named):
     """A symbolic extent, `n = T.int64()`. Declaring a buffer with this extent or stride defines `value`."""
 
-    name: str
     dtype: str = "int64"
     is_index: bool = True
     value: SSAValue | None = None
     place: SourceLocation | None = None
     """Where it is declared."""
-
-    def text(self, depth: int) -> str:
-        return self.name
 
 
 @dataclass(eq=False, repr=False)
