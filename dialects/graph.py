@@ -71,6 +71,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.graph_shapes import shape_of, show_extent
+from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
 
 Tensor: TypeAlias = TensorType[Attribute]
 
@@ -329,17 +330,14 @@ class DataflowOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> DataflowOp:
         types = _parse_result_types(parser)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(parser.parse_region(), types)
-        if attributes is not None:
-            op.attributes.update(attributes.data)
+        attributes, body = parse_annotations_and_body(parser)
+        op = cls(body, types)
+        op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
         _print_result_types(printer, self.result_types)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body)
+        print_annotations_and_body(printer, self.attributes, self.body)
 
 
 @irdl_op_definition

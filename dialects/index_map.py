@@ -85,7 +85,7 @@ def print_extent(printer: Printer, extent: int | SSAValue) -> None:
 
 
 def parse_annotations_and_body(
-    parser: Parser, arguments: Sequence[Parser.Argument]
+    parser: Parser, arguments: Sequence[Parser.Argument] | None = None
 ) -> tuple[Mapping[str, Attribute], Region]:
     """Parse `attributes {...}`, which may be left out, and a region over `arguments`."""
     annotations = parser.parse_optional_attr_dict_with_keyword()

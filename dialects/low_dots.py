@@ -141,8 +141,21 @@ def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
     return buffer_type_at(op, pointer).element_type
 
 
+class _TileOp(IRDLOperation):
+    """An op on the vectors that its pointers name, in so many lanes."""
+
+    lanes = prop_def(IntegerAttr)
+
+    traits = traits_def(PointerEffects())
+    irdl_options = (ParsePropInAttrDict(),)
+
+    @property
+    def lane_count(self) -> int:
+        return self.lanes.value.data
+
+
 @irdl_op_definition
-class TileDotOp(IRDLOperation):
+class TileDotOp(_TileOp):
     """`low.dot` on memory: C[l] += sum over s of A[s] * B[l][s], all of them next to each other.
 
     ```mlir
@@ -158,12 +171,8 @@ class TileDotOp(IRDLOperation):
     c = operand_def(PtrType())
     a_as = prop_def(IntegerType)
     b_as = prop_def(IntegerType)
-    lanes = prop_def(IntegerAttr)
     steps = prop_def(IntegerAttr)
 
-    traits = traits_def(PointerEffects())
-
-    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `as` $a_as `,` $b `as` $b_as `onto` $c attr-dict"
 
     def __init__(
@@ -171,10 +180,6 @@ class TileDotOp(IRDLOperation):
     ) -> None:
         numbers = {"lanes": IntegerAttr(lanes, i64), "steps": IntegerAttr(steps, i64)}
         super().__init__(operands=[a, b, c], properties={"a_as": a_as, "b_as": b_as, **numbers})
-
-    @property
-    def lane_count(self) -> int:
-        return self.lanes.value.data
 
     @property
     def step_count(self) -> int:
@@ -193,7 +198,7 @@ class TileDotOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TileInterleaveOp(IRDLOperation):
+class TileInterleaveOp(_TileOp):
     """Rows become groups of neighbours: Y[l][r] = X[r][l].
 
     ```mlir
@@ -207,21 +212,13 @@ class TileInterleaveOp(IRDLOperation):
     source = operand_def(PtrType())
     distance = operand_def(IndexType())
     target = operand_def(PtrType())
-    lanes = prop_def(IntegerAttr)
     rows = prop_def(IntegerAttr)
 
-    traits = traits_def(PointerEffects())
-
-    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$source `,` $distance `to` $target attr-dict"
 
     def __init__(self, source: SSAValue, distance: SSAValue, target: SSAValue, lanes: int, rows: int) -> None:
         numbers = {"lanes": IntegerAttr(lanes, i64), "rows": IntegerAttr(rows, i64)}
         super().__init__(operands=[source, distance, target], properties=numbers)
-
-    @property
-    def lane_count(self) -> int:
-        return self.lanes.value.data
 
     @property
     def row_count(self) -> int:
