@@ -297,7 +297,8 @@ class StageSchedule:
         Returns the tensor of the computing stage, with axes of its own. Comes before other requests of the stage.
         """
         stage = self[tensor]
-        self._require_fresh(stage, "cache_write")
+        if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
+            raise error(f"cache_write of stage '{stage.op.name}' comes before other requests of it")
         if len(stage.op.outputs) > 1:
             raise error(f"cache_write: stage '{stage.op.name}' computes {len(stage.op.outputs)} tensors together")
         reduced = tuple(_like(axis) for axis in stage.op.reduce_axis)
@@ -374,10 +375,6 @@ class StageSchedule:
 
         self._makers.append(make)
         return made.op.outputs[0]
-
-    def _require_fresh(self, stage: Stage, request: str) -> None:
-        if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
-            raise error(f"{request} of stage '{stage.op.name}' comes before other requests of it")
 
     def _made(
         self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...], before: Stage

@@ -96,8 +96,7 @@ class ElementEmitter:
 
     def append(self, op: Operation, hint: str | None = None) -> SSAValue:
         """Add `op` to the current block; its first result."""
-        op.location = self.location
-        self._blocks[-1].add_op(op)
+        self.finish(op)
         if hint is not None:
             op.results[0].name_hint = hint
         return op.results[0]
@@ -118,7 +117,7 @@ class ElementEmitter:
                 del self._iterators[iterator]
 
     def finish(self, op: Operation) -> None:
-        """End the current block with a terminator."""
+        """Add an op whose results are not used here, such as a terminator, to the current block."""
         op.location = self.location
         self._blocks[-1].add_op(op)
 
@@ -361,7 +360,10 @@ class ElementEmitter:
             self.finish(YieldOp(*(self.value(value) for value in reduction.values)))
         if reduction.custom is not None:
             op.add_region(self._combine(reduction.custom, types))
-            op.add_region(self._identity(reduction.custom))
+            identity = Block()
+            with self.inside(identity):
+                self.finish(YieldOp(*(self.value(expr) for expr in reduction.custom.identity)))
+            op.add_region(Region(identity))
         self.append(op)
         for key, result in zip(keys, op.results, strict=True):
             self._remember(key, result)
@@ -376,12 +378,6 @@ class ElementEmitter:
             for accumulator, argument in zip(accumulators, block.args, strict=True):
                 self._remember(self._identity_of(accumulator), argument)
             self.finish(YieldOp(*(self.value(expr) for expr in custom.combined)))
-        return Region(block)
-
-    def _identity(self, custom: CustomCombiner) -> Region:
-        block = Block()
-        with self.inside(block):
-            self.finish(YieldOp(*(self.value(expr) for expr in custom.identity)))
         return Region(block)
 
 

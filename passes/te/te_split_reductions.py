@@ -126,13 +126,9 @@ class _Split:
         used |= {op.cond for op, _ in self._path if isinstance(op, IfOp)}
         indices: dict[SSAValue, Extent] = {}
         for op, _ in self._path:
-            if isinstance(op, ComputeOp):
-                domain = zip(op.indices, op.extents, strict=True)
-            elif isinstance(op, ReduceOp):
-                domain = zip(op.axes, op.extents, strict=True)
-            else:
-                continue
-            indices.update((index, extent) for index, extent in domain if index in used)
+            if isinstance(op, ComputeOp | ReduceOp):
+                domain = zip(op.body.block.args, op.extents, strict=True)
+                indices.update((index, extent) for index, extent in domain if index in used)
         return indices
 
     def apply(self) -> None:

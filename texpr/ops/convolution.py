@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from weft.support.argument_types import shown
@@ -85,10 +85,7 @@ def windows(
     gaps = integers(dilation, f"{what}: dilation", rank, least=1)
     unpadded = [KernelWindow(size, step, gap, 0, 0) for size, step, gap in zip(sizes, steps, gaps, strict=True)]
     around = borders(what, padding, unpadded, extents)
-    return tuple(
-        KernelWindow(window.size, window.stride, window.dilation, before, after)
-        for window, (before, after) in zip(unpadded, around, strict=True)
-    )
+    return tuple(replace(w, before=before, after=after) for w, (before, after) in zip(unpadded, around, strict=True))
 
 
 def borders(
