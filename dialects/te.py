@@ -191,12 +191,6 @@ def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
     return block
 
 
-def _print_results_and_body(printer: Printer, op: ComputeOp | ReduceOp) -> None:
-    printer.print_string(") : ")
-    printer.print_list(op.result_types, printer.print_attribute)
-    print_annotations_and_body(printer, op.attributes, op.body)
-
-
 @irdl_op_definition
 class YieldOp(IRDLOperation):
     """The values of an element, of a reduction's expression, of a combiner or of an identity: `te.yield %a : f32`."""
@@ -412,7 +406,9 @@ class ReduceOp(IRDLOperation):
             print_extent(printer, axis[1])
 
         printer.print_list(zip(self.axes, self.extents, strict=True), print_axis)
-        _print_results_and_body(printer, self)
+        printer.print_string(") : ")
+        printer.print_list(self.result_types, printer.print_attribute)
+        print_annotations_and_body(printer, self.attributes, self.body)
         if self.combine is not None:
             printer.print_string(" combine (")
             printer.print_list(self.combine.block.args, printer.print_ssa_value)
@@ -575,7 +571,9 @@ class ComputeOp(IRDLOperation):
                 printer.print_ssa_value(index[1])
 
         printer.print_list(zip(self.indices, self.extents, strict=True), print_index)
-        _print_results_and_body(printer, self)
+        printer.print_string(") : ")
+        printer.print_list(self.result_types, printer.print_attribute)
+        print_annotations_and_body(printer, self.attributes, self.body)
 
 
 TE = Dialect("te", record_places([ComputeOp, ReduceOp, YieldOp, AssumeShapeOp]), [CombinerAttr])
