@@ -655,7 +655,7 @@ class FunctionParser(Evaluator):
         if access is None:
             raise self.error(node.args[4], f"a mask is 1 for reading, 2 for writing, or 3, got {shown(mask)}")
         offset = self.index(node.args[2], "an offset")
-        if isinstance(offset, Const) and offset.value == 0:
+        if static_extent(offset) == 0:
             extent = as_number(self.evaluate(node.args[3]))
             start = self._start_of(buffer, access)
             whole = start.sizes is not None and math.prod(start.sizes) == extent

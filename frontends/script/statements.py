@@ -33,6 +33,7 @@ from weft.frontends.script.values import (
     Symbol,
     hint_of,
     named_value,
+    static_extent,
     walk,
 )
 from weft.texpr.expr import (
@@ -706,7 +707,7 @@ class StatementParser(FunctionParser):
         """Record the start of axis `name`."""
         if any(isinstance(p, BufferLoad) or (isinstance(p, Leaf) and p.extent is not None) for p in walk(start)):
             raise self.error(node, f"axis {name} starts at `{start}`: its start is a number or made of extents")
-        if not _is_zero(start):
+        if static_extent(start) != 0:
             head.starts[name] = start
 
     def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
@@ -718,7 +719,7 @@ class StatementParser(FunctionParser):
             if isinstance(low, Const) and isinstance(high, Const):
                 size: Expr = Const(high.value - low.value, "int64")
             else:
-                size = high if _is_zero(low) else self.apply(node, binary, BinaryKind.SUB, high, low)
+                size = high if static_extent(low) == 0 else self.apply(node, binary, BinaryKind.SUB, high, low)
             return low, self.as_extent(node, size, f"the extent of {name}")
         return as_expr(0), self.as_extent(node, cast("object", value), f"the extent of {name}")
 
@@ -782,10 +783,6 @@ class StatementParser(FunctionParser):
         for node, buffer, box in zip(nodes, buffers, boxes, strict=True):
             self.place(node)
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
-
-
-def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
 
 
 def _is_index(value: object) -> bool:

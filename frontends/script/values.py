@@ -229,7 +229,7 @@ def index_key(expr: Expr) -> object:
 
 
 def static_extent(extent: object) -> int | None:
-    """`extent` as a number, if it is one."""
+    """An extent, or another index expression, as a number, if it is one."""
     number = extent.value if isinstance(extent, Const) else extent
     return number if isinstance(number, int) else None
 
@@ -290,9 +290,9 @@ class RegionView(View):
 
 def _sum(left: Expr, right: Expr) -> Expr:
     """left + right, without zeros."""
-    if _number(left) == 0:
+    if static_extent(left) == 0:
         return right
-    return left if _number(right) == 0 else binary(BinaryKind.ADD, left, right)
+    return left if static_extent(right) == 0 else binary(BinaryKind.ADD, left, right)
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
@@ -349,12 +349,8 @@ def strides_in(whole: Buffer) -> list[int | Expr]:
 
 def _is(factor: Expr, stride: int | Expr) -> bool:
     if isinstance(stride, int):
-        return stride != 1 and _number(factor) == stride
+        return stride != 1 and static_extent(factor) == stride
     return index_key(factor) == index_key(stride)
-
-
-def _number(expr: Expr) -> object:
-    return expr.value if isinstance(expr, Const) else None
 
 
 def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
@@ -362,7 +358,7 @@ def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
     if isinstance(expr, Binary) and expr.kind in (BinaryKind.ADD, BinaryKind.SUB):
         right = BinaryKind.ADD if expr.kind is kind else BinaryKind.SUB
         return _terms(expr.left, kind) + _terms(expr.right, right)
-    return [] if _number(expr) == 0 else [(kind, expr)]
+    return [] if static_extent(expr) == 0 else [(kind, expr)]
 
 
 def _factors(expr: Expr) -> list[Expr]:
