@@ -24,15 +24,8 @@ from weft.analysis.integer_ranges import Division, meaning_of
 from weft.analysis.integer_ranges import is_fixed as is_fixed
 from weft.analysis.integer_ranges import is_symbol as is_symbol
 from weft.analysis.integer_ranges import range_of as range_of
-from weft.analysis.structure import ancestors, is_inside
-from weft.dialects.effects import (
-    effects_of,
-    is_opaque,
-    is_same_elements,
-    reachable_buffers,
-    touches_memory,
-    underlying,
-)
+from weft.analysis.structure import ancestors
+from weft.dialects.effects import effects_of, is_opaque, is_same_elements, reachable_buffers, touches_memory, underlying
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import AtomicOp
@@ -209,7 +202,7 @@ def domain_of(block: BlockOp) -> Domain:
     """The iteration domain of a block within its scope."""
     context = Context.around(block)
     inner = context.inside(block)
-    loops = tuple(loop for loop in context.loops if not context.blocks or is_inside(loop, context.blocks[-1]))
+    loops = tuple(loop for loop in context.loops if not context.blocks or context.blocks[-1].is_ancestor(loop))
     return Domain(
         loops,
         tuple(index.simplified(range_of) for index in context.resolve_map(block)),

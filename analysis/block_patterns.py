@@ -18,14 +18,7 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.analysis.structure import (
-    ancestors,
-    is_defined_in,
-    precedes,
-    takes_pointers,
-    why_not_complete,
-    why_not_reduction,
-)
+from weft.analysis.structure import ancestors, precedes, takes_pointers, why_not_complete, why_not_reduction
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.strides import strides_of
@@ -145,7 +138,7 @@ def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) 
 
 def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool:
     """Whether `value` can be computed from `known`, constants and values defined outside of the block."""
-    if value in known or not is_defined_in(value, block):
+    if value in known or not block.is_ancestor(value.owner):
         return True
     op = value.owner
     if not isinstance(op, Operation) or op.regions or not is_pure_scalar(op):

@@ -13,7 +13,7 @@ from weft.analysis.index import Index
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import point_text, points_that_agree
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of, sources_of
+from weft.analysis.structure import ancestors, child_towards, loops_around, precedes, scope_of, sources_of
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -43,7 +43,7 @@ def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[O
     the block runs the same instances as before: only actions in the innermost of them are passed.
     """
     scope = scope_of(block)
-    body = kept[-1] if kept and is_inside(kept[-1], scope) else scope
+    body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
     return actions_between(block, body, child_towards(body, loop))
 
 
@@ -75,7 +75,7 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
     op: Operation | None = first
     while op is not None:
         found.append(op)
-        if any(is_inside(other, op) for other in last):
+        if any(op.is_ancestor(other) for other in last):
             end = len(found)
         op = op.next_op
     return found[:end]
@@ -83,7 +83,7 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
     """The loops around both, outermost first. Code that moves between the two stays in the same iteration of these."""
-    return [op for op in ancestors(first) if isinstance(op, ForOp) and is_inside(second, op)][::-1]
+    return [op for op in ancestors(first) if isinstance(op, ForOp) and op.is_ancestor(second)][::-1]
 
 
 def passing_conflict(

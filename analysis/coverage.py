@@ -37,7 +37,6 @@ from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, 
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import Counterexample, Missed, Question, places, symbols_in
 from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
-from weft.analysis.structure import is_defined_in
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 
@@ -146,7 +145,7 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
             if value not in own:
                 seen.update((part, None) for part in _parts_of(value, own) if part not in own)
     for value in seen:
-        if any(is_defined_in(value, loop) for loop in domain.loops if loop not in fixed):
+        if any(loop.is_ancestor(value.owner) for loop in domain.loops if loop not in fixed):
             raise NotProved(f"it depends on {value_text(value)}, which is not affine in the loops")
     return list(seen)
 

@@ -18,7 +18,6 @@ from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value,
 from weft.analysis.index import Atom, Index, Quotient, Remainder, mixed_radix, quotient, remainder
 from weft.analysis.questions import instances_where, places
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import BlockOp, ForOp
 
@@ -211,7 +210,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
     None for a dimension that may be touched entirely. Every access is inside `loop`. With `by_all_threads`, loops over
     the threads of a block count as inner loops.
     """
-    around = [] if loop is None else [outer for outer in found[0].loops if is_inside(loop, outer)]
+    around = [] if loop is None else [outer for outer in found[0].loops if outer.is_ancestor(loop)]
     if by_all_threads:
         around = [outer for outer in around if not runs_over_threads(outer)]
     fixed = [outer.induction_variable for outer in around]

@@ -22,7 +22,6 @@ from weft.analysis.dependence import (
     or_undecided,
 )
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import is_inside
 from weft.analysis.threads import block_conflict
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -41,7 +40,7 @@ def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
     certainly written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
     `NotProved`, also when the answer depends on data.
     """
-    if not is_temporary(buffer) or not all(is_inside(use.operation, loop) for use in buffer.uses):
+    if not is_temporary(buffer) or not all(loop.is_ancestor(use.operation) for use in buffer.uses):
         return False
     inside = [a for a in found if a.buffer is buffer]
     if all(a.is_write or read_is_covered(a, inside, loop) for a in inside):

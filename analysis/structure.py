@@ -34,17 +34,6 @@ from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, Violation, did_you_mean
 
 
-def is_inside(op: Operation, ancestor: Operation) -> bool:
-    """Whether `op` is `ancestor` or lies in it."""
-    return op is ancestor or any(parent is ancestor for parent in ancestors(op))
-
-
-def is_defined_in(value: SSAValue, ancestor: Operation) -> bool:
-    """Whether a value is defined by an op in `ancestor`, or is an argument of a body in it."""
-    holder = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
-    return holder is not None and is_inside(holder, ancestor)
-
-
 def function_of(op: Operation) -> FuncOp:
     """The function that holds `op`."""
     for parent in ancestors(op):
@@ -350,7 +339,7 @@ def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | Non
         uses = (use.operation for name_of_it in (buffer, *views_of(buffer)) for use in name_of_it.uses)
         stores = (op for op in uses if buffer in buffers_stored_by(op))
         # Looking at all blocks of the scope is what this would cost.
-        alone = all(is_inside(store, block) for store in stores)
+        alone = all(block.is_ancestor(store) for store in stores)
         others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]
         if others:
             return f'{name} is not the only writer of {buffer.name_hint}: block "{others[0]}" writes it too'

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside, is_plain, why_not_plain
+from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_plain, why_not_plain
 from weft.autoschedule.contraction import contraction, vector_times_matrix
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.dot_products import dot_products
@@ -181,7 +181,7 @@ class _Attempts:
     def _is_left(self, label: str) -> bool:
         """Whether a block is still there and as it was written, and runs at all; kernels have to be bound even so."""
         block = self.blocks.get(label)
-        if block is None or label in self.done or not is_inside(block, self.schedule.mod) or not is_plain(block):
+        if block is None or label in self.done or not self.schedule.mod.is_ancestor(block) or not is_plain(block):
             return False
         return 0 not in block.extents or self.target.kind in GPU_KINDS
 

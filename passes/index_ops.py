@@ -16,7 +16,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
-from weft.analysis.structure import is_inside
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
@@ -223,13 +222,6 @@ def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAVal
 
 def defining_block(value: SSAValue) -> Block | None:
     return value.owner.parent if isinstance(value.owner, Operation) else value.owner
-
-
-def is_defined_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined in a region of `op`."""
-    block = defining_block(value)
-    holder = None if block is None else block.parent_op()
-    return holder is not None and is_inside(holder, op)
 
 
 def erase_if_unused(ops: Iterable[Operation]) -> None:

@@ -20,7 +20,6 @@ from weft.analysis.structure import (
     child_towards,
     function_of,
     guards_of,
-    is_inside,
     loops_around,
     parts_of,
     scope_of,
@@ -339,7 +338,7 @@ class Blockize(MovingPrimitive):
             if not isinstance(op, BlockOp) or op in self.target[:at] or scope_of(op) is not scope:
                 detail = f"{operation_text(op)} is not another block of the scope of {subject}"
                 self.refuse(1, Violation(detail, legal="one loop, or different blocks of a scope"), op, subject)
-        common = next(op for op in ancestors(first) if all(is_inside(other, op) for other in others))
+        common = next(op for op in ancestors(first) if all(op.is_ancestor(other) for other in others))
         chosen = [child_towards(common, op) for op in self.target]
         found: list[ForOp | BlockOp] = []
         for op in (op for region in common.regions for body in region.blocks for op in body.ops if actions_in(op)):
@@ -514,7 +513,7 @@ def _hint(loop: ForOp) -> str:
 
 def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
     """The loops around the block in its nest, outermost first."""
-    return [loop for loop in loops_around(block) if is_inside(loop, root)]
+    return [loop for loop in loops_around(block) if root.is_ancestor(loop)]
 
 
 def _loop_of(value: SSAValue | None) -> ForOp | None:

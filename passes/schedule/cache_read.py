@@ -22,7 +22,6 @@ from weft.analysis.structure import (
     child_blocks,
     child_towards,
     function_of,
-    is_inside,
     precedes,
     scope_of,
     writers_of,
@@ -106,7 +105,7 @@ class CacheRead(ReadCopy):
         for use in buffer.uses:
             user = use.operation
             writes = buffer in buffers_stored_by(user)
-            if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
+            if writes and scope.is_ancestor(user) and not any(w.is_ancestor(user) for w in writers):
                 self.refuse(3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user)
         self.require_redirected(buffer, readers)
         writer = writers[0] if writers else None
@@ -126,7 +125,7 @@ class CacheRead(ReadCopy):
         """The innermost loop around the writer and all readers, or the scope, and the op there behind the writer."""
         scope = scope_of(writer)
         around = (
-            parent for parent in ancestors(writer) if parent is scope or all(is_inside(r, parent) for r in readers)
+            parent for parent in ancestors(writer) if parent is scope or all(parent.is_ancestor(r) for r in readers)
         )
         common = next(around)
         place = child_towards(common, writer)
@@ -262,7 +261,7 @@ class CacheInplace(ReadCopy):
         place = child_towards(scope, block)
         self.require_redirected(buffer, (block,))
         for use in buffer.uses:
-            if is_inside(use.operation, place) and not is_inside(use.operation, block):
+            if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 self.refuse(3, f"{op_name(use.operation)} accesses {buffer_name(buffer)} too", use.operation)
         self.require(3, disturbed_by_opaque((place,), buffer))
         touched = [a for a in accesses_in_scope(block) if a.buffer is buffer]

@@ -12,7 +12,7 @@ from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
-from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, reads_earlier, scope_of, writers_of
+from weft.analysis.structure import ancestors, child_towards, precedes, reads_earlier, scope_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
@@ -49,7 +49,7 @@ class Writing(Caching):
         place = child_towards(common, block)
         self.require_redirected(buffer, redirected)
         for use in buffer.uses:
-            if is_inside(use.operation, place) and not is_inside(use.operation, block):
+            if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 detail = f"{op_name(use.operation)} uses {buffer_name(buffer)} in a loop that it shares with the block"
                 self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation)
         self.require(4, disturbed_by_opaque((place,), buffer))
@@ -79,9 +79,9 @@ class Writing(Caching):
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
         """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
-        users = [use.operation for use in buffer.uses if not is_inside(use.operation, self.block)]
+        users = [use.operation for use in buffer.uses if not self.block.is_ancestor(use.operation)]
         for parent in ancestors(self.block):
-            if parent is scope or any(is_inside(user, parent) for user in users):
+            if parent is scope or any(parent.is_ancestor(user) for user in users):
                 return parent
         return scope
 

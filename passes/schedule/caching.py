@@ -34,7 +34,6 @@ from weft.analysis.structure import (
     child_blocks,
     function_of,
     guards_of,
-    is_inside,
     loops_around,
     scope_of,
 )
@@ -136,7 +135,7 @@ def planned_copy(
     sizes = [buffer if known is None else known for known in _known_extents(buffer)]
     domains = [domain_from_span(span, extent) for span, extent in zip(spans, sizes, strict=True)]
     loops, bindings, _ = loops_over(domains, sizes, common)
-    outer = [loop for loop in contexts[0].loops if is_inside(common, loop)]
+    outer = [loop for loop in contexts[0].loops if loop.is_ancestor(common)]
     inside = _variables_between(common, blocks)
     first, *others = [context.conditions for context in contexts]
     positives = [
@@ -172,7 +171,7 @@ def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operat
 def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
     """Make every access of `old` in `blocks` one of `new`."""
     for use in list(old.uses):
-        if any(is_inside(use.operation, block) for block in blocks):
+        if any(block.is_ancestor(use.operation) for block in blocks):
             use.operation.operands[use.index] = new
 
 
@@ -305,7 +304,7 @@ class Caching(Primitive):
     def require_redirected(self, buffer: SSAValue, blocks: Sequence[BlockOp]) -> None:
         """Requirement 3: all uses of the buffer in `blocks` can be uses of the copy."""
         for use in buffer.uses:
-            if any(is_inside(use.operation, block) for block in blocks):
+            if any(block.is_ancestor(use.operation) for block in blocks):
                 self.require(3, why_not_redirected(use.operation, buffer), use.operation)
 
 
@@ -326,7 +325,7 @@ def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSA
         loop.induction_variable
         for block in blocks
         for loop in loops_around(block)
-        if is_inside(loop, common) and loop is not common
+        if common.is_ancestor(loop) and loop is not common
     ]
 
 

@@ -39,7 +39,6 @@ from weft.analysis.structure import (
     buffers_written,
     child_towards,
     guards_of,
-    is_inside,
     loops_around,
     precedes,
     producers_of,
@@ -163,7 +162,7 @@ class Move(MovingPrimitive):
         """The loop is in the scope of the block, and not around it."""
         if scope_of(self.loop) is not scope_of(self.block):
             self.refuse(requirement, "the loop is in another function or block", self.loop)
-        if is_inside(self.block, self.loop):
+        if self.loop.is_ancestor(self.block):
             self.refuse(requirement, "the loop is already around the block", self.loop)
         for loop in loops_around(self.block):
             if loop.kind.data is LoopKind.THREAD_BINDING:
@@ -458,10 +457,10 @@ class ComputeAt(Move):
         for buffer in buffers_written(block):
             for use in buffer.uses:
                 user = use.operation
-                if is_inside(user, block) or isinstance(user, memref.DimOp | AssumeShapeOp):
+                if block.is_ancestor(user) or isinstance(user, memref.DimOp | AssumeShapeOp):
                     continue
                 name = owner_text(user)
-                if not is_inside(user, self.loop):
+                if not self.loop.is_ancestor(user):
                     detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
                     self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user)
                 if not precedes(block, user):
@@ -475,7 +474,7 @@ class ComputeAt(Move):
         """The domain of each iterator: the instances that store the elements that an iteration reads."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
-        under_loop = [a for a in accesses_in_scope(self.loop) if not is_inside(a.op, block)]
+        under_loop = [a for a in accesses_in_scope(self.loop) if not block.is_ancestor(a.op)]
         for store in accesses_of_instance(block):
             reads = [a for a in under_loop if a.buffer is store.buffer]
             if not store.is_write or not reads:
@@ -536,7 +535,7 @@ class ReverseComputeAt(Move):
             self.refuse(3, "no block writes what it reads before it")
         producers = [producer for producer in producers if not self._ran_before(producer)]
         for producer in producers:
-            if not is_inside(producer, self.loop):
+            if not self.loop.is_ancestor(producer):
                 detail = f'block "{producer.label}" writes what it reads and is not under the loop'
                 self.refuse(3, Violation(detail, legal="a loop around all its producers"), producer)
         if not producers:
@@ -556,7 +555,7 @@ class ReverseComputeAt(Move):
     def _ran_before(self, producer: BlockOp) -> bool:
         """Whether the nest of a producer ends before that of the loop begins, and no other block writes its buffers."""
         nest = child_towards(scope_of(self.block), self.loop)
-        if is_inside(producer, nest) or not precedes(producer, nest):
+        if nest.is_ancestor(producer) or not precedes(producer, nest):
             return False
         others = [other for other in producers_of(self.block) if other is not producer]
         return not any(set(buffers_written(producer)) & set(buffers_written(other)) for other in others)
@@ -605,7 +604,7 @@ class ReverseComputeAt(Move):
         """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
         if own.indices is None or other.indices is None:
             return whole_buffer(own, other)
-        question = Question(loop.induction_variable for loop in own.loops if is_inside(scope_of(self.block), loop))
+        question = Question(loop.induction_variable for loop in own.loops if loop.is_ancestor(scope_of(self.block)))
         question.share((loop.induction_variable for loop in equal), "here", "later")
         question.add("consumer", own)
         question.add("later", other)

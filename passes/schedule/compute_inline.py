@@ -34,7 +34,6 @@ from weft.analysis.structure import (
     buffers_written,
     child_blocks,
     child_towards,
-    is_inside,
     precedes,
     readers_of,
     scope_of,
@@ -193,7 +192,7 @@ def require_uses_inside(
     for use in buffer.uses:
         if isinstance(use.operation, AccessPtrOp):
             primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
-        if not any(is_inside(use.operation, block) for block in blocks):
+        if not any(block.is_ancestor(use.operation) for block in blocks):
             detail = f"{op_name(use.operation)} outside of the blocks of its scope uses {buffer_name(buffer)}"
             primitive.refuse(requirement, detail, use.operation, subject)
 

@@ -15,7 +15,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
-from weft.passes.index_ops import detached_ops, erase_if_unused, index_before, is_defined_inside
+from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import (
@@ -132,7 +132,7 @@ class DecomposePaddingPlan(Plan):
             old: Index.of(new) for new, old in zip(body.args, block.iter_vars, strict=True)
         }
         value = self.padding.constant
-        if is_defined_inside(value, block) and isinstance(value.owner, Operation):
+        if block.is_ancestor(value.owner) and isinstance(value.owner, Operation):
             constant = value.owner.clone()
             body.add_op(constant)
             value = constant.results[0]
@@ -209,7 +209,7 @@ def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> tuple[SSAV
     store, loops = padding.store, loops_around(block)
     indices = [*bindings_of(block), *(side for guard in guards_of(block) for side in guard)]
     indices += [Index.of(operand) for operand in store.indices]
-    constant = () if is_defined_inside(padding.constant, block) else (padding.constant,)
+    constant = () if block.is_ancestor(padding.constant.owner) else (padding.constant,)
     return values_outside(block, loops[loops.index(loop) :], indices, [*block.extent_operands, store.memref, *constant])
 
 
@@ -270,11 +270,11 @@ class DecomposePadding(Primitive):
             self.refuse(3, "the choice is used for more than what it stores", choice)
         for operand in store.indices:
             for value in Index.of(operand).values():
-                if value not in block.iter_vars and is_defined_inside(value, block):
+                if value not in block.iter_vars and block.is_ancestor(value.owner):
                     self.refuse(3, f"the index %{value.name_hint or '?'} of its store is computed in it", store)
         for holds in (True, False):
             value = _branch(choice, not holds)
-            if isinstance(value.owner, arith.ConstantOp) or not is_defined_inside(value, block):
+            if isinstance(value.owner, arith.ConstantOp) or not block.is_ancestor(value.owner):
                 return Padding(store, choice, holds, value)
         self.refuse(3, "neither of the two values is a constant", choice)
 

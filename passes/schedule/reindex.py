@@ -21,7 +21,6 @@ from weft.analysis.structure import (
     buffers_stored_by,
     child_towards,
     function_of,
-    is_inside,
     parts_of,
     reads_earlier,
     scope_of,
@@ -72,7 +71,7 @@ class ReindexPlan(Plan):
         """The block accesses the copy."""
         for use in list(self.buffer.uses):
             op = use.operation
-            if not is_inside(op, self.block):
+            if not self.block.is_ancestor(op):
                 continue
             if isinstance(op, AccessRegionOp):
                 set_corner(op, self.new_indices, [1] * len(self.new_indices), new)
@@ -160,7 +159,7 @@ class Reindexing(MovingPrimitive):
         found: dict[tuple[Index, ...], Operation] = {}
         for use in buffer.uses:
             op = use.operation
-            if not is_inside(op, block) or isinstance(op, AccessRegionOp):
+            if not block.is_ancestor(op) or isinstance(op, AccessRegionOp):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
                 self.refuse(2, f"{op_name(op)} works on {name} as it lies", op)
@@ -190,7 +189,7 @@ class Reindexing(MovingPrimitive):
     def _require_unchanged(self, buffer: SSAValue, place: Operation) -> None:
         for use in buffer.uses:
             op = use.operation
-            if is_inside(op, place) and buffer in buffers_stored_by(op):
+            if place.is_ancestor(op) and buffer in buffers_stored_by(op):
                 self.refuse(4, f"{op_name(op)} writes {buffer_name(buffer)} there", op)
         self.require(4, disturbed_by_opaque((place,), buffer, writes=True))
 
@@ -200,7 +199,7 @@ class Reindexing(MovingPrimitive):
         if others:
             self.refuse(5, f'block "{others[0].label}" writes {name} too', others[0])
         for use in buffer.uses:
-            if is_inside(use.operation, place) and not is_inside(use.operation, block):
+            if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation)
         self.require(5, disturbed_by_opaque((place,), buffer))
         if reads_earlier(block, buffer):

@@ -12,7 +12,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.dependence import or_undecided
 from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
-from weft.analysis.structure import is_inside
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import ForOp
 from weft.passes.index_ops import detached_ops
@@ -136,7 +135,7 @@ class Reorder(MovingPrimitive):
             self.refuse(1, "a loop is named twice", self.loops[0])
         innermost = self.loops[0]
         for loop in self.loops[1:]:
-            if is_inside(loop, innermost):
+            if innermost.is_ancestor(loop):
                 innermost = loop
         chain = [innermost]
         missing = set(self.loops) - {innermost}

@@ -19,7 +19,6 @@ from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,
     child_blocks,
-    is_inside,
     precedes,
     scope_of,
     why_not_complete,
@@ -113,7 +112,7 @@ def unwritten_element(
             continue
         start = lower or [Index({})] * len(store.indices)
         places = tuple(index - first for index, first in zip(store.indices, start, strict=True))
-        loops = tuple(loop for loop in store.loops if is_inside(loop, scope))
+        loops = tuple(loop for loop in store.loops if scope.is_ancestor(loop))
         missed = missed_instance(Domain(loops, places, tuple(extents), store.conditions), loops_run=True)
         if missed is None:
             return None

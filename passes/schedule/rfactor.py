@@ -14,15 +14,7 @@ from weft.analysis.block_patterns import Update, neutral_value, updates_of
 from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.structure import (
-    bindings_of,
-    function_of,
-    guards_of,
-    is_inside,
-    loops_around,
-    sources_of,
-    why_not_reduction,
-)
+from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, sources_of, why_not_reduction
 from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
@@ -34,7 +26,6 @@ from weft.passes.index_ops import (
     if_around,
     index_before,
     insert_before,
-    is_defined_inside,
     number_attribute,
     result_before,
 )
@@ -131,7 +122,7 @@ def _copied(value: SSAValue, known: dict[SSAValue, SSAValue], old: BlockOp, body
     if value in known:
         return known[value]
     op = value.owner
-    if isinstance(op, Block) or not is_inside(op, old):
+    if isinstance(op, Block) or not old.is_ancestor(op):
         return value
     if isinstance(op, memref.LoadOp):  # an old value of an accumulator: the only loads that a choice depends on
         known[value] = known[op.memref]
@@ -380,7 +371,7 @@ class Rfactor(MovingPrimitive):
         for update in updates:
             for dimension, operand in enumerate(update.store.indices):
                 for value in Index.of(operand).values():
-                    if value not in spatial and is_defined_inside(value, block):
+                    if value not in spatial and block.is_ancestor(value.owner):
                         detail = f"index {dimension} of {buffer_name(update.store.memref)} is computed in the block"
                         self.refuse(6, Violation(detail, "not proved"), update.store, subject)
         init = block.init

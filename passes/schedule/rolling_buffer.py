@@ -23,7 +23,6 @@ from weft.analysis.structure import (
     buffers_written,
     function_of,
     guards_of,
-    is_inside,
     loops_around,
     precedes,
     scope_of,
@@ -137,7 +136,7 @@ def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
         room = right - left
         if (room - bindings_of(block)[position] * room.coefficient(rows)).depends_on([value, rows]):
             return f"the guard {left!r} < {right!r} is no guard on the elements alone"
-    for loop in reversed([loop for loop in loops_around(block) if is_inside(loop, window.loop)][1:]):
+    for loop in reversed([loop for loop in loops_around(block) if window.loop.is_ancestor(loop)][1:]):
         if not isinstance(loop.extent, int) and not is_fixed(loop.extent):
             return f"the extent of {operation_text(loop)} may differ between iterations"
     return None
@@ -340,17 +339,17 @@ class RollingBuffer(MovingPrimitive):
             user = use.operation
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp):
                 self.refuse(2, f"{op_name(user)} uses {buffer_name(buffer)}", user)
-            if not is_inside(user, block) and not precedes(block, user):
+            if not block.is_ancestor(user) and not precedes(block, user):
                 self.refuse(2, f"{owner_text(user)} reads {buffer_name(buffer)} before", user)
         return owner
 
     def _common_loops(self, buffer: SSAValue) -> list[ForOp]:
         """The loops around the block and all readers, outermost first."""
         block = self.block
-        readers = [use.operation for use in buffer.uses if not is_inside(use.operation, block)]
+        readers = [use.operation for use in buffer.uses if not block.is_ancestor(use.operation)]
         if not readers:
             self.refuse(3, f"nothing reads {buffer_name(buffer)}")
-        common = [loop for loop in loops_around(block) if all(is_inside(reader, loop) for reader in readers)]
+        common = [loop for loop in loops_around(block) if all(loop.is_ancestor(reader) for reader in readers)]
         if not common:
             detail = f"no loop is around the block and {owner_text(readers[0])}"
             self.refuse(3, Violation(detail, legal="compute_at, then rolling_buffer"))
@@ -400,15 +399,15 @@ class RollingBuffer(MovingPrimitive):
         return found[0], tuple(found[1:])
 
     def _require_reads_inside(self, buffer: SSAValue, window: Window) -> None:
-        reads = [a for a in accesses(window.loop) if a.buffer is buffer and not is_inside(a.op, self.block)]
+        reads = [a for a in accesses(window.loop) if a.buffer is buffer and not self.block.is_ancestor(a.op)]
         for read in reads:
             self.require(5, outside_of(read, window), read.op)
 
     def _require_stable(self, window: Window) -> None:
         """Nothing in the loop changes what the block reads, or what that is computed from."""
         loop = window.loop
-        outside = [around for around in loops_around(self.block) if around is not loop and is_inside(loop, around)]
-        others = [op for op in actions_of(scope_of(self.block)) if is_inside(op, loop)]
+        outside = [around for around in loops_around(self.block) if around is not loop and around.is_ancestor(loop)]
+        others = [op for op in actions_of(scope_of(self.block)) if loop.is_ancestor(op)]
         pending, seen = [self.block], {self.block}
         while pending:
             block = pending.pop()

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.analysis.structure import consumers_of, is_inside, loops_around
+from weft.analysis.structure import consumers_of, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Refusing, primitive_class
 from weft.passes.schedule.split import always_divides
@@ -218,7 +218,7 @@ class SampleComputeLocation(Sampler):
         loops = [
             at
             for at, loop in enumerate(self._loops())
-            if all(is_inside(consumer, loop) for consumer in consumers) and not is_inside(self.block, loop)
+            if all(loop.is_ancestor(consumer) for consumer in consumers) and not loop.is_ancestor(self.block)
         ]
         return [Place.INLINE.value, Place.STAY.value, *loops]
 

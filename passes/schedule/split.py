@@ -15,7 +15,7 @@ from weft.analysis.accesses import accesses, range_of
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
-from weft.analysis.structure import child_blocks, guards_of, is_inside, why_opaque
+from weft.analysis.structure import child_blocks, guards_of, why_opaque
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import detached_ops, materialize
@@ -72,7 +72,7 @@ def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -
 def unguarded_access(loop: ForOp) -> Operation | None:
     """An operation below `loop` that accesses memory outside of any block there, where no guard can be."""
     for access in accesses(loop):
-        if not any(is_inside(block, loop) for block in access.blocks):
+        if not any(loop.is_ancestor(block) for block in access.blocks):
             return access.op
     return None
 

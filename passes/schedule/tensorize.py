@@ -16,7 +16,7 @@ from weft.analysis.block_patterns import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, NoMatch, match_body
-from weft.analysis.structure import buffers_written, child_towards, function_of, is_inside, why_named_twice, why_opaque
+from weft.analysis.structure import buffers_written, child_towards, function_of, why_named_twice, why_opaque
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
@@ -207,7 +207,7 @@ class Tensorize(MovingPrimitive):
             self.refuse(2 if mismatch.about_buffers else 1, mismatch.message, mismatch.found, subject)
         for box in boxes.values():
             for value in (value for index in box.corner for value in index.values()):
-                if isinstance(value.owner, Operation) and is_inside(value.owner, block):
+                if isinstance(value.owner, Operation) and block.is_ancestor(value.owner):
                     detail = f"where the box of {buffer_name(box.buffer)} begins is computed in the block"
                     self.refuse(2, Violation(detail, "not proved"), value.owner, subject)
         return boxes

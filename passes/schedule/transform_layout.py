@@ -35,7 +35,6 @@ from weft.analysis.structure import (
     child_blocks,
     child_towards,
     function_of,
-    is_inside,
     stored_buffer,
     why_not_complete,
 )
@@ -201,8 +200,8 @@ def place_before(buffer: SSAValue) -> Operation:
     """Where the padding of a buffer is written: before its first use, outside of the serial loops around all uses."""
     users = [use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)]
     around: Operation = function_of(users[0])
-    for parent in reversed([op for op in ancestors(users[0]) if is_inside(op, around)]):
-        if not all(is_inside(user, parent) for user in users):
+    for parent in reversed([op for op in ancestors(users[0]) if around.is_ancestor(op)]):
+        if not all(parent.is_ancestor(user) for user in users):
             break
         if isinstance(parent, ForOp):
             keeps = parent.kind.data is not LoopKind.SERIAL
@@ -220,7 +219,7 @@ def place_before(buffer: SSAValue) -> Operation:
 
 def _in_init(block: BlockOp, users: Sequence[Operation]) -> bool:
     init = block.init
-    return init is not None and any(is_inside(user, init) for user in users)
+    return init is not None and any(init.is_ancestor(user) for user in users)
 
 
 @dataclass(frozen=True)

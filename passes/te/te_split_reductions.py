@@ -18,7 +18,7 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import detached_ops, insert_before, is_defined_inside, result_before
+from weft.passes.index_ops import detached_ops, insert_before, result_before
 from weft.passes.te.combiners import ConstantPool, identity
 from weft.support.errors import CompileError, InternalError
 
@@ -74,7 +74,7 @@ def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
 
 def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:
     for axis, extent in zip(reduce.axes, reduce.extents, strict=True):
-        if isinstance(extent, SSAValue) and is_defined_inside(extent, compute):
+        if isinstance(extent, SSAValue) and compute.is_ancestor(extent.owner):
             raise CompileError.at(
                 reduce,
                 f'te.compute "{compute.label}": the extent of reduce axis %{axis.name_hint or axis.index} depends on '
@@ -115,7 +115,7 @@ class _Split:
             owner = value.owner
             if not isinstance(owner, Operation) or owner in needed or self._reduce.is_ancestor(owner):
                 continue
-            if is_defined_inside(value, self._compute):
+            if self._compute.is_ancestor(value.owner):
                 needed.add(owner)
                 pending += _used_by(owner)
         return needed
@@ -229,7 +229,7 @@ def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
     """The combiner of a reduction that moves out of a branch must not use what that branch computes."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
-            if any(is_defined_inside(operand, compute) for operand in op.operands):
+            if any(compute.is_ancestor(operand.owner) for operand in op.operands):
                 raise CompileError.at(
                     op,
                     f'te.compute "{compute.label}": the combiner of a reduction under a condition uses a value that is '

@@ -27,7 +27,7 @@ from weft.dialects.low_tensor_cores import WARP, is_fragment_scope
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.dialects.traversal import blocks_of
-from weft.passes.index_ops import dissolve, index_before, is_defined_inside
+from weft.passes.index_ops import dissolve, index_before
 from weft.passes.schedule.loop_nests import set_guards
 from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.tir_lower_tiles import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
@@ -210,7 +210,7 @@ class _Binder:
     def known_outside(self, extent: Index, loop: ForOp) -> int | SSAValue:
         if extent.is_constant:
             return extent.constant
-        if any(is_defined_inside(value, self.root) for value in extent.values()):
+        if any(self.root.is_ancestor(value.owner) for value in extent.values()):
             name = loop.induction_variable.name_hint
             raise CompileError.at(
                 loop, f"loop %{name} is bound to {axis_of(loop)}, but its extent varies in the kernel"

@@ -15,7 +15,7 @@ from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import branch_before, compare_before, erase_if_unused, insert_before, is_defined_inside
+from weft.passes.index_ops import branch_before, compare_before, erase_if_unused, insert_before
 from weft.passes.tir.nest import TirPass, range_of
 
 
@@ -89,7 +89,7 @@ class _Hoist:
         return isinstance(op, memref.StoreOp) and op.memref is self.log
 
     def _is_invariant(self, value: SSAValue) -> bool:
-        return not is_defined_inside(value, self.loop)
+        return not self.loop.is_ancestor(value.owner)
 
     def _repeats(self, op: Operation) -> bool:
         """Whether `op`, without regions, does the same each time, if its operands are the same."""
@@ -101,7 +101,7 @@ class _Hoist:
         """Whether all of `op` can run before the loop."""
         return all(
             (self._repeats(inner) or isinstance(inner, scf.IfOp))
-            and all(self._is_invariant(v) or is_defined_inside(v, op) for v in inner.operands)
+            and all(self._is_invariant(v) or op.is_ancestor(v.owner) for v in inner.operands)
             for inner in operations_in(op)
         )
 

@@ -13,7 +13,7 @@ from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused, index_before, insert_before, is_defined_inside
+from weft.passes.index_ops import erase_if_unused, index_before, insert_before
 from weft.passes.tir.nest import FunctionPass, remembered_ranges
 
 
@@ -51,7 +51,7 @@ def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
     while isinstance(loop, ForOp) and loop.kind.data is LoopKind.UNROLLED and isinstance(loop.extent, int):
         step = place.coefficient(loop.induction_variable)
         place -= Index({loop.induction_variable: step})
-        if step not in (0, lanes) or any(is_defined_inside(v, loop) for v in (prefetch.buffer, *place.values())):
+        if step not in (0, lanes) or any(loop.is_ancestor(v.owner) for v in (prefetch.buffer, *place.values())):
             break
         if step == 0:
             goal = loop, place, lanes

@@ -27,7 +27,6 @@ from weft.passes.index_ops import (
     if_around,
     index_before,
     insert_before,
-    is_defined_inside,
     result_before,
 )
 from weft.passes.schedule.loop_nests import set_loop_extent
@@ -141,7 +140,7 @@ def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
-        if known and not any(is_defined_inside(size, loop) for size in op.dynamic_sizes):
+        if known and not any(loop.is_ancestor(size.owner) for size in op.dynamic_sizes):
             _widen(op, loop, count)
 
 
@@ -293,11 +292,11 @@ def _accumulators(reduction: LaneReduction) -> _Accumulators:
     parent = store.parent_op()
     while isinstance(parent, ForOp) and parent.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
         others = any(user not in (store, reduction.load) and parent.is_ancestor(user) for user in users)
-        if others or opaque_op(parent) is not None or is_defined_inside(store.memref, parent) or parent.extent == 0:
+        if others or opaque_op(parent) is not None or parent.is_ancestor(store.memref.owner) or parent.extent == 0:
             break
-        if any(loop.dynamic_extent is not None and is_defined_inside(loop.dynamic_extent, parent) for loop in loops):
+        if any(loop.dynamic_extent is not None and parent.is_ancestor(loop.dynamic_extent.owner) for loop in loops):
             break
-        inside = {value for value in place.values() if is_defined_inside(value, parent)}
+        inside = {value for value in place.values() if parent.is_ancestor(value.owner)}
         loops.append(parent)
         has_own_places = parent.induction_variable in inside
         if has_own_places and parent.kind.data is LoopKind.UNROLLED and isinstance(parent.extent, int):

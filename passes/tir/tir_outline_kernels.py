@@ -36,7 +36,6 @@ from weft.passes.index_ops import (
     index_constant,
     insert_at_start,
     insert_before,
-    is_defined_inside,
     replace_operands,
 )
 from weft.passes.tir.flat_signature import joined
@@ -149,7 +148,7 @@ class _Outliner:
         computed: dict[Operation, None] = {}
 
         def visit(value: SSAValue) -> None:
-            if value in arguments or is_defined_inside(value, self.root):
+            if value in arguments or self.root.is_ancestor(value.owner):
                 return
             if isinstance(value, OpResult) and value.op.name.startswith(_CLONED):
                 for operand in value.op.operands:

@@ -14,7 +14,7 @@ from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, insert_at_start, is_defined_inside
+from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, insert_at_start
 from weft.passes.tir.guards import comparisons, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import TirPass, range_of
 
@@ -106,7 +106,7 @@ def _is_block(value: SSAValue) -> bool:
 def _is_uniform(index: Index, kernel: Operation) -> bool:
     """Whether an index is the same for all threads of a block and all of their iterations."""
     for value in index.values():
-        if is_defined_inside(value, kernel) or (is_loop_value(value) and not _is_block(value)):
+        if kernel.is_ancestor(value.owner) or (is_loop_value(value) and not _is_block(value)):
             return False
     return True
 

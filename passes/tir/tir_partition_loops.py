@@ -27,7 +27,6 @@ from weft.passes.index_ops import (
     if_around,
     index_before,
     insert_before,
-    is_defined_inside,
 )
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
@@ -465,7 +464,7 @@ def _edge_of_equality(
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
     """Whether an index varies inside of the loop; threads all run the same iterations of it, so it does if they do."""
-    return any(is_defined_inside(value, loop) or _is_thread(value) for value in index.values())
+    return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
 def _is_thread(value: SSAValue) -> bool:
@@ -476,7 +475,7 @@ def _is_thread(value: SSAValue) -> bool:
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
     """Whether lanes would run different numbers of iterations: then a mask is better than a cut."""
     return any(
-        value is vector.induction_variable or (isinstance(value, OpResult) and is_defined_inside(value, vector))
+        value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
     )
 

@@ -19,7 +19,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import detached_ops, index_before, insert_before, is_defined_inside
+from weft.passes.index_ops import detached_ops, index_before, insert_before
 from weft.passes.tir.nest import FunctionPass, buffer_type, remembered_ranges
 from weft.support.target import Target
 
@@ -153,7 +153,7 @@ def _is_index_arithmetic(op: Operation) -> bool:
 
 
 def _is_moved(value: SSAValue, loop: ForOp) -> bool:
-    return isinstance(value.owner, memref.LoadOp | arith.ConstantOp) or not is_defined_inside(value, loop)
+    return isinstance(value.owner, memref.LoadOp | arith.ConstantOp) or not loop.is_ancestor(value.owner)
 
 
 def _lanes(extent: int, vector_bytes: int, accesses: Sequence[_Access]) -> Iterator[int]:

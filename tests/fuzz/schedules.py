@@ -26,7 +26,6 @@ from weft.analysis.structure import (
     buffers_read,
     buffers_written,
     consumers_of,
-    is_inside,
     loops_around,
     producers_of,
     why_not_complete,
@@ -339,7 +338,7 @@ class Fuzzer:
         for loop in self.sch.get_loops(block):
             op = self.loop_op(loop)
             after = next((o for o in _following(op) if isinstance(o, ForOp)), None)
-            inside = [b for b in self.live_blocks() if after is not None and is_inside(self.block_op(b), after)]
+            inside = [b for b in self.live_blocks() if after is not None and after.is_ancestor(self.block_op(b))]
             if inside and after is not None and after.extent == op.extent:
                 found.extend((loop, o) for o in self.sch.get_loops(inside[0]) if self.sch.get(o) is after)
         return found
@@ -431,7 +430,7 @@ class Fuzzer:
             shared = [
                 loop
                 for loop in loops_around(others[0])
-                if all(is_inside(other, loop) for other in others) and not is_inside(own, loop)
+                if all(loop.is_ancestor(other) for other in others) and not loop.is_ancestor(own)
             ]
             found = [] if handle is None or not shared else self.loops_of(handle)
             loops = [loop for loop in found if self.op(loop) in shared]
@@ -562,7 +561,7 @@ class Fuzzer:
             consumers = consumers_of(self.block_op(block))
             handle = next((h for h in self.live_blocks() if self.op(h) in consumers), None)
             for loop in [] if handle is None else self.loops_of(handle)[:2]:
-                if not is_inside(self.block_op(block), self.loop_op(loop)):
+                if not self.loop_op(loop).is_ancestor(self.block_op(block)):
                     self.attempt("compute_at", lambda block=block, loop=loop: self.sch.compute_at(block, loop))
                 if has_window(self.block_op(block)):
                     return [block]
@@ -603,7 +602,7 @@ class Fuzzer:
         if self.chance(0.3):
             blocks = self.live_blocks()
             op = self.op(loop)
-            inside = [block for block in blocks if op is not None and is_inside(self.block_op(block), op)]
+            inside = [block for block in blocks if op is not None and op.is_ancestor(self.block_op(block))]
             neighbours = (inside if len(inside) > 1 else blocks)[: self.number(1, 3)]
             return lambda: self.blocks.append(self.sch.blockize(neighbours))
         return lambda: self.blocks.append(self.sch.blockize(loop))
@@ -703,7 +702,7 @@ def writes_temporary(block: BlockOp) -> bool:
 def has_window(block: BlockOp) -> bool:
     """Whether some loop around a block and its consumers moves what it writes by less than the block spans."""
     consumers = consumers_of(block)
-    common = [loop for loop in loops_around(block) if all(is_inside(user, loop) for user in consumers)]
+    common = [loop for loop in loops_around(block) if all(loop.is_ancestor(user) for user in consumers)]
     stores = [op for op in block.walk() if isinstance(op, memref.StoreOp)]
     alone = why_not_complete(block) is None or why_not_reduction(block) is None
     if not consumers or not stores or not alone or not writes_temporary(block):
