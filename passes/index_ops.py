@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, reduce
+from typing import TypeAlias
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
+from weft.dialects.low_access import AccessPtrOp, PrefetchOp
+from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.support.errors import InternalError
 
+BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
+"""Ops whose last operands are a buffer and an index for each of its dimensions."""
 _INDEX = IndexType()
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
@@ -224,15 +229,24 @@ def defining_block(value: SSAValue) -> Block | None:
     return value.owner.parent if isinstance(value.owner, Operation) else value.owner
 
 
-def erase_if_unused(ops: Iterable[Operation]) -> None:
-    """Erase those of `ops` that only compute values nobody uses, and what only they used."""
-    pending = list(ops)
+def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
+    """Erase those of `unused`, ops and values, that only compute what nobody uses, and what only they used."""
+    pending = list(unused)
     while pending:
-        op = pending.pop()
-        if op.parent is None or not only_computes(op) or any(r.first_use is not None for r in op.results):
+        item = pending.pop()
+        op = item.owner if isinstance(item, SSAValue) else item
+        if isinstance(op, Block) or op.parent is None or not only_computes(op):
             continue
-        pending.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
-        Rewriter.erase_op(op)
+        if all(result.first_use is None for result in op.results):
+            pending.extend(op.operands)
+            Rewriter.erase_op(op)
+
+
+def set_access(op: BufferAccess, buffer: SSAValue, indices: Iterable[SSAValue]) -> None:
+    """Make `op` access `buffer` at `indices`, and erase the computations that only the old indices used."""
+    old = list(op.indices)
+    op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
+    erase_if_unused(old)
 
 
 def divided_up(index: Index, divisor: int) -> Index:

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -155,6 +155,6 @@ def _is_never_read(buffer: SSAValue) -> bool:
 
 def _erase_writes(alloc: Operation) -> None:
     for op in [use.operation for use in alloc.results[0].uses]:
-        operands = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
+        operands = list(op.operands)
         Rewriter.erase_op(op)
         erase_if_unused(operands)

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -122,7 +122,7 @@ class _Builder(OpRewriter):
             if isinstance(value.owner, AccessPtrOp) and value.first_use is None:
                 indices = list(value.owner.indices)
                 Rewriter.erase_op(value.owner)
-                erase_if_unused([index.op for index in indices if isinstance(index, OpResult)])
+                erase_if_unused(indices)
 
 
 def _pointer(value: SSAValue) -> AccessPtrOp:

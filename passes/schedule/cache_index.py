@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed
@@ -65,8 +65,7 @@ class CacheIndexPlan(Plan):
             load.res.name_hint = old.name_hint
             insert_before(op, [load])
             op.operands[1 + at] = load.res
-            if isinstance(old, OpResult):
-                erase_if_unused([old.op])
+            erase_if_unused([old])
         for op in [op for op in self.block.body.block.ops if isinstance(op, ReadsOp)]:
             if any(op.buffer is user.memref for user, _ in users):  # the region would not follow from the body
                 Rewriter.erase_op(op)

@@ -44,7 +44,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.traversal import captured_values, copy_of, operations_in
-from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize
+from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize, set_access
 from weft.passes.schedule.dominance import hoist, why_not_dominating
 from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
@@ -457,9 +457,7 @@ class FuseReductionEpiloguePlan(Plan):
         for use in list(buffer.uses):
             op = use.operation
             if isinstance(op, memref.LoadOp | memref.StoreOp) and self.reduction.is_ancestor(op):
-                old = [index.owner for index in op.indices]
-                op.operands = [*op.operands[: use.index], result, *(index_before(index, op) for index in indices)]
-                erase_if_unused([owner for owner in old if isinstance(owner, Operation)])
+                set_access(op, result, [index_before(index, op) for index in indices])
         erase_if_unused(operations)
         erase_inlined(self.epilogue, buffer)
         return (self.reduction,)

@@ -168,8 +168,7 @@ class DecomposePaddingPlan(Plan):
             kept.location = store.location
             self.block.body.block.add_op(kept)
         Rewriter.erase_op(choice)
-        if isinstance(condition.owner, Operation):
-            erase_if_unused([condition.owner])
+        erase_if_unused([condition])
 
     def _shrink(self) -> None:
         """Loops and iterators run over the inside only, which starts at 0 for them."""

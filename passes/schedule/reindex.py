@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -29,7 +29,7 @@ from weft.analysis.structure import (
 from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
-from weft.passes.index_ops import erase_if_unused, index_before
+from weft.passes.index_ops import index_before, set_access
 from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import points_of_iterators, required_layout
@@ -75,10 +75,8 @@ class ReindexPlan(Plan):
                 continue
             if isinstance(op, AccessRegionOp):
                 set_corner(op, self.new_indices, [1] * len(self.new_indices), new)
-            else:
-                old = list(op.operands[use.index + 1 :])
-                op.operands = [*op.operands[: use.index], new, *(index_before(i, op) for i in self.new_indices)]
-                erase_if_unused([operand.op for operand in old if isinstance(operand, OpResult)])
+            elif isinstance(op, memref.LoadOp | memref.StoreOp):
+                set_access(op, new, [index_before(index, op) for index in self.new_indices])
 
     def _copy(self, name: str, new: SSAValue) -> tuple[BlockOp, Operation]:
         extents = [self.block.extents[at] for at in self.iterators]

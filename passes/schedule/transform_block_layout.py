@@ -165,7 +165,7 @@ def _compute_with(body: Block, operations: list[Operation], back: Mapping[SSAVal
     known = named_values(body, back)
     body.add_ops(operations)
     replace_iterators(body, back, known)
-    erase_if_unused([value.owner for value in known.values() if isinstance(value.owner, Operation)])
+    erase_if_unused(known.values())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
@@ -52,6 +52,7 @@ from weft.passes.index_ops import (
     index_before,
     insert_before,
     result_before,
+    set_access,
 )
 from weft.passes.schedule.caching import buffer_extents, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.dominance import why_not_dominating
@@ -143,7 +144,7 @@ class Filling:
             op.location = block.location
         write.location = store.location
         replace_iterators(body, old, known)
-        erase_if_unused([value.owner for value in known.values() if isinstance(value.owner, Operation)])
+        erase_if_unused(known.values())
         self.nest.give_way(new, loops)
 
 
@@ -319,8 +320,7 @@ def _follow_access(
             if op.parent is not None and isinstance(value.owner, Operation):
                 known[(op.parent, index)] = value
         values.append(value)
-    op.operands = [*op.operands[: len(op.operands) - len(old)], *values]
-    erase_if_unused([operand.op for operand in old if isinstance(operand, OpResult)])
+    set_access(op, op.memref, values)
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:

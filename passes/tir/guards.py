@@ -16,13 +16,7 @@ from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import (
-    bool_constant,
-    conjunction_before,
-    detached_ops,
-    erase_if_unused,
-    insert_before,
-)
+from weft.passes.index_ops import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
 from weft.passes.tir.nest import range_of, remembered_ranges
 
 
@@ -136,15 +130,14 @@ def decide_ifs(root: Operation | Region) -> None:
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is None:
             continue
-        condition = op.cond.owner
-        truths = {part: _truth(part, ranges) for part in conjuncts(op.cond)}
+        condition = op.cond
+        truths = {part: _truth(part, ranges) for part in conjuncts(condition)}
         undecided = [part for part, truth in truths.items() if truth is not True]
         if not undecided or False in truths.values():
             _replace_by_branch(op, op.false_region if undecided else op.true_region)
         elif len(undecided) < len(truths):
             op.operands[0] = conjunction_before(undecided, op)
-        if isinstance(condition, Operation):
-            erase_if_unused([condition])
+        erase_if_unused([condition])
 
 
 def _replace_by_branch(op: scf.IfOp, region: Region) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -20,17 +20,14 @@ from weft.analysis.structure import bindings_of
 from weft.dialects.intervals import Interval, add_intervals, intersection_of_intervals, scale_interval
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
-from weft.dialects.low_access import AccessPtrOp, PrefetchOp
-from weft.dialects.low_kernel import KERNEL, AtomicOp, ThreadIdOp
+from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
-from weft.passes.index_ops import compare_before, erase_if_unused, index_before, insert_before
+from weft.passes.index_ops import compare_before, index_before, insert_before
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
 _OWN_DIALECTS = ("tir.", "low.")
-BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
-"""Ops whose last operands are a buffer and an index for each of its dimensions."""
 Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
@@ -105,13 +102,6 @@ def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) ->
         if low is None or low < 1:
             conditions.append(compare_before("slt", left.simplified(range_of), right.simplified(range_of), anchor))
     return conditions
-
-
-def set_access(op: BufferAccess, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Make `op` access `buffer` at `indices`, and erase the computations that only the old indices used."""
-    old = list(op.indices)
-    op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
-    erase_if_unused(index.op for index in old if isinstance(index, OpResult))
 
 
 def repetitions(op: Operation, root: Operation) -> int:

@@ -87,10 +87,10 @@ def _copy(store: memref.StoreOp | vector.StoreOp) -> None:
         for lane in range(0, lanes, width)
     ]
     insert_before(store, copies)
-    unused = [operand.op for op in (load, store) for operand in op.operands if isinstance(operand, OpResult)]
+    unused = [operand for op in (load, store) for operand in op.operands if operand.owner is not load]
     for op in (store, load):
         Rewriter.erase_op(op)
-    erase_if_unused([op for op in unused if op is not load])
+    erase_if_unused(unused)
 
 
 def _buffer(op: memref.LoadOp | memref.StoreOp | vector.LoadOp | vector.StoreOp) -> SSAValue:

@@ -20,9 +20,9 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import defining_block, index_before
+from weft.passes.index_ops import defining_block, index_before, set_access
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of, set_access
+from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of
 
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 

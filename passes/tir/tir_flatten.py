@@ -46,10 +46,18 @@ from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import constant_before, extent_before, index_before, insert_before, result_before
+from weft.passes.index_ops import (
+    BufferAccess,
+    constant_before,
+    extent_before,
+    index_before,
+    insert_before,
+    result_before,
+    set_access,
+)
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, call_facts, quantities_of
-from weft.passes.tir.nest import LOCAL, BufferAccess, allocate_before, buffer_type, range_of, set_access, tir_functions
+from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of, tir_functions
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.names import free_name

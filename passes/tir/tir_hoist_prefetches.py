@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import OpResult
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, RangeOf
@@ -65,4 +64,4 @@ def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
     insert_before(loop, [new])
     index = prefetch.index
     Rewriter.erase_op(prefetch)
-    erase_if_unused([index.op] if isinstance(index, OpResult) else [])
+    erase_if_unused([index])

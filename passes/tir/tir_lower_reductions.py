@@ -205,7 +205,7 @@ def _hoist_init(block: BlockOp, init: InitOp, hoist: _Hoist) -> None:
     guards = [(left.substitute(renamed), right.substitute(renamed)) for left, right in guards_of(block)]
     guards += [(rest.substitute(renamed), Index({}, 1)) for rest in hoist.conditions]
     Rewriter.insert_op(_init_block(block, init, "init", bindings, guards, mapping), place)
-    erase_if_unused([*reversed(computed), *([zero.owner] if isinstance(zero.owner, Operation) else [])])
+    erase_if_unused([*reversed(computed), zero])
 
 
 def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:

@@ -154,7 +154,7 @@ class _Lowering:
             if isinstance(value, OpResult) and value.first_use is None and isinstance(value.op, AccessPtrOp | StrideOp):
                 indices = list(value.op.operands[1:])
                 Rewriter.erase_op(value.op)
-                erase_if_unused([index.op for index in indices if isinstance(index, OpResult)])
+                erase_if_unused(indices)
 
     def load(self, op: TileLoadOp) -> None:
         if op.fragment.family is Family.WMMA:

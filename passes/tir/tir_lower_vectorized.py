@@ -28,6 +28,7 @@ from weft.passes.index_ops import (
     index_before,
     insert_before,
     result_before,
+    set_access,
 )
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.guards import comparisons, constraint_of
@@ -39,7 +40,6 @@ from weft.passes.tir.nest import (
     range_of,
     remembered_ranges,
     replace_variable,
-    set_access,
 )
 from weft.passes.tir.vectorizer import LaneReduction, Vectorizer, analyse, lanes_constant
 
@@ -318,12 +318,12 @@ def _combine_in_lanes(
     load = vector.LoadOp(buffer, [at], type_)
     combined = _like(reduction.combine, [load.results[0], reduction.lanes], type_)
     insert_before(store, [load, combined, vector.StoreOp(combined.results[0], buffer, [at])])
-    place = store.indices[0].owner
+    place = store.indices[0]
     for op in (store, reduction.combine, reduction.reduction):
         Rewriter.erase_op(op)
     # What the vectoriser made of the combining op itself, with the old value for all lanes, has no use either.
     erase_if_unused([*_users(reduction.load), reduction.load])
-    erase_if_unused([place] if isinstance(place, Operation) else [])
+    erase_if_unused([place])
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
