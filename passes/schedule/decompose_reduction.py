@@ -25,11 +25,11 @@ from weft.analysis.structure import (
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import SPATIAL, IterKind
+from weft.dialects.tir_kinds import IterKind
 from weft.dialects.traversal import captured_values
 from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
-from weft.passes.schedule.loop_nests import init_operations, insert_in_copies, new_block, new_loop, set_guards
+from weft.passes.schedule.loop_nests import init_block, insert_in_copies, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import require_sole_use, started_elsewhere, two_iterations
 from weft.support.errors import Violation
@@ -56,23 +56,13 @@ class DecomposeReductionPlan(Plan):
             copies[loop] = new = new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop)
             if self.as_before:
                 new.kind, new.thread_axis = loop.kind, loop.thread_axis
-        init_block = self._init_block()
-        insert_in_copies(init_block, copies, self.loop)
-        self.block.block_name = StringAttr(f"{self.block.label}_update")
-        Rewriter.erase_op(self.init)
-        return (init_block,)
-
-    def _init_block(self) -> BlockOp:
-        """The spatial iterators of the block, and the body of its init."""
         block = self.block
-        kept = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-        bindings, hints = bindings_of(block), [block.iter_vars[at].name_hint for at in kept]
-        label, extents = free_label(function_of(block), f"{block.label}_init"), [block.extents[at] for at in kept]
-        result = new_block(label, [SPATIAL] * len(kept), extents, [bindings[at] for at in kept], hints, block)
-        variables = [block.iter_vars[at] for at in kept]
-        result.body.block.add_ops(init_operations(block, dict(zip(variables, result.iter_vars, strict=True))))
-        set_guards(result, self.guards)
-        return result
+        label = free_label(function_of(block), f"{block.label}_init")
+        started = init_block(block, label, bindings_of(block), self.guards, {})
+        insert_in_copies(started, copies, self.loop)
+        block.block_name = StringAttr(f"{block.label}_update")
+        Rewriter.erase_op(self.init)
+        return (started,)
 
 
 @dataclass(frozen=True)

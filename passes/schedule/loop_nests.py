@@ -16,7 +16,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import bindings_of, child_towards, function_of, guards_of
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind
+from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import compare_before, conjunction_before, if_around, index_before, index_op, materialize
 from weft.passes.schedule.primitive import Primitive, operation_text
@@ -123,6 +123,26 @@ def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list
     zeros = [index_op(Index({}))] if steps else []
     mapping = {**values, **{step: zero.results[0] for zero in zeros for step in steps}}
     return [*zeros, *(copy_of(op, mapping) for op in block.init.body.block.ops)]
+
+
+def init_block(
+    block: BlockOp,
+    label: str,
+    bindings: Sequence[Index],
+    guards: Sequence[tuple[Index, Index]],
+    values: Mapping[SSAValue, SSAValue],
+) -> BlockOp:
+    """A block that runs the init of `block` over its spatial iterators, of which `bindings` has those of all iterators;
+    `values` replace others from outside."""
+    spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+    variables = [block.iter_vars[at] for at in spatial]
+    extents = [extent if isinstance(extent := block.extents[at], int) else values.get(extent, extent) for at in spatial]
+    hints = [variable.name_hint for variable in variables]
+    new = new_block(label, [SPATIAL] * len(spatial), extents, [bindings[at] for at in spatial], hints, block)
+    inside = {**values, **dict(zip(variables, new.iter_vars, strict=True))}
+    new.body.block.add_ops(init_operations(block, inside))
+    set_guards(new, guards)
+    return new
 
 
 def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:

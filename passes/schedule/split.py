@@ -14,7 +14,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.accesses import accesses, range_of
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import assumptions_about
-from weft.analysis.sets import NotProved, System
+from weft.analysis.questions import Question
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import child_blocks, guards_of, why_opaque
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -42,15 +43,10 @@ def always_divides(factor: int, extent: Index) -> bool:
         return rest.constant == 0
     if not any(assumptions_about(value) for value in rest.values()):
         return False
-    system = System()
-
-    def naming(value: SSAValue) -> SSAValue:
-        system.declare(value, *range_of(value))
-        return value
-
-    system.positives.append(system.row(rest - 1, naming))
+    question = Question(rest.values())
+    question.not_negative((rest - 1, "extent"))
     try:
-        return system.is_empty()
+        return question.is_empty()
     except NotProved:
         return False
 

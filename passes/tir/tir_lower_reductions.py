@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
@@ -16,8 +16,8 @@ from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_po
 from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_empty import empty_start, loop_chain
-from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind, LoopKindAttr
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.tir_kinds import IterKind, LoopKind, LoopKindAttr
+from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import (
     compare_before,
     conjunction_before,
@@ -28,7 +28,7 @@ from weft.passes.index_ops import (
     if_around,
     insert_before,
 )
-from weft.passes.schedule.loop_nests import nest, new_block, new_loop, set_guards
+from weft.passes.schedule.loop_nests import init_block, nest, new_loop
 from weft.passes.tir.nest import TirPass, range_of
 
 
@@ -89,7 +89,7 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
     elif (hoist := _plan_hoist(block, reduce)) is not None:
         if hoist.conditions or _guards_depend_on(block, hoist.dropped):
             _start_when_empty(block)
-        _hoist_init(block, init, hoist)
+        _hoist_init(block, hoist)
     else:
         _start_when_empty(block)
         variables = zip(block.kinds, block.iter_vars, strict=True)
@@ -183,7 +183,7 @@ def _reads_what_it_writes(block: BlockOp) -> bool:
     return all(place(op) in stored.get(underlying(op.memref), {place(op)}) for op in loads)
 
 
-def _hoist_init(block: BlockOp, init: InitOp, hoist: _Hoist) -> None:
+def _hoist_init(block: BlockOp, hoist: _Hoist) -> None:
     """Build the nest of the init before the outermost loop of `hoist`."""
     anchor = hoist.loops[0]
     zero = constant_before(0, anchor)
@@ -204,7 +204,7 @@ def _hoist_init(block: BlockOp, init: InitOp, hoist: _Hoist) -> None:
     bindings = [binding.substitute(renamed, range_of) for binding in bindings_of(block)]
     guards = [(left.substitute(renamed), right.substitute(renamed)) for left, right in guards_of(block)]
     guards += [(rest.substitute(renamed), Index({}, 1)) for rest in hoist.conditions]
-    Rewriter.insert_op(_init_block(block, init, "init", bindings, guards, mapping), place)
+    Rewriter.insert_op(init_block(block, f"{block.label}_init", bindings, guards, mapping), place)
     erase_if_unused([*reversed(computed), zero])
 
 
@@ -213,31 +213,6 @@ def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:
     copy = new_loop(_renamed(loop.extent, mapping), loop.induction_variable.name_hint, loop, loop.kind.data)
     mapping[loop.induction_variable] = copy.induction_variable
     return copy
-
-
-def _init_block(
-    block: BlockOp,
-    init: InitOp,
-    suffix: str,
-    bindings: Sequence[Index],
-    guards: Sequence[tuple[Index, Index]],
-    mapping: dict[SSAValue, SSAValue],
-) -> BlockOp:
-    """A block that runs the init of `block` over its spatial iterators; `mapping` replaces all other values."""
-    spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-    variables = [block.iter_vars[at] for at in spatial]
-    new = new_block(
-        f"{block.label}_{suffix}",
-        [SPATIAL] * len(spatial),
-        [_renamed(block.extents[at], mapping) for at in spatial],
-        [bindings[at] for at in spatial],
-        [variable.name_hint for variable in variables],
-        block,
-    )
-    inside = {**mapping, **dict(zip(variables, new.iter_vars, strict=True))}
-    new.body.block.add_ops([copy_of(op, inside) for op in init.body.block.ops])
-    set_guards(new, guards)
-    return new
 
 
 def _renamed(extent: int | SSAValue, mapping: Mapping[SSAValue, SSAValue]) -> int | SSAValue:
@@ -254,8 +229,8 @@ def _start_when_empty(block: BlockOp) -> None:
     tir.for %k in %n { tir.for %i in 8 { tir.block "Y" ... { tir.init { INIT } UPDATE } } }
     ```
     """
-    start, init = empty_start(block), block.init
-    if start is None or init is None:
+    start = empty_start(block)
+    if start is None:
         return
     zero = constant_before(0, start.anchor)
     conditions = [compare_before("sle", Index.of(extent), Index({}), start.anchor) for extent in start.extents]
@@ -271,5 +246,5 @@ def _start_when_empty(block: BlockOp) -> None:
         loops.append(loop)
     dims = [Index.of(value).substitute(renamed) for value in block.guard_operands]
     guards = [(Index.of_expr(left, dims), Index.of_expr(right, dims)) for left, right in start.guards]
-    inner = nest(loops, [_init_block(block, init, "empty", bindings, guards, mapping)])
+    inner = nest(loops, [init_block(block, f"{block.label}_empty", bindings, guards, mapping)])
     insert_before(start.anchor, [if_around(disjunction_before(conditions, start.anchor), [inner])])
