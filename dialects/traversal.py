@@ -7,7 +7,7 @@ when it is made, for values are defined before they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -97,6 +97,19 @@ def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> 
     """A detached copy of an operation and all that is in it. Operands that `mapping` holds are replaced by what it
     says; it is told the copy of each value."""
     return _copy_operation(op, {} if mapping is None else mapping)
+
+
+def copies_of_sources(
+    values: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], is_copied: Callable[[Operation], bool]
+) -> list[Operation]:
+    """Detached copies of what computes `values`, in order, up to ops that are not to be copied; `mapping` is told them,
+    and has what was copied before."""
+    copies: list[Operation] = []
+    for value in values:
+        if isinstance(value, OpResult) and value not in mapping and is_copied(value.op):
+            copies += copies_of_sources(value.op.operands, mapping, is_copied)
+            copies.append(copy_of(value.op, mapping))
+    return copies
 
 
 def _copy_operation(op: OperationT, mapping: dict[SSAValue, SSAValue]) -> OperationT:

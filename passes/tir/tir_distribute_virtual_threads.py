@@ -15,7 +15,7 @@ from weft.analysis.threads import is_shared
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
-from weft.dialects.traversal import copy_of, operations_in, sources_in
+from weft.dialects.traversal import copies_of_sources, copy_of, operations_in, sources_in
 from weft.passes.schedule.loop_nests import empty_copy
 from weft.passes.tir.nest import TirPass
 from weft.passes.tir.tir_flatten import allocate_several
@@ -185,7 +185,8 @@ class _Builder:
             if part.loop is not None:
                 extent = part.loop.extent
                 if isinstance(extent, SSAValue):
-                    extent = self._value(extent, mapping, result)
+                    result += copies_of_sources([extent], mapping, self._is_repeated)
+                    extent = mapping.get(extent, extent)
                 copy, known = _empty_copy(part.loop, extent, mapping)
                 copy.body.block.add_ops(self.build(part.parts, known))
                 result.append(copy)
@@ -201,19 +202,9 @@ class _Builder:
         result: list[Operation] = []
         for op in ops:
             for inner in op.walk():
-                for operand in inner.operands:
-                    self._value(operand, mapping, result)
+                result += copies_of_sources(inner.operands, mapping, self._is_repeated)
             result.append(copy_of(op, mapping))
         return result
-
-    def _value(self, value: SSAValue, mapping: dict[SSAValue, SSAValue], into: list[Operation]) -> SSAValue:
-        """What `value` is in the new statements, after computations that are repeated in `into`."""
-        if value in mapping or not isinstance(value, OpResult) or not self._is_repeated(value.op):
-            return mapping.get(value, value)
-        for operand in value.op.operands:
-            self._value(operand, mapping, into)
-        into.append(copy_of(value.op, mapping))
-        return mapping[value]
 
     def _is_repeated(self, op: Operation) -> bool:
         """Whether an op is a computation between the statements of the old loop, not in one of them."""

@@ -18,7 +18,7 @@ from weft.analysis.threads import axis_of
 from weft.dialects.low_kernel import SHARED, THREAD_AXES, ShuffleMode, ShuffleOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
-from weft.dialects.traversal import copy_of
+from weft.dialects.traversal import copies_of_sources, copy_of
 from weft.passes.index_ops import (
     branch_before,
     compare_before,
@@ -125,7 +125,9 @@ class _Lowering:
         conditions = self._compare(self.conditions)
         own: list[SSAValue] = []
         for term in self.terms:
-            load = copy_of(term, self._copies_of_indices(term))
+            mapping: dict[SSAValue, SSAValue] = {}
+            insert_before(self.anchor, copies_of_sources(term.operands, mapping, self._is_in_body))
+            load = copy_of(term, mapping)
             if conditions is None:
                 own.append(self._insert(load))
                 continue
@@ -136,20 +138,8 @@ class _Lowering:
             value.name_hint = term.memref.name_hint
         return own
 
-    def _copies_of_indices(self, op: Operation) -> dict[SSAValue, SSAValue]:
-        """Computations in the block that the operands of `op` come from, repeated before the block."""
-        mapping: dict[SSAValue, SSAValue] = {}
-
-        def visit(value: SSAValue) -> None:
-            owner = value.owner
-            if isinstance(owner, Operation) and owner.parent is self.block.body.block and value not in mapping:
-                for operand in owner.operands:
-                    visit(operand)
-                self._insert(owner.clone(mapping))
-
-        for operand in op.operands:
-            visit(operand)
-        return mapping
+    def _is_in_body(self, op: Operation) -> bool:
+        return op.parent is self.block.body.block
 
     def _combined(self, left: Sequence[SSAValue], right: Sequence[SSAValue]) -> list[SSAValue]:
         """The values of two threads combined, computed before the block."""
