@@ -307,7 +307,7 @@ def _reachable_from(op: Operation) -> list[SSAValue]:
 
 def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:
     """Detached loops, one per dimension, over the elements that a pointer gives access to."""
-    return tuple(ForOp.around(size, (), f"d{at}") for at, size in enumerate(op.box_sizes or ()))
+    return tuple(ForOp.empty(size, f"d{at}") for at, size in enumerate(op.box_sizes or ()))
 
 
 def _access(

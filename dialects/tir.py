@@ -137,16 +137,10 @@ class ForOp(IRDLOperation):
         )
 
     @staticmethod
-    def around(
-        extent: int | SSAValue,
-        operations: Sequence[Operation] = (),
-        name_hint: str | None = None,
-        kind: LoopKind = LoopKind.SERIAL,
-    ) -> ForOp:
-        """A loop around `operations`, with a fresh loop variable."""
+    def empty(extent: int | SSAValue, name_hint: str | None = None, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
+        """A loop with an empty body and a fresh loop variable."""
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = name_hint
-        body.add_ops(operations)
         return ForOp(extent, Region(body), kind)
 
     @property

@@ -125,7 +125,7 @@ def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tup
         low, high = Index({part: 1}).range(range_of)
         if part is variable or others or source_of(part) is not variable or low is None or low < 0 or high is None:
             continue
-        standing[part] = ForOp.around(high + 1, (), variable.name_hint or "v")
+        standing[part] = ForOp.empty(high + 1, variable.name_hint or "v")
         parts[standing[part].induction_variable] = variable, part
     if not parts:
         return own, {}

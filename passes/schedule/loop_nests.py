@@ -25,7 +25,7 @@ from weft.support.errors import InternalError
 
 def new_loop(extent: int | SSAValue, hint: str | None, like: Operation, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
     """An empty loop with the source location of `like`."""
-    loop = ForOp.around(extent, (), hint, kind)
+    loop = ForOp.empty(extent, hint, kind)
     loop.location = like.location
     return loop
 

@@ -178,7 +178,7 @@ class _Lowering:
         target = _pointer(op.target)
         corner = [Index.of(index) for index in target.indices]
         for number, (row, column) in enumerate(op.fragment.parts):
-            pair = ForOp.around(2, (), "e", LoopKind.VECTORIZED)
+            pair = ForOp.empty(2, "e", LoopKind.VECTORIZED)
             self.insert(pair)
             element = Index.of(pair.induction_variable)
             *outer, i, j = corner
@@ -194,7 +194,7 @@ class _Lowering:
         buffer, at = self.part(op.fragment, op.target)
         value = arith.ConstantOp(op.value)
         self.insert(value)
-        loop = ForOp.around(op.fragment.elements_per_thread, (), "r", LoopKind.UNROLLED)
+        loop = ForOp.empty(op.fragment.elements_per_thread, "r", LoopKind.UNROLLED)
         self.insert(loop)
         indices = [index_before(index, loop) for index in at]
         store = memref.StoreOp.get(value.result, buffer, [*indices, loop.induction_variable])

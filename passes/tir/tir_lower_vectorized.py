@@ -126,7 +126,7 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
         set_loop_extent(rest, count % _STRIP)
         Rewriter.insert_op(rest, InsertPoint.after(loop))
         strips.append(rest)
-    outer = ForOp.around(count // _STRIP, (), loop.induction_variable.name_hint)
+    outer = ForOp.empty(count // _STRIP, loop.induction_variable.name_hint)
     insert_before(loop, [outer])
     loop.detach()
     outer.body.block.add_op(loop)

@@ -90,7 +90,7 @@ def vectorize_serial(loop: ForOp, extent: int, vector_bytes: int) -> None:
             and all(_steps(place, loop.induction_variable) for place, _ in places)
         ):
             return
-        outer, inner = ForOp.around(extent // lanes), ForOp.around(lanes, kind=LoopKind.VECTORIZED)
+        outer, inner = ForOp.empty(extent // lanes), ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
         old, lane = loop.induction_variable, inner.induction_variable
         value = Index({outer.induction_variable: lanes, lane: 1})
         by_lanes = [(place.substitute({old: value}, ranges).simplified(ranges), access) for place, access in places]

@@ -80,7 +80,7 @@ def test_lane_ops_say_what_is_wrong(text: str, message: str):
 def test_level_check_finds_values_used_outside_of_their_loop():
     module = parse("func.func @f(%A: memref<4xf32>) {\n  func.return\n}")
     body = module.body.block.first_op.regions[0].block
-    loop = ForOp.around(4, [], "i")
+    loop = ForOp.empty(4, "i")
     leak = arith.AddiOp(loop.induction_variable, loop.induction_variable, IndexType())
     last = body.last_op
     assert last is not None

@@ -47,7 +47,7 @@ def test_tilings_are_counted_as_enumeration_does(extent: int, n: int):
 
 
 def test_every_tiling_is_as_likely():
-    loop = ForOp.around(24, (), "i")
+    loop = ForOp.empty(24, "i")
     random = Random(1)
     drawn = Counter(SamplePerfectTile(loop, 3, 4).draw(random) for _ in range(6000))
     possible = {t for t in product(divisors(24), repeat=3) if prod(t) == 24 and t[-1] <= 4}
