@@ -353,7 +353,7 @@ class Blockize(MovingPrimitive):
     def _require_joinable(self, plan: BlockizePlan, first: BlockizePlan) -> None:
         """Its outer iterators are those of the first, except for iterators of one value, and each instance runs its
         init."""
-        block, subject = plan.block, block_text(plan.block)
+        block = plan.block
         own, wanted = plan.outer_iterators(), first.outer_iterators()
         if own != wanted or any(len(extents) > 1 for extents in own.values()):
             texts = [
@@ -361,13 +361,13 @@ class Blockize(MovingPrimitive):
                 for part in (own, wanted)
             ]
             detail = f"of its outer iterators, {texts[0]}; those of {block_text(first.block)} are {texts[1]}"
-            self.refuse(8, detail, block, subject)
+            self.refuse(8, detail, block)
         if set(plan.guards_outside()) != set(first.guards_outside()):
-            self.refuse(8, f"its guards on loops outside are not those of {block_text(first.block)}", block, subject)
+            self.refuse(8, f"its guards on loops outside are not those of {block_text(first.block)}", block)
         steps = zip(plan.divisions, block.kinds, strict=True)
         if block.init is not None and any(d.outer for d, kind in steps if kind is IterKind.REDUCE):
             legal = "decompose_reduction first"
-            self.refuse(8, Violation("its reduction goes on over the loops outside", legal=legal), block, subject)
+            self.refuse(8, Violation("its reduction goes on over the loops outside", legal=legal), block)
 
     def _plan_of(self, root: ForOp | BlockOp) -> BlockizePlan:
         block = self._block(root)
@@ -389,7 +389,7 @@ class Blockize(MovingPrimitive):
         self._require_own_element(block, root)
         init = block.init
         used = () if init is None else tuple(v for v in captured_values(init) if v not in block.iter_vars)
-        self.require(6, why_not_dominating(used, InsertPoint.before(root)), block, subject)
+        self.require(6, why_not_dominating(used, InsertPoint.before(root)), block)
         return BlockizePlan(block, root, divisions, outer_guards, inner_guards, used)
 
     def _computed_inside(
@@ -404,23 +404,22 @@ class Blockize(MovingPrimitive):
         for value in found:
             if block.init is not None:
                 detail = f"the init would need {value_text(value)}, which is computed in the loop"
-                self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
+                self.refuse(3, Violation(detail, "not proved"), block)
             if not sources_in([value]).isdisjoint(outside):
                 detail = f"{value_text(value)} is computed from loops outside and inside"
-                self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
+                self.refuse(3, Violation(detail, "not proved"), block)
         return found
 
     def _block(self, root: ForOp | BlockOp) -> BlockOp:
         inner = only_child_block(self, root)
         if len(parts_of(inner)) > 1:
-            self.refuse(1, "loop_partition made it one of several parts of a block", inner, block_text(inner))
+            self.refuse(1, "loop_partition made it one of several parts of a block", inner)
         return inner
 
     def _divide(
         self, block: BlockOp, at: int, index: Index, outside: set[SSAValue], inside: set[SSAValue]
     ) -> IteratorSplit:
         """The parts of the iterator at a position."""
-        subject = block_text(block)
         name = f"%{block.iter_vars[at].name_hint or at}"
         outer = Index({atom: f for atom, f in index.terms.items() if not Index({atom: 1}).depends_on(inside)})
         inner = index - outer - index.constant
@@ -429,17 +428,17 @@ class Blockize(MovingPrimitive):
             return IteratorSplit(outer, Index.of(block.extents[at]), None, 1)
         if inner.depends_on(outside):
             detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not terms of their own"
-            self.refuse(3, detail, block, subject)
+            self.refuse(3, detail, block)
         if outer == Index({}):
             return IteratorSplit(None, Index({}, 1), inner, block.extents[at])
         extent = self._inner_extent(inner, inside)
         if extent is None:
             detail = f"iterator {name} is bound to {index!r}: the part over loops inside has holes, or starts below 0"
-            self.refuse(3, Violation(detail, "not proved"), block, subject)
+            self.refuse(3, Violation(detail, "not proved"), block)
         if not isinstance(extent, int) or outer.constant % extent or any(f % extent for f in outer.terms.values()):
             told = extent if isinstance(extent, int) else "an extent known at run time"
             detail = f"iterator {name} is bound to {index!r}: {outer!r} is not a multiple of {told}"
-            self.refuse(3, detail, block, subject)
+            self.refuse(3, detail, block)
         part = Index({atom: f // extent for atom, f in outer.terms.items()}, outer.constant // extent)
         whole = block.extents[at]
         if isinstance(whole, int) and whole <= extent:
@@ -490,9 +489,9 @@ class Blockize(MovingPrimitive):
         """The init of the whole tile runs before its updates: no update may read the init of another element."""
         if block.init is None:
             return
-        self.require(5, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
+        self.require(5, why_opaque(block, block_text(block)) or why_named_twice(block), block)
         if takes_pointers(block):
-            self.refuse(5, Violation("it takes pointers", "not proved"), block, block_text(block))
+            self.refuse(5, Violation("it takes pointers", "not proved"), block)
         stored = {
             op.memref: list(op.indices)
             for op in block.walk()
@@ -504,7 +503,7 @@ class Blockize(MovingPrimitive):
             place = stored.get(op.memref, [])
             if block.init.is_ancestor(op) or [Index.of(i) for i in op.indices] != [Index.of(i) for i in place]:
                 self.refuse(5, f"it loads another element of {buffer_name(op.memref)}", op, block_text(block))
-        self.require(5, why_not_started_before(block, root), block, block_text(block))
+        self.require(5, why_not_started_before(block, root), block)
 
 
 def _hint(loop: ForOp) -> str:

@@ -502,10 +502,10 @@ class FuseReductionEpilogue(Primitive):
         started, operation = self._reduction()
         buffer = started.memref
         if epilogue is reduction or scope_of(epilogue) is not scope_of(reduction):
-            self.refuse(2, "it is no other block of the scope", epilogue, block_text(epilogue))
-        self.require(2, why_not_complete(epilogue), epilogue, block_text(epilogue))
-        self.require(2, instance_left_out(epilogue), epilogue, block_text(epilogue))
-        self.require(2, shared_element(epilogue), epilogue, block_text(epilogue))
+            self.refuse(2, "it is no other block of the scope", epilogue)
+        self.require(2, why_not_complete(epilogue), epilogue)
+        self.require(2, instance_left_out(epilogue), epilogue)
+        self.require(2, shared_element(epilogue), epilogue)
         store = single_store(self, 2, epilogue)
         if not is_temporary(buffer):
             self.refuse(3, f"{buffer_name(buffer)} is a parameter", reduction, subject)
@@ -529,21 +529,21 @@ class FuseReductionEpilogue(Primitive):
 
     def _reduction(self) -> tuple[memref.StoreOp, type[Operation]]:
         """The store that starts the accumulation, and the op that combines."""
-        block, subject = self.reduction_block, block_text(self.reduction_block)
-        self.require(1, why_not_reduction(block), block, subject, started_elsewhere(block, self.NAME))
-        self.require(1, shared_element(block), block, subject)
+        block = self.reduction_block
+        self.require(1, why_not_reduction(block), block, legal=started_elsewhere(block, self.NAME))
+        self.require(1, shared_element(block), block)
         if any(isinstance(op, BlockOp) for op in block.body.walk()):
-            self.refuse(1, "the block holds other blocks", block, subject)
+            self.refuse(1, "the block holds other blocks", block)
         updates = updates_of(block)
         stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and is_in_init(op, block)]
         update = updates[0] if updates is not None and len(updates) == 1 else None
         operation = None if update is None else update.operation
         if update is None or operation is None:
             detail = "how it combines terms into one accumulator is not understood"
-            self.refuse(1, Violation(detail, "not proved", legal="sum, product, min, max, ..."), block, subject)
+            self.refuse(1, Violation(detail, "not proved", legal="sum, product, min, max, ..."), block)
         places = [[Index.of(index) for index in store.indices] for store in (*stores, update.store)]
         if len(stores) != 1 or stores[0].parent_op() is not block.init or places[0] != places[1]:
-            self.refuse(1, "its init does not store once, to the element that it combines into", block, subject)
+            self.refuse(1, "its init does not store once, to the element that it combines into", block)
         return stores[0], operation
 
     def _combination(

@@ -70,9 +70,10 @@ class Refusing(ABC):
     ) -> NoReturn:
         """Raise the `ScheduleError` of a requirement that does not hold; a string is a refutation in words.
 
-        Place and subject are those of the parameter `block`, where there is one, unless others are given.
+        Place and subject are those of the parameter `block`, where there is one, unless others are given; the subject
+        is the operation where that is a block and the parameter is not there.
         """
-        block: object = getattr(self, "block", None)
+        block: object = getattr(self, "block", operation)
         default = block_text(block) if isinstance(block, BlockOp) else ""
         raise ScheduleError(
             f"{self.NAME}({', '.join(self._argument_texts())})",

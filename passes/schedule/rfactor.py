@@ -322,12 +322,12 @@ class Rfactor(MovingPrimitive):
         if updates is None:
             detail = "how it combines a term into its accumulators is not understood"
             legal = "sum, product, min, max, and, or, xor; tir.commutative with arith.select of old and new values"
-            self.refuse(5, Violation(detail, "not proved", legal=legal), block, subject)
+            self.refuse(5, Violation(detail, "not proved", legal=legal), block)
         axes = tuple(self._axis(update, subject) for update in updates)
         self._require_own_elements(block, updates)
         guards, steps = self._guards(block, reduced)
         used = self._values(block, chain, guards)
-        self.require(8, why_not_dominating(used, InsertPoint.before(chain[0])), block, subject)
+        self.require(8, why_not_dominating(used, InsertPoint.before(chain[0])), block)
         self._require_extent(block, updates)
         others = tuple(loop for loop in chain if loop in reduced and loop is not self.loop)
         return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, steps, used)
@@ -335,9 +335,9 @@ class Rfactor(MovingPrimitive):
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""
         inner = only_child_block(self, self.loop)
-        self.require(1, why_not_reduction(inner), inner, block_text(inner), started_elsewhere(inner, "rfactor"))
+        self.require(1, why_not_reduction(inner), inner, legal=started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
-            self.refuse(1, "the block holds other blocks", inner, block_text(inner))
+            self.refuse(1, "the block holds other blocks", inner)
         return inner
 
     def _reduce_loops(self, block: BlockOp, chain: Sequence[ForOp]) -> tuple[ForOp, ...]:
@@ -366,7 +366,7 @@ class Rfactor(MovingPrimitive):
 
     def _require_own_elements(self, block: BlockOp, updates: Sequence[Update]) -> None:
         subject = block_text(block)
-        self.require(6, shared_element(block), block, subject)
+        self.require(6, shared_element(block), block)
         spatial = {v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.SPATIAL}
         for update in updates:
             for dimension, operand in enumerate(update.store.indices):
@@ -391,7 +391,7 @@ class Rfactor(MovingPrimitive):
             if not (left.depends_on(values) or right.depends_on(values)):
                 spatial.append((left, right))
             elif left.depends_on(around) or right.depends_on(around):
-                self.refuse(7, f"the guard {left!r} < {right!r} is on both", block, block_text(block))
+                self.refuse(7, f"the guard {left!r} < {right!r} is on both", block)
             else:
                 steps.append((left, right))
         return tuple(spatial), tuple(steps)

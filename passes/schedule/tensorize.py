@@ -170,7 +170,7 @@ class Tensorize(MovingPrimitive):
         if isinstance(self.target, ForOp):
             return self._draft_of_loop(self.target, intrinsic)
         block = self.target
-        self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
+        self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block)
         boxes = self._boxes(block, intrinsic)
         self._require_distinct(block, boxes)
         self._require_one_type(block, intrinsic)
@@ -195,12 +195,8 @@ class Tensorize(MovingPrimitive):
         subject = block_text(block)
         content = content_of(intrinsic.description)
         if block.init is not None and not any(isinstance(op, InitOp) for op in content.ops):
-            self.refuse(
-                1,
-                Violation("the block has an init, the description has none", legal="decompose_reduction first"),
-                block,
-                subject,
-            )
+            detail = "the block has an init, the description has none"
+            self.refuse(1, Violation(detail, legal="decompose_reduction first"), block)
         try:
             boxes = match_body(content, block.body.block)
         except NoMatch as mismatch:
@@ -219,7 +215,7 @@ class Tensorize(MovingPrimitive):
             other = seen.setdefault(box.buffer, parameter)
             if other is not parameter and box.buffer in written:
                 detail = f"{buffer_name(box.buffer)} is both {buffer_name(other)} and {buffer_name(parameter)}"
-                self.refuse(3, detail, block, block_text(block))
+                self.refuse(3, detail, block)
 
     def _require_one_type(self, target: BlockOp | ForOp, intrinsic: TensorIntrinsic) -> None:
         for function in intrinsic.outside:
@@ -228,7 +224,7 @@ class Tensorize(MovingPrimitive):
                 continue
             if other.function_type != function.function_type or not other.is_declaration:
                 detail = f"@{function.sym_name.data} is {other.function_type} in the module"
-                self.refuse(4, detail, target, block_text(target) if isinstance(target, BlockOp) else "")
+                self.refuse(4, detail, target)
 
     def _require_layout(self, block: BlockOp, parameter: SSAValue, box: Box) -> None:
         """Where the implementation takes pointers, the box has the strides that it assumes."""
@@ -249,7 +245,7 @@ class Tensorize(MovingPrimitive):
             ):
                 legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and asks for strides"
                 detail = f"rows of {name} are not next to each other: it is {found}"
-                self.refuse(2, Violation(detail, legal=legal), block, block_text(block))
+                self.refuse(2, Violation(detail, legal=legal), block)
         elif isinstance(type_.layout, StridedLayoutAttr):
             self._require_strides(block, type_.layout, strides, box.buffer, parameter)
 
@@ -268,4 +264,4 @@ class Tensorize(MovingPrimitive):
                 known = "is decided when it is placed" if not fixed else "is decided by callers"
                 what = f"is {stride}" if fixed and stride is not None else known
                 detail = f"stride {dimension} of {buffer_name(buffer)} {what}, {buffer_name(parameter)} has {wanted}"
-                self.refuse(2, detail, block, block_text(block))
+                self.refuse(2, detail, block)
