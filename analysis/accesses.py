@@ -362,9 +362,15 @@ def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Condi
     return Conditions((left - right - (0 if predicate == 2 else 1),))
 
 
+def loop_with_variable(value: SSAValue | None) -> ForOp | None:
+    """The loop whose induction variable a value is."""
+    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+    return loop if isinstance(loop, ForOp) else None
+
+
 def is_loop_value(value: SSAValue) -> bool:
     """Whether a value is the induction variable of a `tir.for`."""
-    return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), ForOp)
+    return loop_with_variable(value) is not None
 
 
 def is_iterator(value: SSAValue) -> bool:

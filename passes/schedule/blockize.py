@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.accesses import loop_with_variable
 from weft.analysis.code_motion import actions_in, why_not_started_before
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
@@ -444,13 +445,13 @@ class Blockize(MovingPrimitive):
         if isinstance(whole, int) and whole <= extent:
             # One part, of which guards leave out what is more than the domain.
             return IteratorSplit(part, Index({}, 1), inner, whole)
-        loop = None if isinstance(whole, int) else _loop_of(part.single_value)
+        loop = None if isinstance(whole, int) else loop_with_variable(part.single_value)
         parts = divided_up(Index.of(whole), extent) if loop is None else Index.of(loop.extent)
         return IteratorSplit(part, parts, inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
         """The number of values of the part over inner loops, if they are consecutive from 0; else None."""
-        loop = _loop_of(inner.single_value)
+        loop = loop_with_variable(inner.single_value)
         if loop is not None and loop.induction_variable in inside:
             return loop.extent
         fixed = {v for v in inner.values() if v not in inside}
@@ -513,12 +514,6 @@ def _hint(loop: ForOp) -> str:
 def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
     """The loops around the block in its nest, outermost first."""
     return [loop for loop in loops_around(block) if root.is_ancestor(loop)]
-
-
-def _loop_of(value: SSAValue | None) -> ForOp | None:
-    """The loop whose variable a value is."""
-    loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
-    return loop if isinstance(loop, ForOp) else None
 
 
 def _over_iterators(

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, Inte
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import is_fixed, is_loop_value, least_value, range_of
+from weft.analysis.accesses import is_fixed, is_loop_value, least_value, loop_with_variable, range_of
 from weft.analysis.footprint import Runs, Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import bindings_of, child_towards, function_of, guards_of
@@ -259,9 +259,7 @@ def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
 
 def loop_of(block: BlockOp, position: int) -> ForOp | None:
     """The loop whose value an iterator is."""
-    value = bindings_of(block)[position].single_value
-    owner = None if value is None else value.owner.parent_op()
-    return owner if isinstance(owner, ForOp) else None
+    return loop_with_variable(bindings_of(block)[position].single_value)
 
 
 def set_loop_extent(loop: ForOp, extent: int | SSAValue) -> None:

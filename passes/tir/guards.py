@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.accesses import loop_with_variable
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
 from weft.passes.tir.nest import range_of, remembered_ranges
@@ -113,8 +113,8 @@ def _follows_from_assumptions(index: Index) -> bool:
         return value
 
     for value in dict.fromkeys(index.values()):
-        loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
-        if isinstance(loop, ForOp) and loop.dynamic_extent is not None:
+        loop = loop_with_variable(value)
+        if loop is not None and loop.dynamic_extent is not None:
             extent = system.row(Index.of(loop.dynamic_extent), naming)
             system.less(system.row(Index({value: 1}), naming), extent)
     system.positives.append(system.row(-index - 1, naming))

@@ -9,7 +9,7 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
-from weft.analysis.accesses import is_loop_value
+from weft.analysis.accesses import is_loop_value, loop_with_variable
 from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
@@ -99,8 +99,8 @@ def _conditions_of_full_blocks(body: Block) -> dict[arith.CmpiOp, Index]:
 
 
 def _is_block(value: SSAValue) -> bool:
-    loop = value.owner.parent_op() if is_loop_value(value) else None
-    return isinstance(loop, ForOp) and runs_over_blocks(loop)
+    loop = loop_with_variable(value)
+    return loop is not None and runs_over_blocks(loop)
 
 
 def _is_uniform(index: Index, kernel: Operation) -> bool:

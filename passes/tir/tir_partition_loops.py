@@ -8,9 +8,10 @@ from typing import Final
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.accesses import loop_with_variable
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.integer_ranges import is_fixed
 from weft.analysis.structure import vectorized_loop_around
@@ -468,8 +469,8 @@ def _is_inner(index: Index, loop: ForOp) -> bool:
 
 
 def _is_thread(value: SSAValue) -> bool:
-    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
-    return isinstance(loop, ForOp) and runs_over_threads(loop)
+    loop = loop_with_variable(value)
+    return loop is not None and runs_over_threads(loop)
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:

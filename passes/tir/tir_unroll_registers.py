@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
-from weft.analysis.threads import axis_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
@@ -50,16 +49,11 @@ def unroll_loops_over(buffer: SSAValue) -> None:
     for use in list(buffer.uses):
         user = use.operation
         indices = [operand for operand in user.operands if operand is not buffer]
-        picking = {v for operand in indices for v in Index.of(operand).values() if _loop_of(v) is not None}
+        picking = {v for operand in indices for v in Index.of(operand).values()}
         loops = [loop for loop in ancestors(user) if isinstance(loop, ForOp) and loop.induction_variable in picking]
         for loop in loops:
             if loop.kind.data is LoopKind.SERIAL and isinstance(loop.extent, int) and _copies(loop) <= _COPIES:
                 loop.kind = LoopKindAttr(LoopKind.UNROLLED)
-
-
-def _loop_of(value: SSAValue) -> ForOp | None:
-    parent: Operation | None = value.block.parent_op() if isinstance(value, BlockArgument) else None
-    return parent if isinstance(parent, ForOp) and axis_of(parent) is None else None
 
 
 def _copies(loop: ForOp) -> int:
