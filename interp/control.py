@@ -115,7 +115,7 @@ def emit_for(emitter: Emitter, op: scf.ForOp) -> None:
         carried.append(name)
     low, high, step = (emitter.written(v, op) for v in (op.lb, op.ub, op.step))
     if emitter.range_of(op.step)[0] is None or cast(int, emitter.range_of(op.step)[0]) < 1:
-        emitter.refuse(f"{step} < 1", bad_step, op, step)
+        emitter.refuse(f"{step} < 1", f"'{op.name}' needs a positive step, got {{}}", op, step)
     bounds = f"range({low}, {high})" if step == "1" else f"range({low}, {high}, {step})"
     with emitter.loop(block.args[0], bounds, op, carried) as variable:
         first, last = emitter.range_of(op.lb)[0], emitter.range_of(op.ub)[1]
@@ -127,10 +127,6 @@ def emit_for(emitter: Emitter, op: scf.ForOp) -> None:
     for result, name in zip(op.results, carried, strict=True):
         emitter.bind(result, name)
         emitter.mark_unwritten(result)
-
-
-def bad_step(op: Operation, step: int) -> None:
-    raise InterpreterError(op, f"'{op.name}' needs a positive step, got {step}")
 
 
 def emit_loop(

@@ -20,7 +20,7 @@ from xdsl.ir import Block
 from weft.dialects.effects import op_name
 from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.dialects.tir_assume import affine_text
-from weft.interp.errors import InterpreterError
+from weft.interp.errors import InterpreterError, fail
 from weft.interp.registry import call_rule, emit_rule
 from weft.interp.values import BufferStorage
 from weft.support.errors import CompileError, did_you_mean
@@ -165,9 +165,12 @@ class Emitter:
         """An expression that calls a Python function with `op` itself and the expressions `arguments`."""
         return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
 
-    def refuse(self, condition: str, function: object, op: Operation, *arguments: object) -> None:
-        """Write a line that calls `function`, which raises an error about `op`, where a condition holds."""
-        self.line(f"if {condition}: {self.call(function, op, *arguments)}", op)
+    def refuse(self, condition: str, failure: object, op: Operation, *arguments: object) -> None:
+        """Write a line that raises an error about `op` where a condition holds. `failure` is the message, a format of
+        the values of `arguments`, or a function that raises the error."""
+        if isinstance(failure, str):
+            failure, arguments = fail, (repr(failure), *arguments)
+        self.line(f"if {condition}: {self.call(failure, op, *arguments)}", op)
 
     def callee(self, name: str) -> str:
         """An expression for the function @name of the module, which takes run-time values and returns a tuple of them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
@@ -33,6 +33,11 @@ class InterpreterError(CompileError):
         self.buffer = buffer
         self.index = tuple(index)
         self.shape = tuple(shape)
+
+
+def fail(operation: Operation, message: str, *values: object) -> NoReturn:
+    """Raises `InterpreterError` with a message that is a format of `values`."""
+    raise InterpreterError(operation, message.format(*values))
 
 
 class AssumptionError(InterpreterError, ValueError):

@@ -399,12 +399,9 @@ def emit_async_copy(emitter: Emitter, op: low_kernel.AsyncCopyOp) -> None:
     source, target = emitter.buffer(op.source), emitter.buffer(op.target)
     at = emitter.element(source, [op.source_index], op, last_lanes=count)
     to = emitter.element(target, [op.target_index], op, last_lanes=count)
-    emitter.refuse(f"({at}) % {count} or ({to}) % {count}", unaligned, op)
+    message = f"'{op.name}' copies from or to a place that is not aligned to its size"
+    emitter.refuse(f"({at}) % {count} or ({to}) % {count}", message, op)
     emitter.line(f"_copies.start({source.data}, {at}, {target.data}, {to}, {count})", op)
-
-
-def unaligned(op: Operation) -> None:
-    raise InterpreterError(op, f"'{op.name}' copies from or to a place that is not aligned to its size")
 
 
 @emits(low_kernel.AsyncCommitOp)

@@ -15,7 +15,6 @@ from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import strides_of
 from weft.dialects.tir import AssumeStridesOp
 from weft.interp.emitter import out_of_bounds
-from weft.interp.errors import InterpreterError
 from weft.interp.kernels import emit_shared_alloca
 from weft.interp.registry import emits
 from weft.interp.values import MAX_ELEMENTS, array_of_dense, flat_list
@@ -80,7 +79,8 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
         refuse_negative_extents(emitter, op, sizes)
     count = " * ".join(str(extent) for extent in extents) or "1"
     if sizes or math.prod(type_.get_shape()) > MAX_ELEMENTS:
-        emitter.refuse(f"{count} > {MAX_ELEMENTS}", too_large, op, count)
+        most = f"the interpreter allocates at most {MAX_ELEMENTS:,}"
+        emitter.refuse(f"{count} > {MAX_ELEMENTS}", f"'{op.name}' of {{:,}} elements: {most}", op, count)
     if isinstance(op, memref.AllocaOp) and type_.memory_space == SHARED and emitter.in_kernel:
         data = emit_shared_alloca(emitter, op, count)
     else:
@@ -91,18 +91,10 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
     emitter.keep_private(op.memref)
 
 
-def too_large(op: Operation, count: int) -> None:
-    raise InterpreterError(op, f"'{op.name}' of {count:,} elements: the interpreter allocates at most {MAX_ELEMENTS:,}")
-
-
 def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str]) -> None:
     """A line that checks the extents of what `op` makes."""
-    listed = ", ".join(sizes)
-    emitter.refuse(f"min({listed}, 0) < 0", negative_extent, op, f"[{listed}]")
-
-
-def negative_extent(op: Operation, sizes: list[int]) -> None:
-    raise InterpreterError(op, f"'{op.name}' needs extents of at least 0, got {', '.join(map(str, sizes))}")
+    message = f"'{op.name}' needs extents of at least 0, got {', '.join(['{}'] * len(sizes))}"
+    emitter.refuse(f"min({', '.join(sizes)}, 0) < 0", message, op, *sizes)
 
 
 @emits(memref.DeallocOp)
@@ -159,16 +151,13 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
     buffer, type_ = emitter.buffer(op.source), cast("MemRefType[Attribute]", op.dest.type)
     for dimension, (extent, known) in enumerate(zip(type_.get_shape(), buffer.extents, strict=True)):
         if extent not in (DYNAMIC_INDEX, known):
-            emitter.refuse(f"{known} != {extent}", wrong_extent, op, dimension, extent, known)
+            message = f"'{op.name}': dimension {dimension} is stated to be {{}}, but is {{}}"
+            emitter.refuse(f"{known} != {extent}", message, op, extent, known)
     extents = [
         known if extent == DYNAMIC_INDEX else extent
         for extent, known in zip(type_.get_shape(), buffer.extents, strict=True)
     ]
     emitter.bind_buffer(op.dest, buffer.data, extents)
-
-
-def wrong_extent(op: Operation, dimension: int, wanted: int, actual: int) -> None:
-    raise InterpreterError(op, f"'{op.name}': dimension {dimension} is stated to be {wanted}, but is {actual}")
 
 
 @emits(memref.ReinterpretCastOp)
@@ -180,7 +169,7 @@ def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> Non
     if not _is_dense(op):
         raise CompileError.at(op, f"the interpreter views buffers as dense ones, '{op.name}' gives {op.result.type}")
     count = " * ".join(map(str, extents)) or "1"
-    emitter.refuse(f"len({buffer.data}) < {count}", too_many_elements, op)
+    emitter.refuse(f"len({buffer.data}) < {count}", f"'{op.name}' views more elements than the buffer has", op)
     emitter.bind_buffer(op.result, buffer.data, extents)
 
 
@@ -195,10 +184,6 @@ def _is_dense(op: memref.ReinterpretCastOp) -> bool:
             return False
         dense = DYNAMIC_INDEX if DYNAMIC_INDEX in (size, dense) else dense * size
     return True
-
-
-def too_many_elements(op: Operation) -> None:
-    raise InterpreterError(op, f"'{op.name}' views more elements than the buffer has")
 
 
 @emits(memref.GetGlobalOp)
