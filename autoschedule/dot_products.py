@@ -75,20 +75,18 @@ def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
     of_left, of_right = _reading(left), _reading(right)
     if of_left is None or of_right is None:
         return None
-    found = dot_instructions(target)
-    for instruction in found:
-        if _fits(instruction, of_left, of_right):
-            return Form(instruction, of_left, of_right)
     # One flipped bit, and a sum a row.
-    other = FactorLoad(of_right.bits, not of_right.signed)
-    for instruction in found:
-        if _fits(instruction, of_left, other):
-            return Form(instruction, of_left, other, recode_right="signed" if other.signed else "unsigned")
-    halves = FactorLoad(16, True)
+    flipped, halves = FactorLoad(of_right.bits, not of_right.signed), FactorLoad(16, True)
+    candidates: list[tuple[FactorLoad, FactorLoad, str | None, str | None]] = [
+        (of_left, of_right, None, None),
+        (of_left, flipped, None, "signed" if flipped.signed else "unsigned"),
+    ]
     if of_left.bits == of_right.bits == 8:
-        for instruction in found:
-            if _fits(instruction, halves, halves):
-                return Form(instruction, halves, halves, "int16", "int16")
+        candidates.append((halves, halves, "int16", "int16"))
+    for factors in candidates:
+        for instruction in dot_instructions(target):
+            if _fits(instruction, *factors[:2]):
+                return Form(instruction, *factors)
     return None
 
 

@@ -287,22 +287,14 @@ elementwise(arith.NegfOp, template="-{0}", finish=False)
 
 
 elementwise(arith.DivfOp, template="{0} / {1} if {1} else {divide}({0}, {1})", divide=functions.divide)
-elementwise(
-    arith.MaximumfOp,
-    template="({0} if {0} > {1} else {1} if {1} > {0} else {maximum}({0}, {1}))",
-    finish=False,
-    maximum=functions.maximum,
-)
-elementwise(
-    arith.MinimumfOp,
-    template="({0} if {0} < {1} else {1} if {1} < {0} else {minimum}({0}, {1}))",
-    finish=False,
-    minimum=functions.minimum,
-)
-elementwise(arith.MaxnumfOp, template="{larger}({0}, {1})", finish=False, silent=True, larger=functions.maximum_number)
-elementwise(
-    arith.MinnumfOp, template="{smaller}({0}, {1})", finish=False, silent=True, smaller=functions.minimum_number
-)
+for _op_class, _relation, _of_others in (
+    (arith.MaximumfOp, ">", functions.maximum),
+    (arith.MinimumfOp, "<", functions.minimum),
+):
+    _text = f"({{0}} if {{0}} {_relation} {{1}} else {{1}} if {{1}} {_relation} {{0}} else {{of_others}}({{0}}, {{1}}))"
+    elementwise(_op_class, template=_text, finish=False, of_others=_of_others)
+for _op_class, _function in ((arith.MaxnumfOp, functions.maximum_number), (arith.MinnumfOp, functions.minimum_number)):
+    elementwise(_op_class, template="{function}({all})", finish=False, silent=True, function=_function)
 
 # Integers
 
@@ -485,33 +477,21 @@ def _bits(emitter: Emitter, float_type: Attribute, function: object, operand: st
 elementwise(arith.BitcastOp, template=bitcast_template, finish=False, silent=True)
 
 
+_FUNCTIONS: tuple[type[Operation], ...] = (
+    *(math_dialect.AcosOp, math_dialect.AsinOp, math_dialect.AtanOp, math_dialect.Atan2Op),
+    *(math_dialect.AcoshOp, math_dialect.AsinhOp, math_dialect.AtanhOp),
+    *(math_dialect.CosOp, math_dialect.SinOp, math_dialect.TanOp),
+    *(math_dialect.CoshOp, math_dialect.SinhOp, math_dialect.TanhOp),
+    *(math_dialect.ExpOp, math_dialect.Exp2Op, math_dialect.ExpM1Op, math_dialect.SqrtOp, math_dialect.CbrtOp),
+    *(math_dialect.LogOp, math_dialect.Log2Op, math_dialect.Log10Op, math_dialect.Log1pOp, math_dialect.CopySignOp),
+)
+"""Ops whose function has their name, in Python's `math` and in NumPy."""
+_NAMES = [(op, op.name.removeprefix("math.")) for op in _FUNCTIONS]
 for _op_class, _math_function, _numpy_function in (
-    (math_dialect.AcosOp, math.acos, np.arccos),
-    (math_dialect.AcoshOp, math.acosh, np.arccosh),
-    (math_dialect.AsinOp, math.asin, np.arcsin),
-    (math_dialect.AsinhOp, math.asinh, np.arcsinh),
-    (math_dialect.AtanOp, math.atan, np.arctan),
-    (math_dialect.AtanhOp, math.atanh, np.arctanh),
-    (math_dialect.Atan2Op, math.atan2, np.arctan2),
-    (math_dialect.CbrtOp, math.cbrt, np.cbrt),
-    (math_dialect.CosOp, math.cos, np.cos),
-    (math_dialect.CoshOp, math.cosh, np.cosh),
+    *((op, getattr(math, name), getattr(np, name)) for op, name in _NAMES),
     (math_dialect.ErfOp, math.erf, np.sign),
-    (math_dialect.ExpOp, math.exp, np.exp),
-    (math_dialect.Exp2Op, math.exp2, np.exp2),
-    (math_dialect.ExpM1Op, math.expm1, np.expm1),
-    (math_dialect.LogOp, math.log, np.log),
-    (math_dialect.Log10Op, math.log10, np.log10),
-    (math_dialect.Log1pOp, math.log1p, np.log1p),
-    (math_dialect.Log2Op, math.log2, np.log2),
     (math_dialect.PowFOp, math.pow, np.power),
     (math_dialect.FPowIOp, math.pow, np.power),
-    (math_dialect.SinOp, math.sin, np.sin),
-    (math_dialect.SinhOp, math.sinh, np.sinh),
-    (math_dialect.SqrtOp, math.sqrt, np.sqrt),
-    (math_dialect.TanOp, math.tan, np.tan),
-    (math_dialect.TanhOp, math.tanh, np.tanh),
-    (math_dialect.CopySignOp, math.copysign, np.copysign),
     (math_dialect.RsqrtOp, functions.reciprocal_root, np.sqrt),
 ):
     elementwise(_op_class, template="{function}({all})", function=functions.total(_math_function, _numpy_function))

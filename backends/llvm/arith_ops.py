@@ -51,33 +51,19 @@ INSTRUCTIONS: Final[dict[type[Operation], str]] = {
     arith.NegfOp: "fneg",
 }
 """Op -> the instruction on operands of the type of the result."""
+
+
+def _by_name(*ops: type[Operation]) -> dict[type[Operation], str]:
+    """Ops of `math` that have the name of their function."""
+    return {op: op.name.removeprefix("math.") for op in ops}
+
+
 _MATH_INTRINSICS: Final[dict[type[Operation], str]] = {
-    math.AbsFOp: "fabs",
-    math.AcosOp: "acos",
-    math.AsinOp: "asin",
-    math.AtanOp: "atan",
-    math.Atan2Op: "atan2",
-    math.CeilOp: "ceil",
-    math.CopySignOp: "copysign",
-    math.CosOp: "cos",
-    math.CoshOp: "cosh",
-    math.ExpOp: "exp",
-    math.Exp2Op: "exp2",
-    math.FloorOp: "floor",
-    math.FmaOp: "fma",
-    math.LogOp: "log",
-    math.Log2Op: "log2",
-    math.Log10Op: "log10",
-    math.PowFOp: "pow",
-    math.RoundOp: "round",
-    math.RoundEvenOp: "roundeven",
-    math.SinOp: "sin",
-    math.SinhOp: "sinh",
-    math.SqrtOp: "sqrt",
-    math.TanOp: "tan",
-    math.TanhOp: "tanh",
-    math.TruncOp: "trunc",
-    vector.FMAOp: "fma",
+    **_by_name(math.AcosOp, math.AsinOp, math.AtanOp, math.Atan2Op, math.CosOp, math.SinOp, math.TanOp),
+    **_by_name(math.CoshOp, math.SinhOp, math.TanhOp, math.SqrtOp, math.FmaOp, math.CopySignOp),
+    **_by_name(math.ExpOp, math.Exp2Op, math.LogOp, math.Log2Op, math.Log10Op),
+    **_by_name(math.CeilOp, math.FloorOp, math.RoundOp, math.RoundEvenOp, math.TruncOp),
+    **{math.AbsFOp: "fabs", math.PowFOp: "pow", vector.FMAOp: "fma"},
 }
 INTRINSICS: Final[dict[type[Operation], str]] = {
     arith.MinSIOp: "smin",
@@ -97,15 +83,9 @@ INTRINSICS: Final[dict[type[Operation], str]] = {
 """Op -> the intrinsic on operands of the type of the result."""
 _FLAGGED: Final = (math.AbsIOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp)
 """Ops whose intrinsic takes a flag: whether the result for the smallest integer, or for zero, is undefined."""
-_LIBRARY: Final[dict[type[Operation], str]] = {
-    math.AcoshOp: "acosh",
-    math.AsinhOp: "asinh",
-    math.AtanhOp: "atanh",
-    math.CbrtOp: "cbrt",
-    math.ErfOp: "erf",
-    math.ExpM1Op: "expm1",
-    math.Log1pOp: "log1p",
-}
+_LIBRARY: Final = _by_name(
+    math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp
+)
 _CASTS: Final = with_lane_forms(
     {
         arith.ExtSIOp: "sext",
