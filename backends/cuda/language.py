@@ -52,7 +52,11 @@ _WIDE: Final = {
 _PLAIN: Final = Language(name="CUDA C++", kind="cuda", types=TYPES, unsigned=UNSIGNED, functions=MATH_H, inline=_INLINE)
 
 
-def _on_device(name: str, body: str, condition: str = "defined(__CUDA_ARCH__)") -> str:
+_ON_DEVICE: Final = "defined(__CUDA_ARCH__)"
+_ON_SM_80: Final = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800"
+
+
+def _on_device(name: str, body: str, condition: str) -> str:
     """A helper whose body is PTX on a device, and portable C elsewhere."""
     common = helper_text(_PLAIN, name)
     lines = common.splitlines()
@@ -67,7 +71,7 @@ def _extreme(kind: str, instruction: str) -> str:
         f'  asm("{instruction}.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));\n'
         "  return result;"
     )
-    return _on_device(f"weft_{kind}_f32", body, "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800")
+    return _on_device(f"weft_{kind}_f32", body, _ON_SM_80)
 
 
 def _convert(name: str, instruction: str, result: str, kinds: tuple[str, str], condition: str) -> str:
@@ -78,13 +82,22 @@ def _convert(name: str, instruction: str, result: str, kinds: tuple[str, str], c
     return _on_device(name, body, condition)
 
 
+_CONVERSIONS: Final = {
+    "weft_f16_to_f32": ("cvt.f32.f16", "float", ("f", "h"), _ON_DEVICE),
+    "weft_f32_to_f16": ("cvt.rn.f16.f32", "weft_f16", ("h", "f"), _ON_DEVICE),
+    "weft_f32_to_bf16": ("cvt.rn.bf16.f32", "weft_bf16", ("h", "f"), _ON_SM_80),
+}
+"""Helper -> its instruction, the type of the result, the register classes of result and operand, and where PTX has
+it."""
+
+
 def _async_copy(size: int) -> str:
     cache = "cg" if size == 16 else "ca"
     type_ = {4: "int", 8: "int2", 16: "int4"}[size]
     return f"""\
 // Starts to copy {size} bytes to shared memory; before sm_80 it copies them.
 {_INLINE} void weft_async_copy_{size}(void *target, const void *source) {{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if {_ON_SM_80}
   const unsigned int place = (unsigned int)__cvta_generic_to_shared(target);
   asm volatile("cp.async.{cache}.shared.global [%0], [%1], {size};" : : "r"(place), "l"(source) : "memory");
 #else
@@ -95,7 +108,7 @@ def _async_copy(size: int) -> str:
 
 _COMMIT: Final = f"""\
 {_INLINE} void weft_async_commit() {{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if {_ON_SM_80}
   asm volatile("cp.async.commit_group;" : : : "memory");
 #endif
 }}"""
@@ -103,7 +116,7 @@ _WAIT: Final = f"""\
 // Waits until at most so many groups of copies are on their way.
 template <int groups>
 {_INLINE} void weft_async_wait() {{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if {_ON_SM_80}
   asm volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory");
 #endif
 }}"""
@@ -197,17 +210,7 @@ CUDA: Final = Language(
         ),
         "weft_maximum_f32": _extreme("maximum", "max"),
         "weft_minimum_f32": _extreme("minimum", "min"),
-        "weft_f16_to_f32": _convert("weft_f16_to_f32", "cvt.f32.f16", "float", ("f", "h"), "defined(__CUDA_ARCH__)"),
-        "weft_f32_to_f16": _convert(
-            "weft_f32_to_f16", "cvt.rn.f16.f32", "weft_f16", ("h", "f"), "defined(__CUDA_ARCH__)"
-        ),
-        "weft_f32_to_bf16": _convert(
-            "weft_f32_to_bf16",
-            "cvt.rn.bf16.f32",
-            "weft_bf16",
-            ("h", "f"),
-            "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800",
-        ),
+        **{name: _convert(name, *how) for name, how in _CONVERSIONS.items()},
         **{f"weft_async_copy_{size}": _async_copy(size) for size in (4, 8, 16)},
         **tensor_core_helpers(),
         "weft_async_commit": _COMMIT,
