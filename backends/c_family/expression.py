@@ -13,6 +13,8 @@ import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from weft.support.narrow_floats import float_to_bits
+
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
@@ -165,13 +167,6 @@ def float_text(value: float, element: str) -> str:
     return f"{text}f"
 
 
-def float_bits(value: float, element: str) -> int:
-    """The bits of a number as `f16` or `bf16`; one that `bf16` cannot represent is rounded towards zero."""
-    if element == "f16":
-        return struct.unpack("<H", struct.pack("<e", value))[0]
-    return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
-
-
 def integer_text(value: int, bits: int) -> str:
     """A literal of a signed integer type, without a suffix, because Metal has no `long long`: a literal beyond the
     range of `int` has the first of the types `long` and `long long` that holds it. The smallest integer has none."""
@@ -180,14 +175,17 @@ def integer_text(value: int, bits: int) -> str:
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
 
 
+_SMALL_FLOATS: Final = {"f16": "float16", "bf16": "bfloat16"}
+
+
 def number(value: float, element: str) -> CExpr:
     """The literal of a scalar; `element` is its type in C."""
     if element == "i1":
         text = "true" if value else "false"
     elif element in ("f32", "f64"):
         text = float_text(float(value), element)
-    elif element in ("f16", "bf16"):
-        text = f"0x{float_bits(float(value), element):04X}"
+    elif element in _SMALL_FLOATS:
+        text = f"0x{float_to_bits(float(value), _SMALL_FLOATS[element]) & 0xFFFF:04X}"
     else:
         text = integer_text(int(value), 64 if element in ("i64", "idx64") else 32)
     level = UNARY if text[0] == "-" else 16

@@ -29,56 +29,41 @@ def unary_helpers(expressions: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
+_OF_TWO: Final = {
+    "div": ("a / b, rounded towards zero; a / 0 is 0.", "b == 0 ? 0 : b == -1 ? ($T)(0 - ($W)a) : ($T)(a / b)"),
+    "rem": ("a - b * (a / b); 0 when b is 0.", "b == 0 || b == -1 ? 0 : ($T)(a % b)"),
+    "udiv": ("a / b of unsigned numbers; a / 0 is 0.", "b == 0 ? 0 : ($T)(($U)a / ($U)b)"),
+    "urem": ("The remainder of a / b of unsigned numbers; 0 when b is 0.", "b == 0 ? 0 : ($T)(($U)a % ($U)b)"),
+    "uceildiv": (
+        "a / b of unsigned numbers, rounded up; a / 0 is 0.",
+        "b == 0 ? 0 : ($T)(($U)a / ($U)b + (($U)a % ($U)b != 0))",
+    ),
+    "maximum": (
+        "The greater one, NaN when either is; -0 is less than +0.",
+        "a != a || a > b ? a : b != b || b > a ? b : signbit(a) ? b : a",
+    ),
+    "minimum": (
+        "The lesser one, NaN when either is; -0 is less than +0.",
+        "a != a || a < b ? a : b != b || b < a ? b : signbit(a) ? a : b",
+    ),
+}
+"""Family of helpers of two parameters -> its comment and the expression that it returns."""
+_ROUNDED_QUOTIENTS: Final = {"floordiv": ("down", "-", "!="), "ceildiv": ("up", "+", "==")}
 _BY_TYPE: Final = {
-    "div": """\
-// a / b, rounded towards zero; a / 0 is 0.
-$inline $T $name($T a, $T b) {
-  return b == 0 ? 0 : b == -1 ? ($T)(0 - ($W)a) : ($T)(a / b);
-}""",
-    "rem": """\
-// a - b * (a / b); 0 when b is 0.
-$inline $T $name($T a, $T b) {
-  return b == 0 || b == -1 ? 0 : ($T)(a % b);
-}""",
-    "floordiv": """\
-// a / b, rounded down; a / 0 is 0.
-$inline $T $name($T a, $T b) {
+    **{
+        family: f"// {comment}\n$inline $T $name($T a, $T b) {{\n  return {expression};\n}}"
+        for family, (comment, expression) in _OF_TWO.items()
+    },
+    **{
+        family: f"""\
+// a / b, rounded {direction}; a / 0 is 0.
+$inline $T $name($T a, $T b) {{
   if (b == 0) return 0;
   if (b == -1) return ($T)(0 - ($W)a);
-  return ($T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
-}""",
-    "ceildiv": """\
-// a / b, rounded up; a / 0 is 0.
-$inline $T $name($T a, $T b) {
-  if (b == 0) return 0;
-  if (b == -1) return ($T)(0 - ($W)a);
-  return ($T)(a / b + (a % b != 0 && (a < 0) == (b < 0)));
-}""",
-    "udiv": """\
-// a / b of unsigned numbers; a / 0 is 0.
-$inline $T $name($T a, $T b) {
-  return b == 0 ? 0 : ($T)(($U)a / ($U)b);
-}""",
-    "urem": """\
-// The remainder of a / b of unsigned numbers; 0 when b is 0.
-$inline $T $name($T a, $T b) {
-  return b == 0 ? 0 : ($T)(($U)a % ($U)b);
-}""",
-    "uceildiv": """\
-// a / b of unsigned numbers, rounded up; a / 0 is 0.
-$inline $T $name($T a, $T b) {
-  return b == 0 ? 0 : ($T)(($U)a / ($U)b + (($U)a % ($U)b != 0));
-}""",
-    "maximum": """\
-// The greater one, NaN when either is; -0 is less than +0.
-$inline $T $name($T a, $T b) {
-  return a != a || a > b ? a : b != b || b > a ? b : signbit(a) ? b : a;
-}""",
-    "minimum": """\
-// The lesser one, NaN when either is; -0 is less than +0.
-$inline $T $name($T a, $T b) {
-  return a != a || a < b ? a : b != b || b < a ? b : signbit(a) ? a : b;
-}""",
+  return ($T)(a / b {sign} (a % b != 0 && (a < 0) {signs} (b < 0)));
+}}"""
+        for family, (direction, sign, signs) in _ROUNDED_QUOTIENTS.items()
+    },
     "popcount": """\
 // How many bits are set.
 $inline $T $name($T a) {
