@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 from xdsl.dialects.ptr import PtrType
-from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from weft.backends.names import in_comment
 from weft.dialects.combiners import op_of_kind
+from weft.dialects.integer_arith import known_iterations
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, params_of, symbols_of
 from weft.support.errors import CompileError, InternalError
@@ -99,18 +99,13 @@ def check_unrolled(loop: Operation, trips: int | None) -> int:
     copies, around = trips, loop.parent_op()
     while around is not None:
         if isinstance(around, scf.ForOp) and UNROLL in around.attributes:
-            copies *= max(1, _iterations(around) or 1)
+            copies *= max(1, known_iterations(around) or 1)
         around = around.parent_op()
     if copies > MOST_COPIES:
         raise CompileError.at(
             loop, f"a loop that is marked {UNROLL} makes {copies} copies of its body; at most {MOST_COPIES} are made"
         )
     return trips
-
-
-def _iterations(loop: scf.ForOp) -> int | None:
-    lower, upper, step = (const_evaluate_operand(bound) for bound in (loop.lb, loop.ub, loop.step))
-    return None if lower is None or upper is None or not step else -((lower - upper) // step)
 
 
 def unknown_op(op: Operation, problem: str) -> Exception:

@@ -10,8 +10,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 
@@ -27,6 +27,29 @@ def constant_integer(value: SSAValue) -> int | None:
     """The integer that an `arith.constant` gives a value; None for other values."""
     number = constant_number(value)
     return number if isinstance(number, int) else None
+
+
+def known_number(value: SSAValue) -> float | None:
+    """The number that a constant is, in every lane of a vector, also as an index made of an `i64` and the reverse."""
+    owner = value.owner
+    if isinstance(owner, vector.BroadcastOp):
+        return known_number(owner.source)
+    if isinstance(owner, arith.IndexCastOp) and i64 in (owner.input.type, owner.result.type):
+        return known_number(owner.input)
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
+        number, *others = owner.value.get_values()
+        # As text: zeros with different signs are equal.
+        same = all(repr(other) == repr(number) for other in others)
+        return number if same and isinstance(number, int | float) else None
+    return constant_number(value)
+
+
+def known_iterations(loop: scf.ForOp) -> int | None:
+    """The iterations of a loop whose bounds and step are constants, and its step positive; None for others."""
+    lower, upper, step = map(constant_integer, (loop.lb, loop.ub, loop.step))
+    if lower is None or upper is None or step is None or step < 1:
+        return None
+    return max(0, -((lower - upper) // step))
 
 
 def divide_truncating(a: int, b: int) -> int:

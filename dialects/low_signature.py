@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.element_types import element_name
-from weft.dialects.integer_arith import constant_integer
+from weft.dialects.integer_arith import constant_integer, known_iterations
 from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
@@ -51,8 +51,7 @@ def _iterations(region: Region) -> int:
     total = 1
     for op in (op for block in region.blocks for op in block.ops if op.regions):
         if isinstance(op, scf.ForOp):
-            start, end, step = map(constant_integer, (op.lb, op.ub, op.step))
-            trips = 1 if start is None or end is None or step is None else -((start - end) // max(step, 1))
+            trips = known_iterations(op)
         else:
             trips = constant_integer(op.extent) if isinstance(op, ParallelForOp) else 1
         total += max(trips or 1, 1) * sum(map(_iterations, op.regions))

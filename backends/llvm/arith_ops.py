@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 
 from weft.backends.llvm.types import scalar_text, vector_text
 from weft.backends.low_modules import predicate
+from weft.dialects.integer_arith import known_number
 from weft.dialects.low import DEFINED, ORDERED, ROUNDED
 from weft.dialects.low_lanes import LdexpOp, with_lane_forms
 from weft.support.cpu_instructions import has_intrinsic, range_intrinsic, range_lanes
@@ -106,14 +107,9 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> None:
     type_ = emitter.type_of(result, op)
     value = op.properties["value"]
     if isinstance(value, IntegerAttr | FloatAttr):
-        number: float = value.value.data
-        emitter.bind(result, scalar_text(number, type_.element))
-        emitter.constants[result] = number
+        emitter.bind(result, scalar_text(value.value.data, type_.element))
     elif isinstance(value, DenseIntOrFPElementsAttr):
-        lanes = cast("list[float]", list(value.iter_values()))
-        emitter.bind(result, vector_text(lanes, type_))
-        if lanes.count(lanes[0]) == len(lanes):
-            emitter.constants[result] = lanes[0]
+        emitter.bind(result, vector_text(cast("list[float]", list(value.iter_values())), type_))
     else:
         raise CompileError.at(op, f"the llvm backend has no constants of the form {value.name}")
 
@@ -136,7 +132,7 @@ def _flags(emitter: FunctionEmitter, op: Operation) -> str:
 
 def emit_division(emitter: FunctionEmitter, op: Operation) -> str:
     """Rounds towards zero; a remainder has the sign of the dividend."""
-    divisor = emitter.constants.get(op.operands[1])
+    divisor = known_number(op.operands[1])
     is_signed = isinstance(op, arith.DivSIOp | arith.RemSIOp)
     if DEFINED not in op.attributes and (not divisor or (divisor == -1 and is_signed)):
         raise CompileError.at(
@@ -267,15 +263,13 @@ def _cast(emitter: FunctionEmitter, op: Operation, instruction: str) -> str:
 
 
 def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """Between index, which is i64, and a signed integer; a known constant stays known."""
+    """Between index, which is i64, and a signed integer."""
     operand, result = op.operands[0], op.results[0]
     source = emitter.type_of(operand, op)
     target = emitter.type_of(result, op)
     if source is not target:
         return _cast(emitter, op, "sext" if source.bits < target.bits else "trunc")
     emitter.bind(result, emitter.text(operand))
-    if operand in emitter.constants:
-        emitter.constants[result] = emitter.constants[operand]
     return None
 
 

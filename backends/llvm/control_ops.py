@@ -23,6 +23,7 @@ from xdsl.dialects import func, scf
 from weft.backends.llvm.emitter import NO_UNROLL, NO_VECTORIZE, UNROLL_FULL
 from weft.backends.llvm.types import I64
 from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
+from weft.dialects.integer_arith import known_number
 from weft.dialects.low import UNROLL
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     bounds, inits = op.operands[:3], op.operands[3:]
     body = op.regions[0].block
     type_ = emitter.type_of(bounds[0], op)
-    trips = trip_count(op, *(emitter.constants.get(bound) for bound in bounds))
+    trips = trip_count(op, *(known_number(bound) for bound in bounds))
     if UNROLL in op.attributes:
         check_unrolled(op, trips)
     lower, upper, step = (emitter.text(bound) for bound in bounds)

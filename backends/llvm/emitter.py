@@ -135,8 +135,6 @@ class FunctionEmitter:
         self.values: dict[SSAValue, str] = {}
         self.backwards: dict[SSAValue, bool] = {}
         """Whether elements of a buffer may lie before its first one."""
-        self.constants: dict[SSAValue, float] = {}
-        """Values that are the same known number in every lane."""
         self.block = "entry"
         """Label of the current block."""
         self.stack_bytes = 0

@@ -65,7 +65,6 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
     for value, text in emitter.values.items():
         if not text.startswith("%"):
             body.values[value] = text
-    body.constants.update(emitter.constants)
 
     parameters = ["i64 %begin", "i64 %end"]
     for reserved in ("begin", "end"):

@@ -17,7 +17,6 @@ as those of a double for `float` and `double`, and after `0xH` for `half`.
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -26,6 +25,7 @@ from xdsl.dialects.builtin import VectorType
 
 from weft.backends.low_modules import flat_buffer, lane_count, scalar_name
 from weft.support.errors import CompileError
+from weft.support.narrow_floats import float_to_bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,14 +137,13 @@ def lane_list(lanes: Sequence[int]) -> str:
 def float_text(value: float, element: str) -> str:
     """The literal of a value that `element` can represent."""
     if element == "bfloat":
-        (bits,) = struct.unpack("<I", struct.pack("<f", value))
-        return str(bits >> 16)
+        return str(float_to_bits(value, "bfloat16") & 0xFFFF)
     negative_zero = value == 0.0 and math.copysign(1.0, value) < 0
     if abs(value) <= 256.0 and (value * 16.0).is_integer() and not negative_zero:
         return repr(value)
     if element == "half":
-        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+        return f"0xH{float_to_bits(value, 'float16') & 0xFFFF:04X}"
+    return f"0x{float_to_bits(value, 'float64') & (1 << 64) - 1:016X}"
 
 
 def scalar_text(value: float, element: str) -> str:

@@ -25,8 +25,6 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> str | None:
     source, result = op.operands[0], op.results[0]
     type_ = emitter.type_of(result, op)
     text = emitter.text(source)
-    if source in emitter.constants:
-        emitter.constants[result] = emitter.constants[source]
     if emitter.type_of(source, op).lanes:
         if source.type != result.type:
             raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")

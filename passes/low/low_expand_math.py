@@ -18,12 +18,13 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from weft.dialects.integer_arith import known_number
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import formulas
 from weft.passes.low.elementary.lanes import F32, F64, Constants, Writer, shape_of
-from weft.passes.low.op_rewriter import element_of, known_number
+from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import has_intrinsic
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target

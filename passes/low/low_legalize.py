@@ -28,7 +28,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects.integer_arith import DIVISIONS
+from weft.dialects.integer_arith import DIVISIONS, known_number
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import DEFINED, PARAMS
 from weft.dialects.low_kernel import ShuffleOp, kernel_of
@@ -37,7 +37,7 @@ from weft.dialects.traversal import operations_in
 from weft.passes.low import decompositions
 from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
-from weft.passes.low.op_rewriter import OpRewriter, element_of, known_number, lanes_of, like
+from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target

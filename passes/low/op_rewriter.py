@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import VectorType
 
-from weft.dialects.integer_arith import constant_number
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
@@ -95,16 +94,3 @@ def lanes_of(type_: Attribute) -> int:
 def like(type_: Attribute, element: Attribute) -> Attribute:
     """As many lanes of `element` as `type_` has."""
     return VectorType(element, type_.get_shape()) if type(type_) is VectorType else element
-
-
-def known_number(value: SSAValue) -> float | None:
-    """The number that a constant is, in every lane of a vector."""
-    owner = value.owner
-    if isinstance(owner, vector.BroadcastOp):
-        return constant_number(owner.source)
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
-        number, *others = owner.value.get_values()
-        # As text: zeros with different signs are equal.
-        same = all(repr(other) == repr(number) for other in others)
-        return number if same and isinstance(number, int | float) else None
-    return constant_number(value)
