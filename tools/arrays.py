@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.dialects.element_types import TYPES
 from weft.interp.compare import tolerance
+from weft.interp.values import widen
 from weft.support.call_arguments import choose_strides, empty_array, numpy_dtype
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
@@ -234,7 +236,8 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDiffe
     """Compare arrays of one shape and element type `dtype` ("bfloat16" comes as its bits in uint16)."""
     if got.size == 0:
         return ArrayDifference(True, 0.0, 0.0, 0.0, (), None, None)
-    a, b = _as_float64(got, dtype), _as_float64(expected, dtype)
+    # Widened, so that distances do not round.
+    a, b = (widen(array, TYPES[dtype]).astype(np.float64) for array in (got, expected))
     with np.errstate(all="ignore"):
         is_float = dtype in _EPSILON
         same = got == expected if not is_float else (a == b) | (np.isnan(a) & np.isnan(b))
@@ -258,10 +261,3 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDiffe
 
 _TERMS = 256
 """The number of terms of the longest sum; rounding grows as the square root, so a few thousand still pass."""
-
-
-def _as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:
-    """Widened, so that distances do not round."""
-    if dtype == "bfloat16":
-        return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    return array.astype(np.float64)

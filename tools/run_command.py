@@ -243,7 +243,7 @@ def _work(original: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | 
         for known, value in values.items()
         if not isinstance(value, float)
     }
-    functions = {op.sym_name.data: op for op in loops.ops if isinstance(op, FuncOp)}
+    functions = functions_of(loops)
     work = ConcreteShapes(functions[name], (), given).work(functions.get)
     return work if work.is_exact else None
 

@@ -126,7 +126,7 @@ $inline $type weft_atomic_${kind}_$element($type *place, $type value) {
   $bits seen = *(volatile $bits *)place;
   for (;;) {
     const $type old = $from(seen);
-    const $bits best = ($bits)$to($helper(old, value));
+    const $bits best = ($bits)$to(weft_${kind}imum_$element(old, value));
     if (best == seen) return old;
     const $bits before = atomicCAS(($bits *)place, seen, best);
     if (before == seen) return old;
@@ -135,22 +135,19 @@ $inline $type weft_atomic_${kind}_$element($type *place, $type value) {
 }""")
 
 
-_EXTREMES: Final = {(kind, t): f"weft_{kind}imum_{t}" for kind in ("min", "max") for t in ("f32", "f64")}
+_BIT_TYPES: Final = {
+    "f32": {"type": "float", "bits": "int", "from": "__int_as_float", "to": "__float_as_int"},
+    "f64": {
+        **{"type": "double", "bits": "unsigned long long"},
+        **{"from": "__longlong_as_double", "to": "__double_as_longlong"},
+    },
+}
+"""Type of floats -> the integers of its bits, and the conversions."""
 
 
 def _atomic_extreme(kind: str, element: str) -> str:
-    single = element == "f32"
-    return _EXCHANGE.substitute(
-        what="The lesser" if kind == "min" else "The greater",
-        inline=_INLINE,
-        kind=kind,
-        element=element,
-        type="float" if single else "double",
-        bits="int" if single else "unsigned long long",
-        **{"from": "__int_as_float" if single else "__longlong_as_double"},
-        to="__float_as_int" if single else "__double_as_longlong",
-        helper=_EXTREMES[kind, element],
-    )
+    what = "The lesser" if kind == "min" else "The greater"
+    return _EXCHANGE.substitute(_BIT_TYPES[element], what=what, inline=_INLINE, kind=kind, element=element)
 
 
 def _atomic_64(kind: str, function: str) -> str:
@@ -216,7 +213,7 @@ CUDA: Final = Language(
         "weft_async_commit": _COMMIT,
         "weft_async_wait": _WAIT,
         **{f"weft_atomic_{kind}_i64": _atomic_64(kind, function) for kind, function in _UNSIGNED_ATOMICS.items()},
-        **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind, t in _EXTREMES},
+        **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind in ("min", "max") for t in _BIT_TYPES},
     },
     reserved=_RESERVED,
     reserved_symbols=_RESERVED | reserved("cuda symbols") | reserved("c macros") | reserved("c symbols"),
