@@ -15,6 +15,7 @@ memory beyond the limit of declarations (48 KiB) is one array whose size the lau
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from string import Template
 from typing import Final
@@ -182,12 +183,8 @@ def _head(name: str, threads: tuple[int, int, int], parameters: list[str]) -> st
     return line if len(line) <= 118 else f"{opening}\n    {', '.join(parameters)})"
 
 
-CUDA: Final = Language(
-    name="CUDA C++",
-    kind="cuda",
-    types=TYPES,
-    unsigned=UNSIGNED,
-    functions=MATH_H,
+CUDA: Final = replace(
+    _PLAIN,
     fast_functions={
         **{"exp": "__expf", "log": "__logf", "log2": "__log2f", "log10": "__log10f", "sin": "__sinf", "cos": "__cosf"},
         **{"tan": "__tanf", "powf": "__powf", "rsqrt": "rsqrtf"},
@@ -217,7 +214,6 @@ CUDA: Final = Language(
     },
     reserved=_RESERVED,
     reserved_symbols=_RESERVED | reserved("cuda symbols") | reserved("c macros") | reserved("c symbols"),
-    inline=_INLINE,
     restrict="__restrict__",
     spaces={"shared": "__shared__ "},
     constant="static __device__ const",
