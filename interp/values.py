@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,9 +90,14 @@ def flat_list(array: Array) -> list[Any]:
 
 
 def array_of(elements: Sequence[Scalar], shape: Sequence[int], element_type: Attribute) -> Array:
-    """A tensor of the interpreter from Python scalars in row-major order, already rounded to `element_type`."""
+    """A tensor of the interpreter from Python scalars in row-major order, already rounded to `element_type`; indices,
+    which are computed without bounds, wrap to 64 bits."""
     dtype = carrier_dtype(element_type)
-    return np.array(elements, dtype=dtype).reshape(tuple(shape))
+    try:
+        array = np.array(elements, dtype=dtype)
+    except OverflowError:
+        array = np.array([wrap(cast("int", element), 64) for element in elements], dtype=dtype)
+    return array.reshape(tuple(shape))
 
 
 def round_array(array: Array, element_type: Attribute) -> Array:

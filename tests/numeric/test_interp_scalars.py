@@ -10,6 +10,7 @@ import pytest
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+import weft
 from weft.driver.parsing import parse_text
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
@@ -449,3 +450,21 @@ def test_extended_arithmetic() -> None:
 def test_undefined_integer_arithmetic(op: str, a: int, b: int, message: str) -> None:
     with pytest.raises(InterpreterError, match=message):
         apply(f"arith.{op} %x0, %x1 : i32", ["i32", "i32"], "i32", np.int32([a]), np.int32([b]))
+
+
+def test_indices_wrap_where_they_are_stored() -> None:
+    text = """
+    func.func @f(%A: memref<4xindex>) {
+      %c = arith.constant 18446744073709551616 : index
+      tir.for %i in 4 {
+        tir.block "B" iters(%v: spatial<4>) = [%i] {
+          %x = affine.apply affine_map<(d0, d1) -> (d0 * -9223372036854775808 + d1)> (%c, %v)
+          memref.store %x, %A[%v] : memref<4xindex>
+        }
+      }
+      func.return
+    }"""
+    got, expected = np.zeros((2, 4), np.int64)
+    interpreter(text).call("f", got)
+    weft.build(text)["f"](expected)
+    np.testing.assert_array_equal(got, expected)
