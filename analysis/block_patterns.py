@@ -328,7 +328,7 @@ def pattern_of(block: BlockOp) -> BlockPattern:
     kind, updates, factors = PatternKind.OPAQUE, None, None
     if why_not_complete(block) is None:
         kind = PatternKind.INJECTIVE
-    elif IterKind.REDUCE in block.kinds and why_not_reduction(block) is None and combines_freely(block):
+    elif writes and IterKind.REDUCE in block.kinds and why_not_reduction(block) is None and combines_freely(block):
         updates = updates_of(block)
         factors = _factors(updates)
         kind = _reduction_kind(block, reads, factors)

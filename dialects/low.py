@@ -13,6 +13,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -58,7 +59,7 @@ from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
 from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type, vector_type
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
-from weft.dialects.strides import dynamic_extents, dynamic_strides
+from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.locations import record_places
 
@@ -163,12 +164,22 @@ def verify_signature(function: FuncOp) -> None:
         unknown = [symbol.data for symbol in param.symbols if symbol.data not in symbols]
         if unknown:
             raise VerifyException(f"{subject} names the extent '{unknown[0]}', which is not among {SYMBOLS}")
+        given, held = _static_elements(param.type), _static_elements(type_)
+        if given is not None and held is not None and given != held:
+            raise VerifyException(f"{subject} has {given} elements to callers and {held} here")
         wanted = len(dynamic_extents(param.type)) + len(dynamic_strides(param.type))
         if isinstance(type_, MemRefType) and len(param.symbols) != wanted:
             raise VerifyException(
                 f"{subject} has {wanted} extents and strides that vary, {len(param.symbols)} are named"
             )
     preconditions_of(function)
+
+
+def _static_elements(type_: Attribute) -> int | None:
+    """The number of elements of a dense buffer, where it is known and not 0."""
+    if not isinstance(type_, MemRefType) or strides_of(type_) is not None or dynamic_extents(type_):
+        return None
+    return prod(type_.get_shape()) or None
 
 
 def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import zip_longest
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ from weft.interp.control import FREE_KINDS
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.interp.registry import IntrinsicEvent, recorded_calls
-from weft.interp.values import Array, widen
+from weft.interp.values import MAX_ELEMENTS, Array, widen
 from weft.support.call_arguments import numpy_dtype
 from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
@@ -164,7 +165,12 @@ class Reference:
             functions = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
             for number in range(tries if signature.symbols else min(tries, 1)):
                 extents = EXTENTS[number % len(EXTENTS)]
-                work = ConcreteShapes(function, extents).work(functions.get).operations
+                shapes = ConcreteShapes(function, extents)
+                work = shapes.work(functions.get).operations
+                largest = max((prod(shape) for shape in shapes.shapes if shape), default=0)
+                if max_work < largest <= MAX_ELEMENTS:
+                    self.skipped[name] = f"an argument has {largest:,} elements, the limit is {max_work:,}"
+                    return
                 if work > max_work:
                     self.skipped[name] = f"a call executes about {work:,} operations, the limit is {max_work:,}"
                     return

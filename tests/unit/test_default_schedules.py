@@ -209,3 +209,21 @@ def test_patterns() -> None:
     assert [right.stride_of(v) for v in (i, j, reduced)] == [0, 1, 8]
     assert right.dimensions_of(j) == (1,)
     assert [read.stride_of(found[4].block.iter_vars[1]) for read in found[4].reads] == [8, 1]
+
+
+def test_a_reduction_that_keeps_nothing_is_left_alone() -> None:
+    text = """
+    func.func @product(%A: memref<48x64xi32>, %C: memref<48x128xi32>) {
+      %zero = arith.constant 0 : i32
+      tir.for %i in 48 { tir.for %j in 128 { tir.for %k in 64 {
+        tir.block "C" iters(%vi: spatial<48>, %vj: spatial<128>, %vk: reduce<64>) = [%i, %j, %k] {
+          tir.init { memref.store %zero, %C[%vi, %vj] : memref<48x128xi32> }
+          %a = memref.load %A[%vi, %vk] : memref<48x64xi32>
+          %c = memref.load %C[%vi, %vj] : memref<48x128xi32>
+          %s = arith.addi %c, %a : i32
+        } } } }
+      func.return
+    }"""
+    module = weft.parse(text)
+    assert pattern(module, "C") is PatternKind.OPAQUE
+    weft.build(module, target=TARGET)

@@ -189,6 +189,8 @@ def test_what_is_not_compared_is_told() -> None:
     found = compare_modules(scale(), scale(), max_work=50)
     assert isinstance(found, Skipped)
     assert str(found) == "@scale was not compared: a call executes about 81 operations, the limit is 50"
+    found = compare_modules(parse("func.func @f(%A: memref<80xf32>) { func.return }"), scale(), max_work=50)
+    assert "@f was not compared: an argument has 80 elements, the limit is 50" in str(found)
     found = compare_modules(scale(), scale(type_="f64"))
     assert isinstance(found, Skipped)
     assert "its parameters changed, now scale(A: float64[6, 4]" in str(found)

@@ -61,6 +61,13 @@ func.func @scalar(%n: index) attributes {low.params = [#low.param<"n", f16, read
 
 // -----
 
+// expected-error@+1 {{parameter 'A' of @elements has 8 elements to callers and 4 here}}
+func.func @elements(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", memref<2x4xf32>, read, []>], low.symbols = []} {
+  func.return
+}
+
+// -----
+
 // expected-error@+1 {{parameter 'A' of @element is memref<4xf16> to callers and memref<4xf32> here}}
 func.func @element(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", memref<4xf16>, read, []>], low.symbols = []} {
   func.return
