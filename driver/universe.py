@@ -25,6 +25,7 @@ DIALECTS: Mapping[str, str] = {
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
+    "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",

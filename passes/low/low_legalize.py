@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 TARGETS: Final = ("llvm", "c", "cuda", "opencl", "metal")
 """Kinds of target that this pass prepares for."""
+UPSTREAM: Final = "upstream"
+"""What `legalize` prepares functions for that leave for upstream's dialects: divisions mean less there."""
 _LLVM: Final = ("llvm",)
 _C_FAMILY: Final = ("c", "cuda", "opencl", "metal")
 
@@ -112,7 +114,7 @@ class _Legalization:
 
     def __post_init__(self) -> None:
         self.kind = self.target.split()[0]
-        self.lacking = (BFloat16Type,) if self.kind == "llvm" else (BFloat16Type, Float16Type)
+        self.lacking = {"llvm": (BFloat16Type,), UPSTREAM: ()}.get(self.kind, (BFloat16Type, Float16Type))
         """Types that arithmetic of the target does not take."""
 
     @cached_property
@@ -426,8 +428,8 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_LLVM, (arith.ExtFOp,), _extend_bf16),
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),
     # The languages of the C family have functions for divisions, which the ranges of indices often make operators.
-    (_LLVM, DIVISIONS, _division),
-    (TARGETS, (math.IPowIOp,), _integer_power),
+    ((*_LLVM, UPSTREAM), DIVISIONS, _division),
+    ((*TARGETS, UPSTREAM), (math.IPowIOp,), _integer_power),
     (TARGETS, (arith.AddUIExtendedOp,), _add_extended),
     (_C_FAMILY, (arith.MulSIExtendedOp, arith.MulUIExtendedOp), _multiply_extended),
     (_C_FAMILY, (ShuffleOp,), _shuffle),

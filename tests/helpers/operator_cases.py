@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
@@ -89,7 +90,17 @@ def compare(label: str, got: Any, expected: Any, dtype: str, tolerance: float | 
         np.testing.assert_array_equal(got, expected.astype(got.dtype), err_msg=label)
 
 
-def check(cases: Sequence[Case], *, default_schedule: bool = False) -> None:
+def compiled(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:
+    """Its function `main`, compiled by weft."""
+    return weft.build(module, target="llvm", default_schedule=default_schedule)["main"]
+
+
+def check(
+    cases: Sequence[Case],
+    *,
+    default_schedule: bool = False,
+    compiled: Callable[[ModuleOp, bool], Callable[..., Any]] = compiled,
+) -> None:
     """All cases in one function: what the interpreter and the compiled function give is what the references say."""
     parameters: list[Any] = []
     results: list[tuple[str, Any, Any]] = []
@@ -122,6 +133,6 @@ def check(cases: Sequence[Case], *, default_schedule: bool = False) -> None:
         if run == "interpreted":
             Interpreter(module).call("main", *arguments, *outputs)
         else:
-            weft.build(module, target="llvm", default_schedule=default_schedule)["main"](*arguments, *outputs)
+            compiled(module, default_schedule)(*arguments, *outputs)
         for output, (label, tensor, reference) in zip(outputs, results, strict=True):
             compare(f"{label} {run}", from_bits(output, tensor.dtype), reference, tensor.dtype)

@@ -1,0 +1,1 @@
+"""Passes between weft and the dialects of upstream MLIR."""

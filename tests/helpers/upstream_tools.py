@@ -1,0 +1,82 @@
+"""MLIR's own tools as judges of what weft writes in upstream's dialects: `mlir-opt` (Debian: `mlir-22-tools`), `iree-opt`
+(PyPI: `iree-base-compiler`). Programs are lowered to LLVM IR by them, compiled by llvmlite and called."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+
+def _found(name: str) -> str | None:
+    return next((path for form in (name, f"{name}-22") if (path := shutil.which(form))), None)
+
+
+MLIR_OPT, MLIR_TRANSLATE, IREE_OPT = _found("mlir-opt"), _found("mlir-translate"), _found("iree-opt")
+needs_mlir = pytest.mark.skipif(
+    MLIR_OPT is None or MLIR_TRANSLATE is None, reason="mlir-opt and mlir-translate are not on the PATH"
+)
+needs_iree = pytest.mark.skipif(IREE_OPT is None, reason="iree-opt is not on the PATH")
+TO_LLVM = (
+    *("--convert-vector-to-scf", "--convert-scf-to-cf", "--expand-strided-metadata", "--lower-affine"),
+    *("--arith-expand=include-bf16=true", "--convert-vector-to-llvm", "--convert-math-to-llvm"),
+    *("--convert-math-to-libm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm", "--convert-index-to-llvm"),
+    *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"),
+)
+
+
+def _run(command: Sequence[str | None], text: str) -> str:
+    ran = subprocess.run([str(part) for part in command], input=text, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, f"{command[0]} ends with {ran.returncode}:\n{ran.stderr[:3000]}\n{text[:6000]}"
+    return ran.stdout
+
+
+def accepted(text: str) -> str:
+    """A module as `mlir-opt` prints it, which knows upstream's dialects only."""
+    return _run([MLIR_OPT], text)
+
+
+def accepted_by_iree(text: str) -> str:
+    """A module as `iree-opt` prints it."""
+    return _run([IREE_OPT], text)
+
+
+class UpstreamLibrary:
+    """The functions of a module in upstream's dialects, lowered and compiled by MLIR's passes and LLVM."""
+
+    def __init__(self, text: str) -> None:
+        ir = _run([MLIR_TRANSLATE, "--mlir-to-llvmir"], _run([MLIR_OPT, *TO_LLVM], text))
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        module = llvm.parse_assembly(ir)
+        module.verify()
+        machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+        llvm.load_library_permanently("libm.so.6")
+        self._engine = llvm.create_mcjit_compiler(module, machine)
+        self._engine.finalize_object()
+
+    def call(self, name: str, arguments: Sequence[Any]) -> None:
+        """Call a function on NumPy arrays, as memrefs, and numbers, as indices."""
+        address = self._engine.get_function_address(name)
+        assert address, f"no function {name}"
+        values: list[Any] = []
+        for argument in arguments:
+            values += _descriptor(argument) if isinstance(argument, np.ndarray) else [_scalar(argument)]
+        ctypes.CFUNCTYPE(None, *map(type, values))(address)(*values)
+
+
+def _descriptor(array: Any) -> list[Any]:
+    """Allocated and aligned pointer, offset, extents, strides in elements."""
+    strides = [stride // array.itemsize for stride in array.strides]
+    numbers = [0, *array.shape, *strides]
+    return [ctypes.c_void_p(array.ctypes.data)] * 2 + [ctypes.c_int64(number) for number in numbers]
+
+
+def _scalar(number: Any) -> Any:
+    kinds = {"float32": ctypes.c_float, "float64": ctypes.c_double}
+    kind = getattr(number, "dtype", None)
+    return kinds[str(kind)](number) if str(kind) in kinds else ctypes.c_int64(int(number))

@@ -1,0 +1,62 @@
+"""What weft writes in upstream's dialects, lowered and compiled by MLIR's own passes, is what weft compiles itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from operator_cases import Case, check
+from scheduled_operators import CASES
+from upstream_tools import UpstreamLibrary, accepted_by_iree, needs_iree, needs_mlir
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+import weft
+from weft.driver.build import LoweringOptions, lower_to_low
+from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
+from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def upstream_text(module: ModuleOp, default_schedule: bool = True) -> str:
+    """The module in upstream's dialects; its schedules run first."""
+    module = module.clone()
+    options = LoweringOptions(default_schedule=default_schedule)
+    lower_to_low(module, Target.parse("llvm"), options, Stopwatch())
+    ConvertLowToUpstreamPass().apply(Context(), module)
+    module.verify()
+    return str(module)
+
+
+def by_upstream(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:
+    """Its function `main`, compiled by MLIR."""
+    library = UpstreamLibrary(upstream_text(module, default_schedule))
+    return lambda *arguments: library.call("main", arguments)
+
+
+@needs_mlir
+@pytest.mark.parametrize("default_schedule", [True, False])
+@pytest.mark.parametrize("case", CASES, ids=[case.label for case in CASES])
+def test_operators(case: Case, default_schedule: bool) -> None:
+    check([case], default_schedule=default_schedule, compiled=by_upstream)
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", ["mm_relu.mlir"])
+def test_examples(name: str) -> None:
+    module = weft.parse_file(EXAMPLES / name)
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((128, 128), np.float32) for _ in range(2))
+    got, expected = np.zeros((2, 128, 128), np.float32)
+    UpstreamLibrary(upstream_text(module)).call("mm_relu", [a, b, got])
+    weft.build(module)["mm_relu"](a, b, expected)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-4)
+
+
+@needs_iree
+@pytest.mark.parametrize("case", CASES, ids=[case.label for case in CASES])
+def test_iree_reads_it(case: Case) -> None:
+    check([case], compiled=lambda module, _: accepted_by_iree(upstream_text(module)) and by_upstream(module, True))
