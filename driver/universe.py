@@ -88,6 +88,7 @@ TARGETS: Mapping[str, str] = {
     "opencl": "weft.backends.c_family.targets:OpenCLTarget",
     "ptx": "weft.backends.c_family.targets:PtxTarget",
     "svg": "weft.backends.picture.svg:SvgTarget",
+    "upstream": "weft.backends.upstream:UpstreamTarget",
 }
 
 

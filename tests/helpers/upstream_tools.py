@@ -1,5 +1,5 @@
-"""MLIR's own tools as judges of what weft writes in upstream's dialects: `mlir-opt` (Debian: `mlir-22-tools`), `iree-opt`
-(PyPI: `iree-base-compiler`). Programs are lowered to LLVM IR by them, compiled by llvmlite and called."""
+"""MLIR's own tools as judges of what weft writes in upstream's dialects: `mlir-opt` (Debian: `mlir-22-tools`) and
+`iree-opt` (PyPI: `iree-base-compiler`). Programs are lowered to LLVM IR by them, compiled by llvmlite and called."""
 
 import ctypes
 import shutil
@@ -23,8 +23,8 @@ needs_mlir = pytest.mark.skipif(
 needs_iree = pytest.mark.skipif(IREE_OPT is None, reason="iree-opt is not on the PATH")
 TO_LLVM = (
     *("--convert-vector-to-scf", "--convert-scf-to-cf", "--expand-strided-metadata", "--lower-affine"),
-    *("--arith-expand=include-bf16=true", "--convert-vector-to-llvm", "--convert-math-to-llvm"),
-    *("--convert-math-to-libm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm", "--convert-index-to-llvm"),
+    *("--arith-expand=include-bf16=true", "--convert-math-to-libm", "--convert-vector-to-llvm"),
+    *("--convert-math-to-llvm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm", "--convert-index-to-llvm"),
     *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"),
 )
 

@@ -1,6 +1,7 @@
 """What weft writes in upstream's dialects, lowered and compiled by MLIR's own passes, is what weft compiles itself."""
 
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
+from weft.backends.upstream import UpstreamTarget
 from weft.driver.build import LoweringOptions, lower_to_low
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.support.stopwatch import Stopwatch
@@ -28,7 +30,9 @@ def upstream_text(module: ModuleOp, default_schedule: bool = True) -> str:
     lower_to_low(module, Target.parse("llvm"), options, Stopwatch())
     ConvertLowToUpstreamPass().apply(Context(), module)
     module.verify()
-    return str(module)
+    output = StringIO()
+    UpstreamTarget().emit(Context(), module, output)
+    return output.getvalue()
 
 
 def by_upstream(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:
