@@ -19,10 +19,10 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     ModuleOp,
+    NoneAttr,
     StridedLayoutAttr,
     StringAttr,
     SymbolRefAttr,
-    UnregisteredOp,
     VectorType,
     i1,
     i32,
@@ -43,12 +43,14 @@ from weft.dialects.low import (
     symbols_of,
 )
 from weft.dialects.low_access import PrefetchOp
+from weft.dialects.low_kernel import SHARED, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.dialects.traversal import operations_in
+from weft.passes.convert.kernels_to_upstream import KERNEL_REWRITES, WORKGROUP, move_kernels
 from weft.passes.low.low_legalize import UPSTREAM, legalize
 from weft.passes.low.low_lower_dots import LowerDotsPass
-from weft.passes.low.op_rewriter import OpRewriter
+from weft.passes.low.op_rewriter import OpRewriter, upstream_op
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConvertLowToUpstreamPass(ModulePass):
-    """Write low functions with `builtin`, `func`, `scf`, `memref`, `vector`, `arith` and `math` alone.
+    """Write low functions with `builtin`, `func`, `scf`, `memref`, `vector`, `arith`, `math` and, kernels, `gpu` alone.
 
     ```mlir
     func.func @f(%A: memref<32xf32>) attributes {low.params = [#low.param<"A", memref<4x8xf32>, readwrite, []>], ...} {
@@ -71,19 +73,22 @@ class ConvertLowToUpstreamPass(ModulePass):
     ```
     A function has the parameters that its callers know, with their shapes and strides; `memref.dim` and
     `memref.extract_strided_metadata` give its symbols. Where the module calls it, its flat form stays as `@f_flat`.
-    What xDSL has no type for (comparisons and casts of vectors) prints in the generic form, which MLIR reads. Memory
-    spaces are dropped. Nothing is promised that upstream would not promise: no `noalias`, no contraction; what weft
+    What xDSL has no type for (comparisons and casts of vectors) prints in the generic form, which MLIR reads. Kernels
+    become functions of the `gpu` dialect in a `gpu.module`, and their shared buffers its variables in memory space 3;
+    other memory spaces are dropped. The host passes buffers as they are: they must be in memory that the device sees.
+    Nothing is promised that upstream would not promise: no `noalias`, no contraction; what weft
     checks at calls (`low.assume`) is left to the caller. Divisions by zero are defined still.
 
     Raises `CompileError` for what upstream cannot say: pointers for functions outside of the module
-    (`low.access_ptr`), LLVM IR and C sources that come with the module, and ops of `low` for GPUs.
+    (`low.access_ptr`), LLVM IR and C sources that come with the module, tiles of tensor cores.
     """
 
     name = "convert-low-to-upstream"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.ops if isinstance(f, FuncOp) and PARAMS in f.attributes]
-        if not functions:
+        kernels = [f for f in op.ops if isinstance(f, FuncOp) and kernel_of(f) is not None]
+        if not functions and not kernels:
             raise CompileError.at(op, f"{self.name}: the module has no low function (lower-tir-to-low makes them)")
         for name in (IMPORT_LLVM, IMPORT_C):
             if name in op.attributes:
@@ -96,15 +101,16 @@ class ConvertLowToUpstreamPass(ModulePass):
             for function in functions
             if function.sym_name.data in called
         }
-        for function in functions:
+        for function in (*functions, *kernels):
             if not function.is_declaration:
                 legalize(function, UPSTREAM)
-            _convert_body(function)
+                _convert_body(function)
         for inner in operations_in(op):
             if isinstance(inner, CallOp) and inner.callee.string_value() in flat_names:
                 inner.callee = SymbolRefAttr(flat_names[inner.callee.string_value()])
         for function in functions:
             _convert_signature(function, flat_names.get(function.sym_name.data))
+        move_kernels(op)
         for inner in operations_in(op):
             if inner.name.startswith(_WEFT_PREFIXES):
                 raise CompileError.at(inner, f"{self.name}: {inner.name} has no upstream form")
@@ -128,38 +134,27 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 def _convert_body(function: FuncOp) -> None:
     """Operations of `low` and types of buffers; the signature stays flat."""
-    if function.is_declaration:
-        return
     for op in operations_in(function):
-        _drop_space(op)
+        _convert_spaces(op)
         rewrite = _REWRITES.get(type(op))
         if rewrite is not None:
             rewrite(op)
     _hoist_allocations(function)
 
 
-def _drop_space(op: Operation) -> None:
+def _convert_spaces(op: Operation) -> None:
     values = [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
     for value in values:
-        plain = _without_space(value.type)
+        plain = _upstream_type(value.type)
         if plain is not value.type:
             value._type = plain  # pyright: ignore[reportPrivateUsage]
 
 
-def _without_space(type_: Attribute) -> Attribute:
+def _upstream_type(type_: Attribute) -> Attribute:
     if isinstance(type_, MemRefType) and isinstance(type_.memory_space, StringAttr):
-        return MemRefType(type_.element_type, type_.shape, type_.layout)
+        space = WORKGROUP if type_.memory_space == SHARED else NoneAttr()
+        return MemRefType(type_.element_type, type_.shape, type_.layout, space)
     return type_
-
-
-def upstream_op(
-    name: str,
-    operands: Sequence[SSAValue],
-    results: Sequence[Attribute],
-    properties: Mapping[str, Attribute],
-) -> Operation:
-    """An op that xDSL lacks, or types for scalars only."""
-    return UnregisteredOp.with_name(name).create(operands=operands, result_types=results, properties=dict(properties))
 
 
 def _lane_form(scalar: type[Operation]) -> Callable[[Operation], None]:
@@ -233,6 +228,7 @@ def _prefetch(op: Operation) -> None:
 
 
 _REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
+    **KERNEL_REWRITES,
     **{form: _lane_form(scalar) for scalar, form in LANE_FORMS.items()},
     ParallelForOp: _parallel_for,
     GatherOp: _gather,
@@ -261,7 +257,7 @@ def _hoist_allocations(function: FuncOp) -> None:
 def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
     """Give a function the parameters that its callers know: the function itself, or one that calls it."""
     params, symbols = params_of(function), symbols_of(function)
-    inputs = [_without_space(param.type) for param in params]
+    inputs = [_upstream_type(param.type) for param in params]
     name = function.sym_name.data
     if function.is_declaration:
         function.function_type = FunctionType.from_lists(inputs, [])
@@ -301,7 +297,7 @@ def _flat_arguments(
             known.setdefault(symbol.data, value)
     flat: list[SSAValue] = []
     for argument, type_ in zip(block.args, flat_types, strict=False):
-        flat.append(writer.flat(argument, _without_space(type_)) if isinstance(type_, MemRefType) else argument)
+        flat.append(writer.flat(argument, _upstream_type(type_)) if isinstance(type_, MemRefType) else argument)
         flat[-1].name_hint = argument.name_hint
     return [*flat, *(known[symbol] for symbol in symbols)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import UnregisteredOp, VectorType
 
 from weft.support.errors import InternalError
 
@@ -79,6 +79,16 @@ class OpRewriter:
     def erase(self) -> None:
         self.rewritten.detach()
         self.rewritten.erase()
+
+
+def upstream_op(
+    name: str,
+    operands: Sequence[SSAValue],
+    results: Sequence[Attribute],
+    properties: Mapping[str, Attribute],
+) -> Operation:
+    """An op of an upstream dialect that xDSL lacks, or types for scalars only."""
+    return UnregisteredOp.with_name(name).create(operands=operands, result_types=results, properties=dict(properties))
 
 
 def element_of(type_: Attribute) -> Attribute:

@@ -1,0 +1,232 @@
+"""Kernels of low and their launches in upstream's `gpu` dialect: a part of `convert-low-to-upstream`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import arith, gpu, memref, vector
+from xdsl.dialects.builtin import (
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    UnregisteredAttr,
+    VectorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.memref import GlobalOp
+from xdsl.ir import Block, Region
+
+from weft.dialects.low_kernel import (
+    AsyncCommitOp,
+    AsyncCopyOp,
+    AsyncWaitOp,
+    AtomicKind,
+    AtomicOp,
+    BarrierOp,
+    LaunchOp,
+    ShuffleMode,
+    ShuffleOp,
+    ThreadIdOp,
+    kernel_of,
+)
+from weft.dialects.traversal import operations_in
+from weft.passes.low.op_rewriter import OpRewriter, upstream_op
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+KERNELS: Final = "kernels"
+"""The name of the `gpu.module` that holds the kernels."""
+WORKGROUP: Final = IntegerAttr(3, IntegerType(64))
+"""The memory space of a block's threads, as LLVM numbers it for NVIDIA and AMD."""
+
+
+def _thread_id(op: Operation) -> None:
+    thread_id = cast("ThreadIdOp", op)
+    where, _, axis = thread_id.axis.data.partition(".")
+    kind = gpu.BlockIdOp if where == "blockIdx" else gpu.ThreadIdOp
+    rewriter = OpRewriter(op)
+    rewriter.replace(rewriter.insert(kind(gpu.DimensionAttr(gpu.DimensionEnum(axis)))))
+
+
+def _barrier(op: Operation) -> None:
+    rewriter = OpRewriter(op)
+    rewriter.add(gpu.BarrierOp())
+    rewriter.erase()
+
+
+_ATOMIC_KINDS: Final[Mapping[tuple[AtomicKind, bool], int]] = {
+    (AtomicKind.ADD, True): 0,
+    (AtomicKind.ADD, False): 1,
+    (AtomicKind.AND, False): 2,
+    (AtomicKind.MAX, True): 4,
+    (AtomicKind.MAX, False): 6,
+    (AtomicKind.MIN, True): 8,
+    (AtomicKind.MIN, False): 10,
+    (AtomicKind.OR, False): 14,
+}
+"""Kind, and whether it combines floats -> the number of `arith.AtomicRMWKind` (MLIR 22)."""
+
+
+def _atomic(op: Operation) -> None:
+    atomic = cast("AtomicOp", op)
+    is_float = not isinstance(atomic.value.type, IntegerType | IndexType)
+    kind = IntegerAttr(_ATOMIC_KINDS[atomic.kind.data, is_float], i64)
+    rewriter = OpRewriter(op)
+    rewriter.replace(
+        rewriter.op(memref.AtomicRMWOp, (atomic.value, atomic.buffer, *atomic.indices), atomic.old.type, {"kind": kind})
+    )
+
+
+def _async_copy(op: Operation) -> None:
+    """A copy at once: a load and a store of so many lanes."""
+    copy = cast("AsyncCopyOp", op)
+    rewriter = OpRewriter(op)
+    element = cast("MemRefType[Attribute]", copy.source.type).element_type
+    lanes = VectorType(element, [copy.bytes // getattr(element, "size", 4)])
+    moved = rewriter.insert(vector.LoadOp(copy.source, [copy.source_index], lanes))
+    rewriter.add(vector.StoreOp(moved, copy.target, [copy.target_index]))
+    rewriter.erase()
+
+
+def _nothing(op: Operation) -> None:
+    """Copies that were made at once have arrived."""
+    OpRewriter(op).erase()
+
+
+class _Index(OpRewriter):
+    """Index arithmetic before an op."""
+
+    def number(self, number: int) -> SSAValue:
+        return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
+
+    def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        flags = {} if kind in (arith.AndIOp, arith.XOrIOp) else {"overflowFlags": arith.IntegerOverflowAttr("none")}
+        return self.op(kind, (left, right), IndexType(), flags)
+
+
+def _shuffle(op: Operation) -> None:
+    """All modes as the one that names a lane of the warp."""
+    shuffle = cast("ShuffleOp", op)
+    writer = _Index(op)
+    lane = _lane(writer, op)
+    last = writer.number(shuffle.lanes - 1)
+    place = writer.combine(arith.AndIOp, lane, last)
+    first = writer.combine(arith.SubiOp, lane, place)
+    match shuffle.mode.data:
+        case ShuffleMode.DOWN | ShuffleMode.UP as mode:
+            kind = arith.AddiOp if mode is ShuffleMode.DOWN else arith.SubiOp
+            other = writer.combine(kind, place, shuffle.offset)
+            # Unsigned: a place before the first is after the last also.
+            inside = writer.insert(arith.CmpiOp(other, last, "ule"))
+            other = writer.op(arith.SelectOp, (inside, other, place), IndexType())
+        case ShuffleMode.XOR:
+            other = writer.combine(arith.XOrIOp, place, shuffle.offset)
+            inside = writer.insert(arith.CmpiOp(other, last, "ule"))
+            other = writer.op(arith.SelectOp, (inside, other, place), IndexType())
+        case ShuffleMode.IDX:
+            other = writer.combine(arith.AndIOp, shuffle.offset, last)
+    source = writer.op(arith.IndexCastOp, (writer.combine(arith.AddiOp, first, other),), i32)
+    width = writer.insert(arith.ConstantOp(IntegerAttr(32, i32)))
+    value = shuffle.value
+    if isinstance(value.type, IndexType):
+        value = writer.op(arith.IndexCastOp, (value,), i64)
+    shuffled = upstream_op("gpu.shuffle", (value, source, width), [value.type, i1], {"mode": _NAMED_LANE})
+    result = writer.insert(shuffled)
+    if isinstance(shuffle.value.type, IndexType):
+        result = writer.op(arith.IndexCastOp, (result,), IndexType())
+    writer.replace(result)
+
+
+_MODE: Final = "gpu.shuffle_mode"
+_NAMED_LANE: Final = UnregisteredAttr.with_name_and_type(_MODE, is_type=False)(
+    _MODE, is_type=False, is_opaque=True, value=" idx"
+)
+
+
+def _lane(writer: _Index, op: Operation) -> SSAValue:
+    """The lane of this thread in its warp; threads are counted with x running fastest."""
+    parent = op.parent_op()
+    while not isinstance(parent, FuncOp):
+        parent = cast("Operation", parent).parent_op()
+    kernel = kernel_of(parent)
+    if kernel is None:
+        raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
+    x, y, _ = kernel.threads_per_axis
+    ids = [writer.insert(gpu.ThreadIdOp(gpu.DimensionAttr(axis))) for axis in gpu.DimensionEnum]
+    rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.number(y)), ids[1])
+    linear = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, rows, writer.number(x)), ids[0])
+    return writer.combine(arith.AndIOp, linear, writer.number(31))
+
+
+def _launch(op: Operation) -> None:
+    launch = cast("LaunchOp", op)
+    rewriter = OpRewriter(op)
+    kernel = SymbolRefAttr(KERNELS, [launch.kernel.string_value()])
+    rewriter.add(gpu.LaunchFuncOp(kernel, launch.grid, launch.block, kernelOperands=launch.arguments))
+    rewriter.erase()
+
+
+KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
+    ThreadIdOp: _thread_id,
+    BarrierOp: _barrier,
+    ShuffleOp: _shuffle,
+    AtomicOp: _atomic,
+    AsyncCopyOp: _async_copy,
+    AsyncCommitOp: _nothing,
+    AsyncWaitOp: _nothing,
+    LaunchOp: _launch,
+}
+
+
+def move_kernels(module: ModuleOp) -> None:
+    """Put the kernels of a module into a `gpu.module`, their shared buffers beside them."""
+    kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
+    if not kernels:
+        return
+    body = Block()
+    for function in kernels:
+        for buffer in [op for op in operations_in(function) if isinstance(op, memref.AllocaOp)]:
+            if buffer.memref.type.memory_space == WORKGROUP:
+                body.add_op(_shared(function, buffer))
+        body.add_op(_kernel(function))
+    module.attributes["gpu.container_module"] = UnitAttr()
+    module.body.block.add_op(gpu.ModuleOp.build(properties={"sym_name": StringAttr(KERNELS)}, regions=[Region(body)]))
+
+
+def _shared(function: FuncOp, buffer: memref.AllocaOp) -> GlobalOp:
+    """A buffer of all threads of a block, as a variable of the module."""
+    name = f"{function.sym_name.data}_{buffer.memref.name_hint or 'shared'}"
+    rewriter = OpRewriter(buffer)
+    rewriter.replace(rewriter.insert(memref.GetGlobalOp(name, buffer.memref.type)))
+    return GlobalOp.get(
+        StringAttr(name), buffer.memref.type, initial_value=UnitAttr(), sym_visibility=StringAttr("private")
+    )
+
+
+def _kernel(function: FuncOp) -> gpu.FuncOp:
+    """The function as a kernel of the `gpu` dialect."""
+    kernel = kernel_of(function)
+    body = function.detach_region(function.body)
+    for op in [op for op in body.block.ops if isinstance(op, ReturnOp)]:
+        rewriter = OpRewriter(op)
+        rewriter.add(gpu.ReturnOp([]))
+        rewriter.erase()
+    types = FunctionType.from_lists(list(body.block.arg_types), [])
+    threads = None if kernel is None else kernel.threads_per_axis
+    function.detach()
+    converted = gpu.FuncOp(function.sym_name.data, types, body, known_block_size=threads)
+    converted.attributes["gpu.kernel"] = UnitAttr()
+    return converted
