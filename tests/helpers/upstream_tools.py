@@ -4,7 +4,7 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -59,14 +59,18 @@ class UpstreamLibrary:
         self._engine = llvm.create_mcjit_compiler(module, machine)
         self._engine.finalize_object()
 
-    def call(self, name: str, arguments: Sequence[Any]) -> None:
-        """Call a function on NumPy arrays, as memrefs, and numbers, as indices."""
+    def __getitem__(self, name: str) -> Callable[..., None]:
+        """A function, which takes NumPy arrays as memrefs and numbers."""
         address = self._engine.get_function_address(name)
         assert address, f"no function {name}"
-        values: list[Any] = []
-        for argument in arguments:
-            values += _descriptor(argument) if isinstance(argument, np.ndarray) else [_scalar(argument)]
-        ctypes.CFUNCTYPE(None, *map(type, values))(address)(*values)
+
+        def call(*arguments: Any) -> None:
+            values: list[Any] = []
+            for argument in arguments:
+                values += _descriptor(argument) if isinstance(argument, np.ndarray) else [_scalar(argument)]
+            ctypes.CFUNCTYPE(None, *map(type, values))(address)(*values)
+
+        return call
 
 
 def _descriptor(array: Any) -> list[Any]:

@@ -37,8 +37,7 @@ def upstream_text(module: ModuleOp, default_schedule: bool = True) -> str:
 
 def by_upstream(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:
     """Its function `main`, compiled by MLIR."""
-    library = UpstreamLibrary(upstream_text(module, default_schedule))
-    return lambda *arguments: library.call("main", arguments)
+    return UpstreamLibrary(upstream_text(module, default_schedule))["main"]
 
 
 @needs_mlir
@@ -55,7 +54,7 @@ def test_examples(name: str) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((128, 128), np.float32) for _ in range(2))
     got, expected = np.zeros((2, 128, 128), np.float32)
-    UpstreamLibrary(upstream_text(module)).call("mm_relu", [a, b, got])
+    UpstreamLibrary(upstream_text(module))["mm_relu"](a, b, got)
     weft.build(module)["mm_relu"](a, b, expected)
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-4)
 
