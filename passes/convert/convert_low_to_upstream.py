@@ -134,25 +134,27 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 def _convert_body(function: FuncOp) -> None:
     """Operations of `low` and types of buffers; the signature stays flat."""
+    is_kernel = kernel_of(function) is not None
     for op in operations_in(function):
-        _convert_spaces(op)
+        _convert_spaces(op, is_kernel=is_kernel)
         rewrite = _REWRITES.get(type(op))
         if rewrite is not None:
             rewrite(op)
     _hoist_allocations(function)
 
 
-def _convert_spaces(op: Operation) -> None:
+def _convert_spaces(op: Operation, *, is_kernel: bool) -> None:
     values = [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
     for value in values:
-        plain = _upstream_type(value.type)
+        plain = _upstream_type(value.type, is_kernel=is_kernel)
         if plain is not value.type:
             value._type = plain  # pyright: ignore[reportPrivateUsage]
 
 
-def _upstream_type(type_: Attribute) -> Attribute:
+def _upstream_type(type_: Attribute, *, is_kernel: bool = False) -> Attribute:
+    """The type without weft's memory space; the threads of a block share memory in kernels."""
     if isinstance(type_, MemRefType) and isinstance(type_.memory_space, StringAttr):
-        space = WORKGROUP if type_.memory_space == SHARED else NoneAttr()
+        space = WORKGROUP if is_kernel and type_.memory_space == SHARED else NoneAttr()
         return MemRefType(type_.element_type, type_.shape, type_.layout, space)
     return type_
 

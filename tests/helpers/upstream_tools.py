@@ -54,7 +54,9 @@ class UpstreamLibrary:
         llvm.initialize_native_asmprinter()
         module = llvm.parse_assembly(ir)
         module.verify()
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+        # Of this processor: without its conversions of f16, LLVM calls functions that are not there.
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2)
         llvm.load_library_permanently("libm.so.6")
         self._engine = llvm.create_mcjit_compiler(module, machine)
         self._engine.finalize_object()
