@@ -63,10 +63,12 @@ class UpstreamLibrary:
 
     def __getitem__(self, name: str) -> Callable[..., None]:
         """A function, which takes NumPy arrays as memrefs and numbers."""
-        address = self._engine.get_function_address(name)
+        engine = self._engine  # which the function keeps alive
+        address = engine.get_function_address(name)
         assert address, f"no function {name}"
 
         def call(*arguments: Any) -> None:
+            assert engine
             values: list[Any] = []
             for argument in arguments:
                 values += _descriptor(argument) if isinstance(argument, np.ndarray) else [_scalar(argument)]
