@@ -20,12 +20,10 @@ def context() -> Context:
     """A context with xDSL's dialects and ours; each is imported when it is first used."""
     from xdsl.universe import XDSL_UNIVERSE
 
-    from weft.driver.universe import WEFT_UNIVERSE
+    from weft.driver.universe import WEFT_UNIVERSE, register_dialects
 
     ctx = Context()
-    for universe in (XDSL_UNIVERSE, WEFT_UNIVERSE):
-        for name, factory in universe.all_dialects.items():
-            ctx.register_dialect(name, factory)
+    register_dialects(ctx, XDSL_UNIVERSE, WEFT_UNIVERSE)
     return ctx
 
 

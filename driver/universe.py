@@ -11,6 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from xdsl.context import Context
+from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
 from weft.dialects.sched import PRIMITIVE_STEPS
@@ -22,6 +24,9 @@ DIALECTS: Mapping[str, str] = {
     "te": "weft.dialects.te:TE",
     "tir": "weft.dialects.tir:TIR",
 }
+
+UPSTREAM_OPERATIONS: Mapping[str, str] = {}
+"""Dialect of xDSL -> the operations of its MLIR namesake that xDSL lacks and weft's tools read as well."""
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
@@ -96,6 +101,18 @@ def load(place: str) -> Any:
     """The object that "module:attribute" names."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def register_dialects(ctx: Context, *universes: Universe) -> None:
+    """Register the dialects of `universes`; those of xDSL with the operations that weft adds to them."""
+    for universe in universes:
+        for name, factory in universe.all_dialects.items():
+            ctx.register_dialect(name, partial(_extended, name, factory) if name in UPSTREAM_OPERATIONS else factory)
+
+
+def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
+    dialect = factory()
+    return Dialect(name, [*dialect.operations, *load(UPSTREAM_OPERATIONS[name])], [*dialect.attributes])
 
 
 def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:

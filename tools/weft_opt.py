@@ -19,10 +19,12 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import PassPipeline
 from xdsl.printer import Printer
 from xdsl.targets.mlir import MLIRTarget
+from xdsl.universe import Universe
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from weft.driver.parsing import decode_text, parse_text
+from weft.driver.universe import register_dialects
 from weft.driver.verify import verify_module
 from weft.passes.insertion import PassSequence, run_pass
 from weft.passes.pipeline_text import parse_pipeline_text
@@ -179,7 +181,7 @@ class WeftOptMain(xDSLOptMain):
         self.available_passes = {}
         self.available_targets = {}
         self.ctx = Context()
-        self.register_all_dialects()
+        register_dialects(self.ctx, Universe.get_multiverse())
         self.register_all_frontends()
         self.register_all_passes()
         self.register_all_targets()
