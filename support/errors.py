@@ -6,6 +6,7 @@ that provokes thousands of refusals pays for none of them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -45,6 +46,27 @@ class CompileError(WeftError):
         if self.location is None:
             return f"error: {self.message}"
         return f"{self.location}: error: {self.message}\n{render_source_line(self.location)}".rstrip("\n")
+
+
+class Remark(UserWarning):
+    """What a pass tells of an operation that is right but was left as it is: `file:line:col: remark: ...`.
+
+    A Python warning, so filters of `warnings` apply; `weft-opt` prints it as a diagnostic.
+    """
+
+    def __init__(self, message: str, location: SourceLocation | None = None) -> None:
+        super().__init__(message)
+        self.message, self.location = message, location
+
+    def __str__(self) -> str:
+        if self.location is None:
+            return f"remark: {self.message}"
+        return f"{self.location}: remark: {self.message}\n{render_source_line(self.location)}".rstrip("\n")
+
+
+def remark(operation: Operation, message: str) -> None:
+    """Tell `message` about `operation`, placed where the operation was written."""
+    warnings.warn(Remark(message, location_of(operation)), stacklevel=2)
 
 
 @dataclass
