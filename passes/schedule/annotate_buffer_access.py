@@ -52,7 +52,7 @@ class AnnotateBufferAccess(Primitive):
     Requirements:
     1. the block reads or writes that many buffers
     2. the region is a box of constant size over the iterators: a begin and an end for each dimension of the buffer,
-       built from the iterators; an end is above the begin by a constant of at least 1
+       built from the iterators; an end is above the begin by a constant of at least 1, an index of 64 bits
     3. every access of an instance is in the region
 
     An older statement about that buffer is replaced. The step holds begin and end of each dimension, in turn.
@@ -84,7 +84,7 @@ class AnnotateBufferAccess(Primitive):
         corner = tuple(results[::2])
         sizes = [end - begin for begin, end in zip(corner, results[1::2], strict=True)]
         for at, size in enumerate(sizes):
-            if not size.is_constant or size.constant < 1:
+            if not size.is_constant or not 1 <= size.constant < 1 << 63:
                 self.refuse(2, f"dimension {at} ends {size!r} above its begin")
         constants = tuple(size.constant for size in sizes)
         wants = self.buffer_type == "write"

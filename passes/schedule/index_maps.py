@@ -250,6 +250,8 @@ def why_not_function(map_: AffineMap, rank: int) -> str | None:
         return "it gives no index"
     for expr in map_.results:
         for node in expr.dfs():
+            if isinstance(node, AffineConstantExpr) and not -(1 << 63) <= node.value < 1 << 63:
+                return f"{node.value} is no index of 64 bits"
             if not isinstance(node, AffineBinaryOpExpr) or node.kind is AffineBinaryOpKind.Add:
                 continue
             sides = [side for side in (node.lhs, node.rhs) if isinstance(side, AffineConstantExpr)]
