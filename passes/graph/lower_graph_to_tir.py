@@ -9,9 +9,10 @@ from itertools import chain, count
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
 from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
@@ -91,7 +92,13 @@ def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) ->
 
 
 def inline_dataflow(function: FuncOp) -> None:
-    """Move what dataflow regions hold to where they stand: order is fixed from here on."""
+    """Move what dataflow regions hold to where they stand: order is fixed from here on. Constants of arith that are
+    tensors become those of graphs."""
+    for op in list(function.walk()):
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
+            constant = ConstantOp(op.value)
+            constant.location = op.location
+            Rewriter.replace_op(op, constant)
     for op in list(function.body.block.ops):
         if isinstance(op, DataflowOp):
             output = op.output
@@ -269,6 +276,8 @@ class _FunctionLowering(Bufferization):
                 )
             case Operator():
                 raise CompileError.at(op, f"{op.name} must be legalised first (pass legalize-graph-to-te)")
+            case _ if any(isinstance(result.type, TensorType) for result in op.results):
+                raise CompileError.at(op, f"{op.name} makes a tensor that graph functions cannot lower")
             case _:
                 self.insert(op, self.end)
 

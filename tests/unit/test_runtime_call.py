@@ -629,6 +629,8 @@ import numpy as np
 from test_runtime_call import spinning
 from weft.runtime.library import Function
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+
 def interrupted(call):
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:

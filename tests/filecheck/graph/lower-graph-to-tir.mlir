@@ -1,7 +1,7 @@
 // RUN: weft-opt %s -p lower-graph-to-tir --split-input-file --verify-diagnostics | filecheck %s
 // RUN: weft-opt %s -p lower-graph-to-tir --split-input-file --verify-diagnostics | weft-opt --split-input-file | filecheck %s
 
-// Parameters and results become buffers, intermediates allocations, equal constants one global.
+// Parameters and results become buffers, intermediates allocations, equal constants (of arith too) one global.
 // CHECK: "memref.global"() <{{.*}}sym_name = "main_w"
 // CHECK-SAME: type = memref<4xf32>
 // CHECK-NOT: memref.global
@@ -19,7 +19,7 @@
 func.func @main(%x: tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>> {
   %y = graph.dataflow -> tensor<?x4xf32, #graph.dims<n>> {
     %w = graph.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
-    %same = graph.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+    %same = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
     %unused = graph.constant dense<7.0> : tensor<4xf32>
     %a = graph.call_tir @bias(%x, %w) : (tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32>) -> tensor<?x4xf32, #graph.dims<n>>
     %b = graph.call_tir @bias(%a, %same) : (tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32>) -> tensor<?x4xf32, #graph.dims<n>>
@@ -137,3 +137,13 @@ func.func @g(%A: memref<?x?xf32>, %B: memref<?x?xf32>) {
   tir.assume_shape %B[%m, %n] : memref<?x?xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = graph.call_tir @relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{tensor.empty makes a tensor that graph functions cannot lower}}
+  %z = tensor.empty() : tensor<4xf32>
+  func.return %z : tensor<4xf32>
+}
+func.func private @relu(%A: memref<?xf32>, %B: memref<?xf32>)
