@@ -44,11 +44,11 @@ func.func @main(%x: tensor<1x784xf32>) -> tensor<1x10xf32> {
     %b0 = graph.constant dense<"0x$b0"> : tensor<128xf32>
     %w1 = graph.constant dense<"0x$w1"> : tensor<10x128xf32>
     %b1 = graph.constant dense<$b1> : tensor<10xf32>
-    %w0t = graph.permute_dims %w0 : tensor<128x784xf32> -> tensor<784x128xf32>
+    %w0t = graph.transpose %w0 : tensor<128x784xf32> -> tensor<784x128xf32>
     %h = graph.matmul %x, %w0t : tensor<1x784xf32>, tensor<784x128xf32> -> tensor<1x128xf32>
     %lv0 = graph.add %h, %b0 : tensor<1x128xf32>, tensor<128xf32> -> tensor<1x128xf32>
     %lv1 = graph.relu %lv0 : tensor<1x128xf32> -> tensor<1x128xf32>
-    %w1t = graph.permute_dims %w1 : tensor<10x128xf32> -> tensor<128x10xf32>
+    %w1t = graph.transpose %w1 : tensor<10x128xf32> -> tensor<128x10xf32>
     %s = graph.matmul %lv1, %w1t : tensor<1x128xf32>, tensor<128x10xf32> -> tensor<1x10xf32>
     %scores = graph.add %s, %b1 : tensor<1x10xf32>, tensor<10xf32> -> tensor<1x10xf32>
     graph.output %scores : tensor<1x10xf32>

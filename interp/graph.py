@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import FunctionType, MemRefType, TensorType
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import graph
-from weft.dialects.graph_shapes import Extent, evaluate, lone_name, names_in, shape_of
+from weft.dialects.graph_shapes import Extent, KnownExtent, evaluate, lone_name, names_in, shape_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.values import (
@@ -36,22 +36,31 @@ if TYPE_CHECKING:
     from weft.interp.emitter import Emitter
 
 
-@evaluates(*OPERATORS)
-def operator(op: Operator, *operands: Array) -> Any:
-    """The reference of an operator, in float32 for floats of 16 bits."""
+@emits(*OPERATORS)
+def emit_operator(emitter: Emitter, op: Operator) -> None:
+    names = sorted({name for shape in op.shapes for extent in shape for name in names_in(extent)})
+    bound = ", ".join(f"{name!r}: {_name_text(emitter, op, name)}" for name in names)
+    operands = "".join(f", {emitter.value(operand)}" for operand in op.operands)
+    results = "".join(f"{emitter.define(result)}, " for result in op.results)
+    emitter.line(f"{results}= {emitter.helper(operator)}({emitter.operation_name(op)}, {{{bound}}}{operands})", op)
+
+
+def operator(op: Operator, extents: dict[str, int], *operands: Array) -> tuple[Array, ...]:
+    """The results of an operator by its reference, in float32 for floats of 16 bits; `extents` are those that its
+    properties name."""
     wide = [a.astype(np.float32) if a.dtype == np.float16 else a for a in operands]
+    arguments = op.arguments(lambda shape: tuple(evaluate(cast("KnownExtent", extent), extents) for extent in shape))
     try:
         with np.errstate(all="ignore"):
-            found = op.REFERENCE(*wide, **op.arguments)
+            found = op.called(op.REFERENCE, op.grouped(wide, op.properties), arguments)
     except ValueError:
         shapes = " and ".join(str(array.shape) for array in operands)
         raise InterpreterError(op, f"{op.name}: arrays of shapes {shapes} do not fit each other") from None
-    results = found if isinstance(found, tuple) else (found,)
-    rounded = tuple(
+    results = cast("tuple[Array, ...]", found) if isinstance(found, tuple) else (found,)
+    return tuple(
         round_array(np.asarray(result, order="C"), _element_type(value))
         for result, value in zip(results, op.results, strict=True)
     )
-    return rounded if isinstance(found, tuple) else rounded[0]
 
 
 def _element_type(value: SSAValue) -> Attribute:

@@ -1,28 +1,37 @@
 """The operators of the graph dialect, each the function of `te.ops` that defines it.
 
-An operator is one line of `OPERATORS`: its function, its operands, its reference in NumPy, and those parameters of the
-function that are properties of the op. The types of its results, the tensor expressions that it is lowered to and the
+Every function of `te.ops` is an operator, with a reference in NumPy (`operator_references`). Its signature tells the
+operands (its tensors; some may be left out, and one parameter may take several) and the properties (the other
+parameters). The types of the results, the tensor expressions that it is lowered to and the
 function's checks follow from the function, called on placeholders of the operand types; the interpreter calls the
 reference. The docstring of the op is that of the function.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
-import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    TensorType,
-    i64,
-)
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -34,11 +43,13 @@ from weft.dialects.graph import DIALECT, STRUCTURE
 from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
+    Shape,
     ShapeError,
     lone_name,
     names_in,
     refines,
     shape_of,
+    show_extent,
     substitute,
     tensor_type,
 )
@@ -48,6 +59,7 @@ from weft.support.locations import record_places
 from weft.texpr import ops
 from weft.texpr.expr import Var, name_of, type_of
 from weft.texpr.function import te_function
+from weft.texpr.operator_references import reference_of
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, ExtentNames, UnknownExtent, items
 from weft.texpr.tensor import ComputeOp, Tensor, placeholder
@@ -55,8 +67,16 @@ from weft.texpr.tensor import ComputeOp, Tensor, placeholder
 Array: TypeAlias = NDArray[Any]
 Properties: TypeAlias = Mapping[str, Attribute]
 
-INTEGERS: Final = DenseArrayBase.constr(i64)
-"""A property that is a list of integers."""
+SEGMENTS: Final = AttrSizedOperandSegments.attribute_name
+
+
+@dataclass(frozen=True)
+class Role:
+    """A parameter of an operator that takes tensors."""
+
+    name: str
+    is_optional: bool = False
+    is_variadic: bool = False
 
 
 class Operator(IRDLOperation):
@@ -64,29 +84,80 @@ class Operator(IRDLOperation):
     properties by `infer`.
 
     `of`, the parser (`-> types` may be left out), the verifier and the pass `graph-infer-types` share
-    `infer`. Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`.
+    `infer`. Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` stands for an operand that is left out
+    before others.
     """
 
     DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
     """Tensors and properties -> the results, as tensor expressions."""
     REFERENCE: ClassVar[Callable[..., Array | tuple[Array, ...]]]
     """The same on arrays, float32 for floats of 16 bits."""
+    SIGNATURE: ClassVar[inspect.Signature]
+    """Of `DEFINITION`."""
+    ROLES: ClassVar[tuple[Role, ...]]
+    """Its parameters that take tensors."""
 
     traits = traits_def(Pure())
 
     @classmethod
-    def of(cls, operands: Sequence[SSAValue], properties: Properties | None = None) -> Self:
-        """The op on `operands`, with inferred result types. Raises `ShapeError` when it does not take them."""
-        given = dict(properties or {})
-        types = cls.infer([operand.type for operand in operands], given)
-        return cls.create(operands=operands, result_types=types, properties=given)
+    def of(
+        cls,
+        operands: Sequence[SSAValue | Sequence[SSAValue] | None],
+        properties: Properties | None = None,
+    ) -> Self:
+        """The op on one operand for each role, with inferred result types; a sequence where the role takes several,
+        None where it is left out. Raises `ShapeError` when it does not take them."""
+        if len(operands) > len(cls.ROLES):
+            raise ShapeError(f"{cls.name} takes {len(cls.ROLES)} operands, got {len(operands)}")
+        padded = [*operands, *[None] * (len(cls.ROLES) - len(operands))]
+        groups = [() if g is None else (g,) if isinstance(g, SSAValue) else tuple(g) for g in padded]
+        flat = [value for group in groups for value in group]
+        given = {**(properties or {}), **cls.segments(list(map(len, groups)))}
+        types = cls.infer([operand.type for operand in flat], given)
+        return cls.create(operands=flat, result_types=types, properties=given)
+
+    @classmethod
+    def segments(cls, sizes: Sequence[int]) -> dict[str, Attribute]:
+        """The property that tells how many operands each role has, where that is not plain."""
+        is_plain = not any(role.is_optional for role in cls.ROLES)
+        return {} if is_plain else {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
+
+    @classmethod
+    def grouped(cls, values: Sequence[Any], properties: Properties) -> list[Any]:
+        """One of `values` (operands, types, ...) for each role: a list where it takes several, None where it is left
+        out. Raises `ShapeError` for another number of them."""
+        roles, sizes = cls.ROLES, properties.get(SEGMENTS)
+        if isinstance(sizes, DenseArrayBase):
+            counts = list(cast("DenseArrayBase[Any]", sizes).get_values())
+        else:
+            spare = len(values) - len(roles)
+            counts = [1 + spare if role.is_variadic else 1 for role in roles]
+        if len(counts) != len(roles) or sum(counts) != len(values):
+            raise ShapeError(f"{cls.name} takes {len(roles)} operands, got {len(values)}")
+        found: list[Any] = []
+        at = 0
+        for role, count in zip(roles, counts, strict=True):
+            if not role.is_variadic and count != 1 and not (role.is_optional and count == 0):
+                raise ShapeError(f"{cls.name}: operand {role.name} is given {count} times")
+            group = list(values[at : at + count])
+            found.append(group if role.is_variadic else group[0] if group else None)
+            at += count
+        return found
+
+    @property
+    def operand_names(self) -> list[str]:
+        """The name of each operand: its role, numbered where that takes several."""
+        names: list[str] = []
+        for role, group in zip(self.ROLES, self.grouped(self.operands, self.properties), strict=True):
+            if role.is_variadic:
+                names += [f"{role.name}{at}" for at in range(len(group))]
+            elif group is not None:
+                names.append(role.name)
+        return names
 
     @classmethod
     def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
         """The result types. Raises `ShapeError` when the op does not take operands of these types."""
-        expected = len(cls.get_irdl_definition().operands)
-        if len(types) != expected:
-            raise ShapeError(f"{cls.name} takes {expected} operands, got {len(types)}")
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
@@ -94,6 +165,8 @@ class Operator(IRDLOperation):
 
     def verify_(self) -> None:
         inferred = self.infer(self.operand_types, self.properties)
+        if len(inferred) != len(self.results):
+            raise VerifyException(f"{self.name} gives {len(inferred)} results, {len(self.results)} are declared")
         declared_types = cast("Sequence[graph.Tensor]", self.result_types)
         for position, (declared, found) in enumerate(zip(declared_types, inferred, strict=True)):
             if declared.element_type != found.element_type or not refines(shape_of(found), shape_of(declared)):
@@ -104,42 +177,89 @@ class Operator(IRDLOperation):
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
         """The operator on placeholders of the given types. Raises `ShapeError` where it does not take them."""
+        groups = cls.grouped(operands, properties)
         extents = _Extents([shape_of(type_) for type_ in operands])
-        roles = [role for role, _ in cls.get_irdl_definition().operands]
+        inputs: list[Tensor] = []
+
+        def tensor(type_: graph.Tensor, name: str) -> Tensor:
+            shape = tuple(map(extents.of_graph, shape_of(type_)))
+            inputs.append(placeholder(shape, name_of(type_.element_type), name))
+            return inputs[-1]
+
         try:
-            inputs = [
-                placeholder(tuple(map(extents.of_graph, shape_of(type_))), name_of(type_.element_type), role)
-                for role, type_ in zip(roles, operands, strict=True)
+            given = [
+                [tensor(type_, f"{role.name}{at}") for at, type_ in enumerate(group)]
+                if role.is_variadic
+                else None
+                if group is None
+                else tensor(group, role.name)
+                for role, group in zip(cls.ROLES, groups, strict=True)
             ]
+            arguments = _arguments(cls, properties, lambda shape: tuple(map(extents.of_graph, shape)))
             name = cls.name.removeprefix(f"{DIALECT}.")
-            results = [_computed(r) for r in items(cls.DEFINITION(*inputs, **_arguments(properties), name=name))]
+            results = [_computed(r) for r in items(cls.called(cls.DEFINITION, given, {**arguments, "name": name}))]
         except CompileError as error:
             hint = " (extents that are always equal carry the same name)" if extents.are_named else ""
             label = getattr(cls.DEFINITION, "__name__", "")
             message = error.message.removeprefix(f"{label}:").removeprefix(f"{label} takes").strip()
             verb = " takes" if error.message.startswith(f"{label} takes") else ":"
             raise ShapeError(f"{cls.name}{verb} {message}{hint}") from None
+        except TypeError as error:
+            raise ShapeError(f"{cls.name}: {error}") from None
         return Application(inputs, results, extents)
 
+    @classmethod
+    def called(cls, function: Callable[..., Any], groups: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
+        """`function`, which has the parameters of `DEFINITION`, on a tensor for each role and the other arguments."""
+        tensors = {role.name: group for role, group in zip(cls.ROLES, groups, strict=True)}
+        given = {**tensors, **arguments}
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for position, parameter in enumerate(cls.SIGNATURE.parameters.values()):
+            value = given.get(parameter.name, parameter.default)
+            is_needed = parameter.default is inspect.Parameter.empty
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                positional += value
+            elif parameter.name in given and (value is not None or is_needed):
+                # By position as far as possible: functions of NumPy have other names for their parameters.
+                if parameter.kind is inspect.Parameter.KEYWORD_ONLY or len(positional) < position:
+                    named[parameter.name] = value
+                else:
+                    positional.append(value)
+        return function(*positional, **named)
+
+    def arguments(self, extent: Callable[[Shape], object]) -> Mapping[str, Any]:
+        """The properties as the definition and the reference take them; `extent` gives the value of a shape."""
+        return _arguments(type(self), self.properties, extent)
+
     @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The properties, as the definition and the reference take them."""
-        return _arguments(self.properties)
+    def shapes(self) -> list[Shape]:
+        """The properties that are shapes."""
+        return [attribute.data for attribute in self.properties.values() if isinstance(attribute, DimsAttr)]
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         at = parser.pos
-        operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        operands: list[Any] = []
+        if cls.ROLES:
+            operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_operand(parser))
         given = parser.parse_optional_attr_dict()
         names = cls.get_irdl_definition().properties.keys()
         properties = {name: attribute for name, attribute in given.items() if name in names}
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        end = parser.pos
+        if any(role.is_optional for role in cls.ROLES) and len(operands) <= len(cls.ROLES):
+            counts = [int(operand is not None) for operand in operands]
+            properties |= cls.segments(counts + [0] * (len(cls.ROLES) - len(counts)))
+        present = [operand for operand in operands if operand is not None]
+        types: Sequence[Attribute] = ()
         results: Sequence[Attribute] | None = None
+        end = parser.pos
+        if cls.ROLES:
+            parser.parse_punctuation(":")
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+            end = parser.pos
         if parser.parse_optional_punctuation("->") is not None:
             results = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        resolved = parser.resolve_operands(operands, types, at)
+        resolved = parser.resolve_operands(present, types, at)
         if results is None:
             try:
                 results = cls.infer(types, properties)
@@ -149,13 +269,33 @@ class Operator(IRDLOperation):
         return cls.create(operands=resolved, result_types=results, properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_op_attributes({**self.properties, **self.attributes})
-        printer.print_string(" : ")
-        printer.print_list(self.operand_types, printer.print_attribute)
+        groups = self.grouped(self.operands, self.properties)
+        while groups and groups[-1] is None:
+            groups.pop()
+        flat: list[SSAValue | None] = []
+        for group in groups:
+            flat += cast("list[SSAValue]", group) if isinstance(group, list) else [group]
+        printer.print_string(" " if flat else "")
+
+        def print_operand(value: SSAValue | None) -> None:
+            if value is None:
+                printer.print_string("none")
+            else:
+                printer.print_ssa_value(value)
+
+        printer.print_list(flat, print_operand)
+        properties = {name: attribute for name, attribute in self.properties.items() if name != SEGMENTS}
+        printer.print_op_attributes({**properties, **self.attributes})
+        if flat:
+            printer.print_string(" : ")
+            printer.print_list(self.operand_types, printer.print_attribute)
         printer.print_string(" -> ")
         printer.print_list(self.result_types, printer.print_attribute)
+
+
+def _parse_operand(parser: Parser) -> Any:
+    """An operand, None for one that is left out."""
+    return None if parser.parse_optional_keyword("none") is not None else parser.parse_unresolved_operand()
 
 
 @dataclass(frozen=True)
@@ -199,8 +339,11 @@ class _Extents:
     def of_graph(self, extent: GraphExtent) -> Extent:
         if extent is None:
             return UnknownExtent()
-        if isinstance(extent, Expression) and extent in self._whole:
-            return self._whole[extent]
+        if isinstance(extent, Expression):
+            if extent in self._whole:
+                return self._whole[extent]
+            if unbound := names_in(extent) - self._variables.keys():
+                raise CompileError(f"extent {show_extent(extent)}: no operand has the extent {sorted(unbound)[0]}")
         return ExtentNames(self._variables).extent(extent)
 
     def of_te(self, extent: Extent) -> GraphExtent:
@@ -226,57 +369,60 @@ def _computed(result: object) -> Tensor:
     return result if isinstance(result.op, ComputeOp) else compute(result.shape, result, f"{result.name}_copy")
 
 
-def _arguments(properties: Properties) -> dict[str, Any]:
+def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Shape], object]) -> dict[str, Any]:
     """Properties as arguments of a function of `te.ops`."""
-    return {
-        name: list(cast("DenseArrayBase[Any]", attribute).get_values())
-        if isinstance(attribute, DenseArrayBase)
-        else value_of(attribute)
-        for name, attribute in properties.items()
-    }
+    found: dict[str, Any] = {}
+    for name, attribute in properties.items():
+        if isinstance(attribute, DimsAttr):
+            found[name] = shape(attribute.data)
+        elif isinstance(attribute, DenseArrayBase):
+            found[name] = list(cast("DenseArrayBase[Any]", attribute).get_values())
+        else:
+            found[name] = value_of(attribute)
+        if isinstance(found[name], Attribute):
+            raise CompileError(f"{cls.name}: property '{name}' has no value of Python, got {attribute}")
+    found.pop(SEGMENTS, None)
+    return found
 
 
-def _operator(
-    name: str,
-    definition: Callable[..., Tensor | tuple[Tensor, ...]],
-    operands: str,
-    reference: Callable[..., Any],
-    **properties: Any,
-) -> type[Operator]:
-    """The op `graph.name`; `properties` are constraints of optional properties."""
+_TENSORS: Final = ("Tensor", "Operand", "Tensor | float", "Tensor | int", "Tensor | None", "Sequence[Tensor]")
+"""Annotations of parameters that are operands."""
+
+
+def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference: Callable[..., Any]) -> type[Operator]:
+    """The op `graph.name` of the function of that name."""
+    signature, label = inspect.signature(definition), definition.__name__
     fields: dict[str, object] = {
         "__doc__": definition.__doc__,
         "__module__": __name__,
-        "name": f"{DIALECT}.{name}",
+        "name": f"{DIALECT}.{label}",
         "DEFINITION": staticmethod(definition),
         "REFERENCE": staticmethod(reference),
-        **{operand: operand_def(TensorType) for operand in operands.split()},
-        **{label: opt_prop_def(constraint) for label, constraint in properties.items()},
-        "result": result_def(TensorType),
     }
-    label = "".join(word.capitalize() for word in name.split("_"))
-    return irdl_op_definition(type(f"{label}Op", (Operator,), fields))
+    roles: list[Role] = []
+    for parameter in signature.parameters.values():
+        is_needed = parameter.default is inspect.Parameter.empty
+        is_rest = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        if is_rest or parameter.annotation in _TENSORS:
+            several = is_rest or parameter.annotation == "Sequence[Tensor]"
+            optional = "None" in parameter.annotation or not (is_needed or several)
+            roles.append(Role(parameter.name, optional, several))
+            kind = var_operand_def if several else opt_operand_def if optional else operand_def
+            fields[parameter.name] = kind(TensorType)
+        elif parameter.name != "name":
+            fields[parameter.name] = prop_def(Attribute) if is_needed else opt_prop_def(Attribute)
+    if any(role.is_optional for role in roles):
+        fields["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
+    if signature.return_annotation == "Tensor":
+        fields["result"] = result_def(TensorType)
+    else:
+        fields["outputs"] = var_result_def(TensorType)
+    title = "".join(word.capitalize() for word in label.split("_"))
+    operator = irdl_op_definition(type(f"{title}Op", (Operator,), fields))
+    operator.SIGNATURE, operator.ROLES = signature, tuple(roles)
+    return operator
 
 
-def _relu(source: Array) -> Array:
-    return np.maximum(source, np.zeros((), source.dtype))
-
-
-def _mish(data: Array) -> Array:
-    return data * np.tanh(np.logaddexp(data, 0))
-
-
-OPERATORS: Final = (
-    _operator("add", ops.add, "lhs rhs", np.add),
-    _operator("subtract", ops.subtract, "lhs rhs", np.subtract),
-    _operator("multiply", ops.multiply, "lhs rhs", np.multiply),
-    _operator("divide", ops.divide, "lhs rhs", np.divide),
-    _operator("maximum", ops.maximum, "lhs rhs", np.maximum),
-    _operator("minimum", ops.minimum, "lhs rhs", np.minimum),
-    _operator("relu", ops.relu, "source", _relu),
-    _operator("mish", ops.mish, "data", _mish),
-    _operator("matmul", ops.matmul, "lhs rhs", np.matmul),
-    _operator("permute_dims", ops.transpose, "source", np.transpose, axes=INTEGERS),
-)
+OPERATORS: Final = tuple(_operator(getattr(ops, name), reference_of(name)) for name in sorted(ops.__all__))
 
 GRAPH: Final = Dialect(DIALECT, record_places([*STRUCTURE, *OPERATORS]), [DimsAttr])

@@ -81,7 +81,7 @@ def build_function(op: Operator, name: str) -> FuncOp:
 
     Raises `CompileError` where an extent is unknown.
     """
-    for operand, (role, _) in zip(op.operands, op.get_irdl_definition().operands, strict=True):
+    for operand, role in zip(op.operands, op.operand_names, strict=True):
         for axis, extent in enumerate(shape_of(cast("Tensor", operand.type))):
             if extent is None:
                 raise CompileError.at(

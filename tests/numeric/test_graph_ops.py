@@ -159,12 +159,10 @@ def test_activations(name: str, element: str):
     ("shape", "axes"), [((2, 3), None), ((2, 3, 4), None), ((2, 3, 4), (1, 2, 0)), ((2, 3, 4), (-1, 0, 1)), ((), ())]
 )
 @pytest.mark.parametrize("element", ["f32", "i1"])
-def test_permute_dims(shape: tuple[int, ...], axes: tuple[int, ...] | None, element: str):
+def test_transpose(shape: tuple[int, ...], axes: tuple[int, ...] | None, element: str):
     a = draw(element, *shape)
     attribute = "" if axes is None else f" {{axes = array<i64{':' * bool(axes)} {', '.join(map(str, axes))}>}}"
-    np.testing.assert_array_equal(
-        run_all(program(f"permute_dims{attribute}", element, shape), a), np.transpose(a, axes)
-    )
+    np.testing.assert_array_equal(run_all(program(f"transpose{attribute}", element, shape), a), np.transpose(a, axes))
 
 
 @pytest.mark.parametrize(

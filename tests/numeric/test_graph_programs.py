@@ -277,7 +277,7 @@ RESULTS = """
 !k = tensor<2xf32>
 func.func @main(%x: !x) -> (!t, !x, tuple<!k, !t>) {
   %k = graph.constant dense<[3.0, 4.0]> : !k
-  %t = graph.permute_dims %x : !x
+  %t = graph.transpose %x : !x
   %p = graph.make_tuple %k, %t : tuple<!k, !t>
   func.return %t, %x, %p : !t, !x, tuple<!k, !t>
 }

@@ -11,7 +11,7 @@ from weft.dialects.graph_shapes import ShapeError
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.interpreter import Interpreter
-from weft.interp.registry import call_rule
+from weft.interp.registry import emit_rule
 from weft.passes.graph.graph_bind_params import bind_params, load_arrays
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS
@@ -21,7 +21,7 @@ func.func @main(
     %x: tensor<1x?xf32, #graph.dims<m>>, %w: tensor<?x?xf32, #graph.dims<n, m>>, %b: tensor<?xf32, #graph.dims<n>>
 ) -> tensor<1x?xf32, #graph.dims<n>> {
   %y = graph.dataflow -> tensor<1x?xf32, #graph.dims<n>> {
-    %t = graph.permute_dims %w : tensor<?x?xf32, #graph.dims<n, m>>
+    %t = graph.transpose %w : tensor<?x?xf32, #graph.dims<n, m>>
     %h = graph.matmul %x, %t : tensor<1x?xf32, #graph.dims<m>>, tensor<?x?xf32, #graph.dims<m, n>>
     %s = graph.add %h, %b : tensor<1x?xf32, #graph.dims<n>>, tensor<?xf32, #graph.dims<n>>
     graph.output %s : tensor<1x?xf32, #graph.dims<n>>
@@ -139,7 +139,7 @@ func.func @f() {
 
 def test_operators_have_a_meaning_and_are_documented():
     for operator in OPERATORS:
-        assert call_rule(operator.name) is not None
+        assert emit_rule(operator.name) is not None
         assert operator.__doc__
 
 
@@ -171,7 +171,7 @@ def test_building_in_python_infers():
     matmul = operator_of("matmul")
     assert str(matmul.of([a, b]).results[0].type) == "tensor<2x4xf32>"
     with pytest.raises(
-        ShapeError, match=r"lhs of shape \(3, 4\) has 4 elements in axis 1, rhs of shape \(2, 3\) has 2"
+        ShapeError, match=r"tensor_a of shape \(3, 4\) has 4 elements in axis 1, tensor_b of shape \(2, 3\) has 2"
     ):
         matmul.of([b, a])
 

@@ -379,12 +379,12 @@ __all__ += ["dequantize", "quantize"]
 
 
 def _parameter(what: str, value: object, source: Tensor, axis: int | None, integral: bool) -> Tensor | int | float:
-    """A number, or a tensor with one for each element along the axis."""
+    """A number, a tensor of one number, or a tensor with one for each element along the axis."""
     if isinstance(value, Tensor):
-        if axis is None:
+        if axis is None and value.ndim:
             raise error(f"{what} is a tensor, one number for each element of an axis: give axis=")
-        along = checked_axis(what, axis, source.ndim)
-        tensor = shaped(value, what, [source.shape[along]])
+        along = [] if axis is None or not value.ndim else [source.shape[checked_axis(what, axis, source.ndim)]]
+        tensor = shaped(value, what, along)
         if is_integer(tensor.dtype) is not integral or tensor.dtype == "bool":
             raise error(f"{what} must hold {'integers' if integral else 'floats'}, {tensor.name} is {tensor.dtype}")
         return tensor
@@ -397,7 +397,8 @@ def _parameter(what: str, value: object, source: Tensor, axis: int | None, integ
 
 def _at(parameter: Tensor | int | float, indices: tuple[Expr, ...], axis: int | None, dtype: str) -> Expr:
     if isinstance(parameter, Tensor):
-        return parameter(indices[axis if axis is not None else 0]).astype(dtype)
+        at = indices[axis if axis is not None else 0 :][: parameter.ndim]
+        return parameter(*at).astype(dtype)
     return as_expr(float(parameter) if is_float(dtype) else parameter, dtype)
 
 
@@ -412,7 +413,8 @@ def quantize(
 ) -> Tensor:
     """round(x / scale) + zero_point, halves to even, cut off at the limits of `dtype`, which is int8 or int16.
 
-    `scale` and `zero_point` are numbers, or tensors with one for each element along `axis`. NaN becomes any number.
+    `scale` and `zero_point` are numbers, tensors of one, or tensors with one for each element along `axis`. NaN becomes
+    any number.
 
     Dtypes: floats; the result is of `dtype`.
     Equals: `np.clip(np.rint(data / scale) + zero_point, -128, 127).astype(np.int8)`; ONNX QuantizeLinear.

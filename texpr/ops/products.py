@@ -129,7 +129,7 @@ def dense(
     return add(product, bias, name=name)
 
 
-def einsum(subscripts: str, *operands: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
+def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
     """The sum of products that subscripts describe: "ij,jk->ik" is a product of matrices.
 
     Each letter is an axis. One that an operand has twice is a diagonal, one that the result has not is summed over;
@@ -138,10 +138,10 @@ def einsum(subscripts: str, *operands: Tensor, out_dtype: object = None, name: s
     "->", for a rank that is not the number of letters, and for extents of a letter that differ.
 
     Dtypes: numbers.
-    Equals: `np.einsum(subscripts, *operands)`.
+    Equals: `np.einsum(subscripts, *tensors)`.
     """
-    inputs, output = _parsed(subscripts, len(operands))
-    given = [numeric(tensor, f"einsum: operand {position}") for position, tensor in enumerate(operands)]
+    inputs, output = _parsed(subscripts, len(tensors))
+    given = [numeric(tensor, f"einsum: operand {position}") for position, tensor in enumerate(tensors)]
     dtype = result_dtype(out_dtype, one_dtype("einsum", *given))
     extents = _extents(subscripts, inputs, given)
     for letter in output:

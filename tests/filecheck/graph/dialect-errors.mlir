@@ -26,7 +26,7 @@ func.func @f(%a: tensor<?xf32, #graph.dims<n>>, %b: tensor<8xf32>) {
 // -----
 
 func.func @f(%a: tensor<1x784xf32>, %b: tensor<128x784xf32>) {
-  // expected-error@+1 {{graph.matmul: lhs of shape (1, 784) has 784 elements in axis 1, rhs of shape (128, 784) has 128 in axis 0}}
+  // expected-error@+1 {{graph.matmul: tensor_a of shape (1, 784) has 784 elements in axis 1, tensor_b of shape (128, 784) has 128 in axis 0}}
   %c = graph.matmul %a, %b : tensor<1x784xf32>, tensor<128x784xf32>
   func.return
 }
@@ -34,7 +34,7 @@ func.func @f(%a: tensor<1x784xf32>, %b: tensor<128x784xf32>) {
 // -----
 
 func.func @f(%a: tensor<2x?xf32, #graph.dims<k>>, %b: tensor<4xf32>) {
-  // expected-error@+1 {{graph.matmul: lhs of shape (2, k) has k elements in axis 1, rhs of shape (4,) has 4 in axis 0 (extents that are always equal carry the same name)}}
+  // expected-error@+1 {{graph.matmul: tensor_a of shape (2, k) has k elements in axis 1, tensor_b of shape (4,) has 4 in axis 0 (extents that are always equal carry the same name)}}
   %c = graph.matmul %a, %b : tensor<2x?xf32, #graph.dims<k>>, tensor<4xf32>
   func.return
 }
@@ -50,7 +50,7 @@ func.func @f(%a: tensor<2x3x3xf32>, %b: tensor<4x3x3xf32>) {
 // -----
 
 func.func @f(%a: tensor<f32>, %b: tensor<4xf32>) {
-  // expected-error@+1 {{graph.matmul takes vectors and matrices, lhs has rank 0}}
+  // expected-error@+1 {{graph.matmul takes vectors and matrices, tensor_a has rank 0}}
   %c = graph.matmul %a, %b : tensor<f32>, tensor<4xf32>
   func.return
 }
@@ -115,8 +115,8 @@ func.func @f(%a: tensor<?x3xf32>) {
 // -----
 
 func.func @f(%a: tensor<2x3xf32>) {
-  // expected-error@+1 {{graph.permute_dims: axis 0 comes twice in [0, 0]}}
-  %c = graph.permute_dims %a {axes = array<i64: 0, 0>} : tensor<2x3xf32>
+  // expected-error@+1 {{graph.transpose: axis 0 comes twice in [0, 0]}}
+  %c = graph.transpose %a {axes = array<i64: 0, 0>} : tensor<2x3xf32>
   func.return
 }
 
@@ -132,7 +132,7 @@ func.func @f(%a: tensor<?x?xf32, #graph.dims<n>>) {
 
 func.func @f(%a: tensor<?xf32, #graph.dims<4>>) {
   // expected-error@+1 {{the extent 4 is a number: write it in place of the ?}}
-  %c = graph.permute_dims %a : tensor<?xf32, #graph.dims<4>>
+  %c = graph.transpose %a : tensor<?xf32, #graph.dims<4>>
   func.return
 }
 

@@ -17,10 +17,10 @@ func.func @operators(%x: tensor<?x4xf32, #graph.dims<n>>, %b: tensor<4xf32>) -> 
   %m = graph.multiply %d, %x {note = "kept"} : tensor<?x4xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>>
   // CHECK-NEXT: %[[Q:\w+]] = graph.divide %[[M]], %b : {{.*}} -> tensor<?x4xf32>
   %q = graph.divide %m, %b : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32> -> tensor<?x4xf32>
-  // CHECK-NEXT: %[[T:\w+]] = graph.permute_dims %[[M]] : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
-  %t = graph.permute_dims %m : tensor<?x4xf32, #graph.dims<n>>
-  // CHECK-NEXT: %[[P:\w+]] = graph.permute_dims %[[M]] {axes = array<i64: -1, 0>} : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
-  %p = graph.permute_dims %m {axes = array<i64: -1, 0>} : tensor<?x4xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[T:\w+]] = graph.transpose %[[M]] : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
+  %t = graph.transpose %m : tensor<?x4xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[P:\w+]] = graph.transpose %[[M]] {axes = array<i64: -1, 0>} : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
+  %p = graph.transpose %m {axes = array<i64: -1, 0>} : tensor<?x4xf32, #graph.dims<n>>
   // CHECK-NEXT: %[[MX:\w+]] = graph.maximum %[[T]], %[[P]] : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
   %mx = graph.maximum %t, %p : tensor<4x?xf32, #graph.dims<n>>, tensor<4x?xf32, #graph.dims<n>>
   // CHECK-NEXT: %[[MN:\w+]] = graph.minimum %[[MX]], %[[P]] : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>

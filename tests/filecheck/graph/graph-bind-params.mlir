@@ -10,9 +10,9 @@
 
 // CHECK-LABEL: func.func @main(%x: tensor<1x3xf32>) -> tensor<1x2xf32> {
 // CHECK-NEXT:    %w = graph.constant dense<{{\[\[}}0.000000e+00, 1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00, 5.000000e+00]]> : tensor<2x3xf32>
-// CHECK-NEXT:    graph.permute_dims %w : tensor<2x3xf32> -> tensor<3x2xf32>
+// CHECK-NEXT:    graph.transpose %w : tensor<2x3xf32> -> tensor<3x2xf32>
 func.func @main(%x: tensor<1x?xf32, #graph.dims<m>>, %w: tensor<?x?xf32, #graph.dims<n, m>>) -> tensor<1x?xf32, #graph.dims<n>> {
-  %t = graph.permute_dims %w : tensor<?x?xf32, #graph.dims<n, m>>
+  %t = graph.transpose %w : tensor<?x?xf32, #graph.dims<n, m>>
   %y = graph.matmul %x, %t : tensor<1x?xf32, #graph.dims<m>>, tensor<?x?xf32, #graph.dims<m, n>>
   func.return %y : tensor<1x?xf32, #graph.dims<n>>
 }

@@ -7,8 +7,8 @@ func.func @refine(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x?xf32>, tens
   %y, %g = graph.dataflow -> (tensor<?x?xf32>, tensor<?x?xf32>) {
     // CHECK-NEXT: graph.relu %x : tensor<?x4xf32, #graph.dims<n>> -> tensor<?x4xf32, #graph.dims<n>>
     %r = graph.relu %x : tensor<?x4xf32, #graph.dims<n>> -> tensor<?x?xf32>
-    // CHECK-NEXT: graph.permute_dims %[[R:\w+]] : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
-    %t = graph.permute_dims %r : tensor<?x?xf32> -> tensor<?x?xf32>
+    // CHECK-NEXT: graph.transpose %[[R:\w+]] : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
+    %t = graph.transpose %r : tensor<?x?xf32> -> tensor<?x?xf32>
     // CHECK-NEXT: graph.matmul %[[T:\w+]], %[[R]] : tensor<4x?xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>> -> tensor<4x4xf32>
     %m = graph.matmul %t, %r : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
     // CHECK-NEXT: graph.make_tuple %[[R]], %[[M:\w+]] : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
@@ -26,7 +26,7 @@ func.func @refine(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x?xf32>, tens
 // Unknown extents of parameters get names that are free.
 // CHECK-LABEL: func.func @name(%x: tensor<?x?xf32, #graph.dims<d1, d0>>, %y: tensor<?x?x2xf32, #graph.dims<d0, d2>>) -> tensor<?x?xf32, #graph.dims<d0, d1>>
 func.func @name(%x: tensor<?x?xf32, #graph.dims<?, d0>>, %y: tensor<?x?x2xf32, #graph.dims<d0, ?>>) -> tensor<?x?xf32> {
-  %t = graph.permute_dims %x : tensor<?x?xf32, #graph.dims<?, d0>> -> tensor<?x?xf32>
+  %t = graph.transpose %x : tensor<?x?xf32, #graph.dims<?, d0>> -> tensor<?x?xf32>
   func.return %t : tensor<?x?xf32>
 }
 
@@ -43,8 +43,8 @@ func.func @differ(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
 
 // What was not in conflict while it was unknown.
 func.func @late(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<?x?xf32> {
-  %t = graph.permute_dims %x : tensor<2x3xf32> -> tensor<?x?xf32>
-  // expected-error@+1 {{graph.matmul: lhs of shape (3, 2) has 2 elements in axis 1, rhs of shape (4, 3) has 4 in axis 0}}
+  %t = graph.transpose %x : tensor<2x3xf32> -> tensor<?x?xf32>
+  // expected-error@+1 {{graph.matmul: tensor_a of shape (3, 2) has 2 elements in axis 1, tensor_b of shape (4, 3) has 4 in axis 0}}
   %s = graph.matmul %t, %y : tensor<?x?xf32>, tensor<4x3xf32> -> tensor<?x?xf32>
   func.return %s : tensor<?x?xf32>
 }

@@ -9,18 +9,18 @@ func.func @share(%x: tensor<?x4xf32, #graph.dims<n>>, %y: tensor<?x4xf32, #graph
   %b = graph.relu %y : tensor<?x4xf32, #graph.dims<m>>
   // CHECK-NEXT: graph.call_tir @relu_1(%z)
   %c = graph.relu %z : tensor<4x4xf32>
-  // CHECK-NEXT: graph.call_tir @permute_dims(%z)
-  %d = graph.permute_dims %z : tensor<4x4xf32>
-  // CHECK-NEXT: graph.call_tir @permute_dims_1(%z)
-  %e = graph.permute_dims %z {axes = array<i64: 0, 1>} : tensor<4x4xf32>
+  // CHECK-NEXT: graph.call_tir @transpose(%z)
+  %d = graph.transpose %z : tensor<4x4xf32>
+  // CHECK-NEXT: graph.call_tir @transpose_1(%z)
+  %e = graph.transpose %z {axes = array<i64: 0, 1>} : tensor<4x4xf32>
   func.return
 }
-// CHECK: func.func private @relu(%source: tensor<?x4xf32>) -> tensor<?x4xf32> {
-// CHECK:   %[[N:\w+]] = tensor.dim %source, {{.*}} : tensor<?x4xf32>
+// CHECK: func.func private @relu(%data: tensor<?x4xf32>) -> tensor<?x4xf32> {
+// CHECK:   %[[N:\w+]] = tensor.dim %data, {{.*}} : tensor<?x4xf32>
 // CHECK:   %[[RELU:\w+]] = te.compute "relu" (%[[I0:\w+]] in %[[N]], %[[I1:\w+]]) : tensor<?x4xf32> {
-// CHECK:     tensor.extract %source[%[[I0]], %[[I1]]] : tensor<?x4xf32>
+// CHECK:     tensor.extract %data[%[[I0]], %[[I1]]] : tensor<?x4xf32>
 // CHECK:     arith.maximumf
-// CHECK: func.func private @relu_1(%source: tensor<4x4xf32>)
+// CHECK: func.func private @relu_1(%data: tensor<4x4xf32>)
 // CHECK-NOT: @relu_2
 
 // -----
@@ -54,11 +54,11 @@ func.func @broadcast(%x: tensor<?x1xf64, #graph.dims<n>>, %y: tensor<3x?x5xf64, 
 // -----
 
 // f16 accumulates in f32.
-// CHECK-LABEL: func.func private @matmul(%lhs: tensor<2x3xf16>, %rhs: tensor<3xf16>) -> tensor<2xf16>
+// CHECK-LABEL: func.func private @matmul(%tensor_a: tensor<2x3xf16>, %tensor_b: tensor<3xf16>) -> tensor<2xf16>
 // CHECK:   te.compute "matmul" (%[[I:\w+]]) : tensor<2xf16> {
 // CHECK:     te.reduce sum (%[[K:\w+]] in 3) : f32 {
-// CHECK:       tensor.extract %lhs[%[[I]], %[[K]]]
-// CHECK:       tensor.extract %rhs[%[[K]]]
+// CHECK:       tensor.extract %tensor_a[%[[I]], %[[K]]]
+// CHECK:       tensor.extract %tensor_b[%[[K]]]
 // CHECK:       arith.extf
 // CHECK:     arith.truncf
 func.func @half(%x: tensor<2x3xf16>, %y: tensor<3xf16>) {
@@ -69,7 +69,7 @@ func.func @half(%x: tensor<2x3xf16>, %y: tensor<3xf16>) {
 // -----
 
 func.func @unknown(%x: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error@+1 {{graph.relu: dimension 0 of %source is unknown; name the dynamic extents of its type with #graph.dims<...>}}
+  // expected-error@+1 {{graph.relu: dimension 0 of %data is unknown; name the dynamic extents of its type with #graph.dims<...>}}
   %a = graph.relu %x : tensor<?xf32>
   func.return %a : tensor<?xf32>
 }

@@ -6,7 +6,7 @@
 // CHECK:         %h = memref.alloc(%[[D0:\w+]]) : memref<?x3xf32>
 // CHECK:         func.call @matmul(%x, %w, %h)
 // CHECK-NEXT:    func.call @relu(%h, %r)
-// CHECK:       func.func private @matmul(%lhs: memref<?x4xf32>, %rhs: memref<4x3xf32>, %matmul: memref<?x3xf32>)
+// CHECK:       func.func private @matmul(%tensor_a: memref<?x4xf32>, %tensor_b: memref<4x3xf32>, %matmul: memref<?x3xf32>)
 // CHECK:         tir.block "matmul" iters(%[[VI:\w+]]: spatial<%{{.*}}>, %[[VJ:\w+]]: spatial<3>, %[[VK:\w+]]: reduce<4>)
 // CHECK:       func.func private @relu
 // CHECK-NOT:   tensor

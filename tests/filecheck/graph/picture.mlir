@@ -26,8 +26,8 @@
 // DOT-NEXT:     n0_5 [label="tuple_get\nposition = 1\ng: f32[n, 4]"
 // DOT-NEXT:     subgraph cluster_0_1 {
 // DOT-NEXT:       label="dataflow"
-// DOT-NEXT:       n0_6 [label="permute_dims\naxes = [1, 0]\nf32[4, n]"
-// DOT-NEXT:       n0_7 [label="permute_dims\nf32[n, 4]", tooltip="graph.permute_dims\ntensor<?x4xf32, #graph.dims<n>>"
+// DOT-NEXT:       n0_6 [label="transpose\naxes = [1, 0]\nf32[4, n]"
+// DOT-NEXT:       n0_7 [label="transpose\nf32[n, 4]", tooltip="graph.transpose\ntensor<?x4xf32, #graph.dims<n>>"
 // DOT-NEXT:     }
 // DOT-NEXT:   }
 // DOT-NEXT:   n0_0 -> n0_2 [tooltip="%x : tensor<?x4xf32, #graph.dims<n>>\nx to call_tir @copy, operand 0"]
@@ -78,7 +78,7 @@
 // MLP:     [label="x\nf32[1, 784]"
 // MLP:     subgraph cluster_0_0 {
 // MLP:       [label="w0\nf32[128, 784]"
-// MLP:       [label="permute_dims\nw0t: f32[784, 128]"
+// MLP:       [label="transpose\nw0t: f32[784, 128]"
 // MLP:       [label="matmul\nh: f32[1, 128]"
 // MLP:       [label="relu\nlv1: f32[1, 128]"
 // MLP:     }
@@ -93,8 +93,8 @@ func.func @main(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x4xf32, #graph.
     %t = graph.make_tuple %a, %b : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>>>
     %g = graph.tuple_get %t[1] : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>>>
     %y = graph.dataflow -> tensor<?x4xf32, #graph.dims<n>> {
-      %0 = graph.permute_dims %g {axes = array<i64: 1, 0>} : tensor<?x4xf32, #graph.dims<n>>
-      %1 = graph.permute_dims %0 : tensor<4x?xf32, #graph.dims<n>>
+      %0 = graph.transpose %g {axes = array<i64: 1, 0>} : tensor<?x4xf32, #graph.dims<n>>
+      %1 = graph.transpose %0 : tensor<4x?xf32, #graph.dims<n>>
       graph.output %1 : tensor<?x4xf32, #graph.dims<n>>
     }
     graph.output %y : tensor<?x4xf32, #graph.dims<n>>
