@@ -1,5 +1,6 @@
 """The public names of weft, and where they are defined: for type checkers, and read by `__init__.py`."""
 
+from weft import graph as graph
 from weft import script as script
 from weft import te as te
 from weft.analysis.structural_equality import assert_structural_equal as assert_structural_equal

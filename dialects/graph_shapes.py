@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 Division: TypeAlias = Literal["floordiv", "mod"]
 
@@ -238,6 +239,16 @@ class DimsAttr(Data[Shape]):
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{', '.join(map(show_extent, self.data))}>")
+
+
+def parse_extent(text: str) -> Extent:
+    """The extent that a text spells, `n` or `2 * n + 1`. Raises `ShapeError` for another text."""
+    parser = Parser(Context(), f"<{text}>")
+    try:
+        (extent,) = DimsAttr.parse_parameter(parser)
+    except (ParseError, ValueError):
+        raise ShapeError(f"'{text}' is no extent: write a name or an expression such as 2 * n + 1") from None
+    return extent
 
 
 def _parse_entry(parser: AttrParser) -> Extent:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i32
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, UnitAttr, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
@@ -54,7 +54,8 @@ from weft.dialects.graph_shapes import (
     tensor_type,
 )
 from weft.dialects.graph_shapes import Extent as GraphExtent
-from weft.support.errors import CompileError, InternalError
+from weft.support.argument_types import shown
+from weft.support.errors import CompileError
 from weft.support.locations import record_places
 from weft.texpr import ops
 from weft.texpr.expr import Var, name_of, type_of
@@ -178,26 +179,20 @@ class Operator(IRDLOperation):
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
         """The operator on placeholders of the given types. Raises `ShapeError` where it does not take them."""
         groups = cls.grouped(operands, properties)
-        extents = _Extents([shape_of(type_) for type_ in operands])
-        inputs: list[Tensor] = []
-
-        def tensor(type_: graph.Tensor, name: str) -> Tensor:
-            shape = tuple(map(extents.of_graph, shape_of(type_)))
-            inputs.append(placeholder(shape, name_of(type_.element_type), name))
-            return inputs[-1]
-
+        inputs = Placeholders(operands)
+        extents = inputs.extents
         try:
             given = [
-                [tensor(type_, f"{role.name}{at}") for at, type_ in enumerate(group)]
+                [inputs.tensor(type_, f"{role.name}{at}") for at, type_ in enumerate(group)]
                 if role.is_variadic
                 else None
                 if group is None
-                else tensor(group, role.name)
+                else inputs.tensor(group, role.name)
                 for role, group in zip(cls.ROLES, groups, strict=True)
             ]
             arguments = _arguments(cls, properties, lambda shape: tuple(map(extents.of_graph, shape)))
             name = cls.name.removeprefix(f"{DIALECT}.")
-            results = [_computed(r) for r in items(cls.called(cls.DEFINITION, given, {**arguments, "name": name}))]
+            return inputs.application(cls.called(cls.DEFINITION, given, {**arguments, "name": name}))
         except CompileError as error:
             hint = " (extents that are always equal carry the same name)" if extents.are_named else ""
             label = getattr(cls.DEFINITION, "__name__", "")
@@ -206,7 +201,6 @@ class Operator(IRDLOperation):
             raise ShapeError(f"{cls.name}{verb} {message}{hint}") from None
         except TypeError as error:
             raise ShapeError(f"{cls.name}: {error}") from None
-        return Application(inputs, results, extents)
 
     @classmethod
     def called(cls, function: Callable[..., Any], groups: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
@@ -319,6 +313,24 @@ class Application:
         return te_function([*self.inputs, *self.results], name, ())
 
 
+class Placeholders:
+    """Placeholders of graph types, whose extents are variables of one naming."""
+
+    def __init__(self, types: Sequence[graph.Tensor]) -> None:
+        self.extents = _Extents([shape_of(type_) for type_ in types])
+        self.tensors: list[Tensor] = []
+
+    def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
+        """The next placeholder. Raises `CompileError` for a name that is none of tensor expressions."""
+        shape = tuple(map(self.extents.of_graph, shape_of(type_)))
+        self.tensors.append(placeholder(shape, name_of(type_.element_type), name))
+        return self.tensors[-1]
+
+    def application(self, results: object) -> Application:
+        """What was computed of them: a tensor or several. Raises `CompileError` for other values."""
+        return Application(self.tensors, [_computed(result) for result in items(results)], self.extents)
+
+
 class _Extents:
     """Maps extents of graph types to extents of tensor expressions, and back.
 
@@ -365,7 +377,7 @@ def _inferred(
 def _computed(result: object) -> Tensor:
     """A computed tensor: `result`, or a copy of it where the function returned one of its operands."""
     if not isinstance(result, Tensor):
-        raise InternalError(f"operators return tensors, got {result!r}")
+        raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
     return result if isinstance(result.op, ComputeOp) else compute(result.shape, result, f"{result.name}_copy")
 
 
@@ -377,6 +389,8 @@ def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Sha
             found[name] = shape(attribute.data)
         elif isinstance(attribute, DenseArrayBase):
             found[name] = list(cast("DenseArrayBase[Any]", attribute).get_values())
+        elif isinstance(attribute, ArrayAttr):
+            found[name] = [None if isinstance(item, UnitAttr) else value_of(item) for item in attribute]
         else:
             found[name] = value_of(attribute)
         if isinstance(found[name], Attribute):

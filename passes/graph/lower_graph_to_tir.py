@@ -12,6 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseIntOrFPElementsAttr,
     MemRefType,
     ModuleOp,
@@ -45,8 +46,9 @@ from weft.dialects.graph_shapes import (
     shape_of,
     show_extent,
 )
+from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir import AssumeShapeOp
-from weft.dialects.tir_kinds import TIR_FUNCTION
+from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION
 from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops
@@ -85,10 +87,16 @@ def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) ->
     inline_dataflow(function)
     tuples = fold_tuples(function)
     erase_dead(function.body.block)
-    lowering = _FunctionLowering(module, function, _returned(function, tuples), taken)
+    returned = _returned(function, tuples)
+    computed = [value for value in returned if isinstance(value.owner, CallTirOp)]
+    is_used = any(isinstance(use.operation, CallTirOp) for value in computed for use in value.uses)
+    lowering = _FunctionLowering(module, function, returned, taken)
     for op in list(lowering.old.ops):
         lowering.lower(op)
     lowering.finish()
+    if is_used:  # a result that other calls read is written before all the same
+        accesses = [AccessMode.READ] * (len(function.args) - len(returned)) + [AccessMode.WRITE] * len(returned)
+        function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
 
 def inline_dataflow(function: FuncOp) -> None:
