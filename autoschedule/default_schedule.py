@@ -221,7 +221,9 @@ class DefaultSchedulePass(ModulePass):
     name = "default-schedule"
 
     target: str = "llvm"
+    """The target, as `weft.build` takes it."""
     only_trace: bool = False
+    """Whether schedules are added to the module, for `apply-schedule`, in place of being applied."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         skip: set[str] = set()

@@ -48,21 +48,46 @@ _LOOP = Parameter("loop", kinds.LOOP_HANDLE)
 _LOOPS = Parameter("loops", kinds.LOOP_HANDLES)
 _TARGET = Parameter("target", kinds.LOOP_OR_BLOCK, "block_or_loop")
 _FACTORS = Parameter("factors", kinds.FACTORS)
-_KEY = Parameter("key", kinds.STRING, "ann_key")
+_KEY = Parameter("key", kinds.STRING, "ann_key", stated_meaning="The key of the annotation.")
 _READ = Parameter("index", kinds.READ_BUFFER, "read_buffer_index")
 _WRITTEN = Parameter("index", kinds.WRITTEN_BUFFER, "write_buffer_index")
 _BUFFER_INDEX = Parameter("index", kinds.WRITTEN_BUFFER, "buffer_index")
 _BUFFER = Parameter("buffer", kinds.BUFFER)
-_SCOPE = Parameter("scope", kinds.STRING, "storage_scope")
-_CONSUMERS = Parameter("consumer_blocks", kinds.BLOCKS, default=None)
+_SCOPE = Parameter(
+    "scope", kinds.STRING, "storage_scope", stated_meaning="The memory scope of the copy: `global`, `shared`, `local`."
+)
+_CONSUMERS = Parameter(
+    "consumer_blocks",
+    kinds.BLOCKS,
+    default=None,
+    stated_meaning="The blocks that use the copy; all of the scope if absent.",
+)
 _INDEX_MAP = Parameter("index_map", kinds.BLOCK_MAP)
 _MOVE = (
     _BLOCK,
     Parameter("loop", kinds.LOOP_ELSEWHERE),
-    Parameter("preserve_unit_loops", kinds.FLAG, default=False),
-    Parameter("index", kinds.PLACE, default=-1),
+    Parameter("preserve_unit_loops", kinds.FLAG, default=False, stated_meaning="Whether loops of one iteration stay."),
+    Parameter(
+        "index",
+        kinds.PLACE,
+        default=-1,
+        stated_meaning="The place in the body of the loop: before its n-th loop or block, -1 the last, -2 the first.",
+    ),
+)
+_NO_PREDICATE = Parameter(
+    "disable_predication",
+    kinds.FLAG,
+    default=False,
+    keyword_only=True,
+    stated_meaning="Whether a split that would need a guard is refused.",
 )
 _UNIT_ITERS = ("preserve_unit_iters",)
+_THRESHOLD = "How many loads at one index make it worth computing; 0 computes all."
+_ALIGNMENT = {
+    "axis": "The axis of the buffer; a negative one is counted from the end.",
+    "factor": "What the stride of the axis is a multiple of, up to `offset`, in elements.",
+    "offset": "What is added to the multiple of `factor`, in elements.",
+}
 
 
 def _factors(step: StepOp) -> list[int]:
@@ -149,7 +174,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "split",
         "Split a loop into `len(factors)` loops; None (at most one) is inferred.",
-        (_LOOP, _FACTORS, Parameter("disable_predication", kinds.FLAG, default=False, keyword_only=True)),
+        (_LOOP, _FACTORS, _NO_PREDICATE),
         (LOOP,),
         consumes=True,
         verify=lambda step: verify_handles(step, len(_factors(step))),
@@ -171,7 +196,12 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "bind",
         'Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`).',
-        (_LOOP, Parameter("thread_axis", kinds.STRING)),
+        (
+            _LOOP,
+            Parameter(
+                "thread_axis", kinds.STRING, stated_meaning="The axis: `threadIdx.x`, `blockIdx.y`, `vthread`, ..."
+            ),
+        ),
     ),
     Step(
         "merge",
@@ -193,7 +223,12 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "reorder_block_iter_var",
         "Put the iterators of a block into another order.",
-        (_BLOCK, Parameter("new_order", kinds.INTEGERS)),
+        (
+            _BLOCK,
+            Parameter(
+                "new_order", kinds.INTEGERS, stated_meaning="The old positions of the iterators, in the new order."
+            ),
+        ),
     ),
     Step(
         "annotate",
@@ -240,7 +275,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "cache_index",
         "Compute indices at which a block loads once, before its nest. Returns the computing blocks.",
-        (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0)),
+        (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0, stated_meaning=_THRESHOLD)),
         (BLOCK,),
     ),
     Step(
@@ -275,7 +310,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         "rfactor",
         "Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them. "
         "Returns the block of the partial results.",
-        (_LOOP, Parameter("factor_axis", kinds.INTEGER)),
+        (_LOOP, Parameter("factor_axis", kinds.INTEGER, stated_meaning="The position of the new dimension.")),
         BLOCK,
     ),
     Step(
@@ -288,13 +323,20 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "tensorize",
         "Let a registered tensor intrinsic do what a block, or all in a loop, does.",
-        (_TARGET, Parameter("intrinsic", kinds.STRING, "tensor_intrin")),
+        (
+            _TARGET,
+            Parameter("intrinsic", kinds.STRING, "tensor_intrin", stated_meaning="The name of the tensor intrinsic."),
+        ),
         ignores=_UNIT_ITERS,
     ),
     Step(
         "storage_align",
         "Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`.",
-        (_BLOCK, _BUFFER_INDEX, *(Parameter(name, kinds.INTEGER) for name in ("axis", "factor", "offset"))),
+        (
+            _BLOCK,
+            _BUFFER_INDEX,
+            *(Parameter(name, kinds.INTEGER, stated_meaning=text) for name, text in _ALIGNMENT.items()),
+        ),
     ),
     Step(
         "annotate_buffer_access",
@@ -304,7 +346,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         (
             _BLOCK,
             Parameter("index", kinds.READ_OR_WRITTEN_BUFFER, "buffer_index"),
-            Parameter("buffer_type", kinds.STRING, "buf_type"),
+            Parameter("buffer_type", kinds.STRING, "buf_type", stated_meaning="`read` or `write`."),
             Parameter("region", kinds.REGION, "gen_new_ranges"),
         ),
     ),
@@ -338,7 +380,7 @@ a parameter, callers pass it in the new layout from then on.""",
             _BLOCK,
             _BUFFER,
             Parameter("index_map", kinds.BUFFER_MAP),
-            Parameter("pad_value", kinds.PADDING, default=None),
+            Parameter("pad_value", kinds.PADDING, default=None, stated_meaning="The value of elements that are added."),
         ),
     ),
     Step(
@@ -353,7 +395,11 @@ a parameter, callers pass it in the new layout from then on.""",
         'Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a '
         'wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the '
         "other factor and the one that writes the results.",
-        (_BLOCK, _READ, Parameter("encoding", kinds.STRING)),
+        (
+            _BLOCK,
+            _READ,
+            Parameter("encoding", kinds.STRING, stated_meaning="`unsigned`, `signed`, or a wider integer type."),
+        ),
         (BLOCK,),
     ),
     Step(
@@ -366,7 +412,12 @@ a parameter, callers pass it in the new layout from then on.""",
     Step(
         "pad_einsum",
         "Let each iterator of a block run up to a multiple of its padding, over padded copies.",
-        (_BLOCK, Parameter("padding", kinds.INTEGERS)),
+        (
+            _BLOCK,
+            Parameter(
+                "padding", kinds.INTEGERS, stated_meaning="For each iterator, what its extent becomes a multiple of."
+            ),
+        ),
     ),
     Step(
         "rolling_buffer",

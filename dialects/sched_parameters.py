@@ -258,16 +258,36 @@ class Kind:
     """Whether integers may be handles of sampled ones, which are operands."""
     optional: bool = False
     """Whether the property is absent when the argument is the default of the method."""
+    meaning: str = ""
+    """The meaning of the pass option, for parameters that do not state their own."""
 
 
 _INTEGERS: Final = ArrayAttr[IntegerAttr]
 
-BLOCK_HANDLE: Final = Kind("BlockHandle | str", str, handles=(BLOCK,))
-LOOP_HANDLE: Final = Kind("LoopHandle", int, handles=(LOOP,))
-LOOP_ELSEWHERE: Final = Kind("LoopHandle", int, handles=(LOOP,))
+BLOCK_HANDLE: Final = Kind("BlockHandle | str", str, handles=(BLOCK,), meaning="The name of the block.")
+_POSITION: Final = "The position of the loop among those around `block`, from 0, the outermost one."
+LOOP_HANDLE: Final = Kind("LoopHandle", int, handles=(LOOP,), meaning=_POSITION)
+LOOP_ELSEWHERE: Final = Kind(
+    "LoopHandle",
+    int,
+    handles=(LOOP,),
+    meaning="The position of the loop among those around the block `at`, from 0, the outermost one.",
+)
 """A loop around another block, which pass option `at` names."""
-LOOP_HANDLES: Final = Kind("LoopHandle", tuple[int, ...], handles=(LOOP,), several=True)
-LOOPS_OF_BLOCKS: Final = Kind("LoopHandle", tuple[int, ...], handles=(LOOP,), several=True)
+LOOP_HANDLES: Final = Kind(
+    "LoopHandle",
+    tuple[int, ...],
+    handles=(LOOP,),
+    several=True,
+    meaning="The positions of the loops among those around `block`, from 0, the outermost one.",
+)
+LOOPS_OF_BLOCKS: Final = Kind(
+    "LoopHandle",
+    tuple[int, ...],
+    handles=(LOOP,),
+    several=True,
+    meaning="For each of `blocks`, the position of the loop among those around it.",
+)
 """Loops of different blocks, which pass option `blocks` names."""
 LOOP_OR_BLOCK: Final = Kind("BlockHandle | LoopHandle | str", handles=(LOOP, BLOCK))
 LOOP_OR_BLOCKS: Final = Kind(
@@ -275,26 +295,49 @@ LOOP_OR_BLOCKS: Final = Kind(
 )
 INTEGER: Final = Kind("int", int, IntegerAttr)
 STRING: Final = Kind("str", str, StringAttr)
-READ_BUFFER: Final = Kind("int | str", int, IntegerAttr)
+READ_BUFFER: Final = Kind(
+    "int | str", int, IntegerAttr, meaning="The position of the buffer among those that the block reads, from 0."
+)
 """The index or name of a buffer that the block reads."""
-WRITTEN_BUFFER: Final = Kind("int | str", int, IntegerAttr)
-READ_OR_WRITTEN_BUFFER: Final = Kind("int | str", int, IntegerAttr)
-"""Parameter `buffer_type` says which."""
-BUFFER: Final = Kind("BufferOf", str, ArrayAttr[Attribute])
+WRITTEN_BUFFER: Final = Kind(
+    "int | str", int, IntegerAttr, meaning="The position of the buffer among those that the block writes, from 0."
+)
+READ_OR_WRITTEN_BUFFER: Final = Kind(
+    "int | str",
+    int,
+    IntegerAttr,
+    meaning="The position of the buffer among those that the block reads, or writes, as `buffer-type` says.",
+)
+BUFFER: Final = Kind("BufferOf", str, ArrayAttr[Attribute], meaning="The name of a buffer that the block accesses.")
 INTEGERS: Final = Kind("Sequence[int]", tuple[int, ...], _INTEGERS)
-FACTORS: Final = Kind("Sequence[int | IntHandle | None]", tuple[int, ...], _INTEGERS, sampled=True)
-TILE_FACTORS: Final = Kind("Sequence[int | IntHandle]", tuple[int, ...], _INTEGERS, sampled=True)
+FACTORS: Final = Kind(
+    "Sequence[int | IntHandle | None]",
+    tuple[int, ...],
+    _INTEGERS,
+    sampled=True,
+    meaning="The extents of the new loops, outermost first; at most one of them is 0, and is inferred.",
+)
+TILE_FACTORS: Final = Kind(
+    "Sequence[int | IntHandle]", tuple[int, ...], _INTEGERS, sampled=True, meaning="The extent of each tile loop."
+)
 ANNOTATION: Final = Kind(
     "Annotation | IntHandle",
     str | int | bool | float | tuple[int, ...] | tuple[str, ...] | tuple[float, ...] | tuple[bool, ...],
     sampled=True,
+    meaning="The value of the annotation.",
 )
-BLOCK_MAP: Final = Kind("IndexMap", str, AffineMapAttr)
-"""A map from the iterators of the block."""
-BUFFER_MAP: Final = Kind("IndexMap", str, AffineMapAttr)
-"""A map from the indices of the buffer."""
-REGION: Final = Kind("IndexMap", str, AffineMapAttr)
-"""A map from the iterators of the block to begin and end of each dimension of the buffer."""
+BLOCK_MAP: Final = Kind(
+    "IndexMap", str, AffineMapAttr, meaning='A map from the iterators of the block: `"lambda i, j: (j, i)"`.'
+)
+BUFFER_MAP: Final = Kind(
+    "IndexMap", str, AffineMapAttr, meaning='A map from the indices of the buffer: `"lambda i, j: (j, i)"`.'
+)
+REGION: Final = Kind(
+    "IndexMap",
+    str,
+    AffineMapAttr,
+    meaning="A map from the iterators of the block to begin and end of each dimension of the buffer.",
+)
 FLAG: Final = Kind("bool", attribute=BoolAttr, optional=True)
 PLACE: Final = Kind("int", attribute=IntegerAttr, optional=True)
 BLOCKS: Final = Kind("Sequence[BlockHandle | str] | None", attribute=ArrayAttr[StringAttr], optional=True)
@@ -317,10 +360,17 @@ class Parameter:
     default: object = REQUIRED
     """The default of the method's argument."""
     keyword_only: bool = False
+    stated_meaning: str = ""
+    """The meaning of the pass option, where that of the kind does not do."""
 
     @property
     def argument(self) -> str:
         return self.argument_name or self.name
+
+    @property
+    def meaning(self) -> str:
+        """The meaning of the pass option."""
+        return self.stated_meaning or self.kind.meaning
 
 
 @dataclass(frozen=True)

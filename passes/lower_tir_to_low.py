@@ -41,9 +41,13 @@ class LowerTirToLowPass(PassSequence):
     name = "lower-tir-to-low"
 
     target: str = "llvm"
+    """The target, as `weft.build` takes it."""
     bounds: bool = False
+    """Whether accesses that are not proved to stay in their buffers are guarded (`tir-check-bounds`)."""
     insert: tuple[str, ...] = ()
+    """Passes between the steps, each `before:POINT=PASS` or `after:POINT=PASS`."""
     func: tuple[str, ...] = ()
+    """Functions that are lowered too, though they hold no op of the level."""
 
     def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
         insertions = parse_insertions(self.insert)

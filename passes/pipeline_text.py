@@ -81,7 +81,7 @@ def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> Convertible
         if NoneType in get_args(types[name]):
             given = {**given, name: ()}
         elif name in fields:
-            raise CompileError(f"{subject} needs option '{name.replace('_', '-')}', {_in_words(types[name])}")
+            raise CompileError(f"{subject} needs option '{name.replace('_', '-')}', {type_in_words(types[name])}")
     parameters = {name: _converted(values, types[name], name, subject) for name, values in given.items()}
     try:
         return kind.from_spec(ArgSpec(spec.name, parameters))
@@ -109,7 +109,7 @@ def _converted(values: ParameterListType, expected: Any, name: str, subject: str
             return candidate
     shown = ",".join(_shown(v) for v in values) if values else "nothing"
     option = name.replace("_", "-")
-    raise CompileError(f"{subject}: option '{option}' expects {_in_words(expected)}, got {shown}")
+    raise CompileError(f"{subject}: option '{option}' expects {type_in_words(expected)}, got {shown}")
 
 
 def _fits(values: ParameterListType, expected: Any) -> bool:
@@ -123,5 +123,6 @@ def _shown(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def _in_words(expected: Any) -> str:
+def type_in_words(expected: Any) -> str:
+    """What may be typed for an option of a type: `integers separated by commas`."""
     return " or ".join(_TYPE_WORDS.get(t, type_repr(t)) for t in _alternatives(expected))

@@ -34,6 +34,7 @@ class VerifyLevelPass(ModulePass):
     name = "verify-level"
 
     level: str
+    """The level: `graph`, `te`, `tir` or `low`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         verify_level(op, self.level)

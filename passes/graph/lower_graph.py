@@ -22,6 +22,7 @@ class LowerGraphPass(ModulePass):
     name = "lower-graph"
 
     func: tuple[str, ...] = ()
+    """Functions that are lowered too, though they only copy tensors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from weft.passes.graph.graph_infer_types import GraphInferTypesPass

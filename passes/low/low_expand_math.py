@@ -80,6 +80,7 @@ class LowExpandMathPass(ModulePass):
     name = "low-expand-math"
 
     target: str = ""
+    """The target, as `weft.build` takes it; without one, no instruction is assumed."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.partition(" ")[0]

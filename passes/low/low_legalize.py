@@ -76,6 +76,7 @@ class LowLegalizePass(ModulePass):
     name = "low-legalize"
 
     target: str
+    """The target, as `weft.build` takes it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.split()[0] if self.target.split() else ""

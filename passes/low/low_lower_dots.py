@@ -60,6 +60,7 @@ class LowerDotsPass(ModulePass):
     name = "low-lower-dots"
 
     target: str
+    """The target, as `weft.build` takes it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = [inner for inner in operations_in(op) if isinstance(inner, DotOp | TileDotOp | TileInterleaveOp)]

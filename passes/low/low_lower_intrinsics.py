@@ -38,6 +38,7 @@ class LowerIntrinsicsPass(ModulePass):
     name = "low-lower-intrinsics"
 
     target: str
+    """The target, as `weft.build` takes it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.partition(" ")[0]

@@ -10,6 +10,7 @@ others. A buffer is given by its name, an index map as
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import field, fields, make_dataclass
 from functools import cache
 
@@ -27,6 +28,12 @@ from weft.passes.schedule.primitive import buffer_place, primitive_class
 from weft.support.errors import CompileError
 
 _OPTIONAL = int | float | tuple[str, ...] | None
+_BLOCK = "The name of the block."
+_BLOCKS = "The names of the blocks."
+_AT = "The name of the block that `loop` is around."
+_FUNC = "The function that holds the block, where several functions hold one of that name."
+_LOOP_OR_BLOCK = "The position of a loop around `block`, from 0, the outermost one: it is used in place of the block."
+_OTHER_BLOCKS = "The names of further blocks."
 
 
 class PrimitivePass(ModulePass):
@@ -100,19 +107,21 @@ def primitive_pass(name: str) -> type[ModulePass]:
     """The pass of the primitive `name`, generated from its parameters."""
     parameters = PRIMITIVE_STEPS[name].parameters
     used = [parameter.kind for parameter in parameters]
-    required: list[tuple[str, object]] = [("block", str)]
+    required: list[tuple[str, object, object]] = [("block", str, _needed(_BLOCK))]
     if kinds.LOOPS_OF_BLOCKS in used:
-        required = [("blocks", tuple[str, ...])]
+        required = [("blocks", tuple[str, ...], _needed(_BLOCKS))]
     if kinds.LOOP_ELSEWHERE in used:
-        required.append(("at", str))
+        required.append(("at", str, _needed(_AT)))
     first = next((parameter for parameter in parameters if parameter.kind is kinds.BLOCK_HANDLE), None)
-    required.extend((p.name, p.kind.option) for p in parameters if p.kind.option is not None and p is not first)
-    optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
-    optional.extend((p.name, _OPTIONAL, field(default=None)) for p in parameters if p.kind.optional)
+    required.extend(
+        (p.name, p.kind.option, _needed(p.meaning)) for p in parameters if p.kind.option is not None and p is not first
+    )
+    optional: list[tuple[str, object, object]] = [("func", str | None, _absent(_FUNC))]
+    optional.extend((p.name, _OPTIONAL, _absent(p.meaning)) for p in parameters if p.kind.optional)
     if kinds.LOOP_OR_BLOCK in used or kinds.LOOP_OR_BLOCKS in used:
-        optional.append(("loop", int | None, field(default=None)))
+        optional.append(("loop", int | None, _absent(_LOOP_OR_BLOCK)))
     if kinds.LOOP_OR_BLOCKS in used:
-        optional.append(("blocks", tuple[str, ...] | None, field(default=None)))
+        optional.append(("blocks", tuple[str, ...] | None, _absent(_OTHER_BLOCKS)))
     cls = primitive_class(name)
     generated = make_dataclass(
         f"{cls.__name__}Pass",
@@ -122,11 +131,19 @@ def primitive_pass(name: str) -> type[ModulePass]:
         namespace={
             "name": PRIMITIVE_STEPS[name].pass_name,
             "primitive": name,
-            "__doc__": f"The schedule primitive `{name}` as a pass.\n\n{cls.__doc__}",
+            "__doc__": f"{inspect.cleandoc(cls.__doc__ or '')}\n",
             "__module__": __name__,
         },
     )
     return generated
+
+
+def _needed(meaning: str) -> object:
+    return field(metadata={"meaning": meaning})
+
+
+def _absent(meaning: str) -> object:
+    return field(default=None, metadata={"meaning": meaning})
 
 
 def __getattr__(attribute: str) -> type[ModulePass]:

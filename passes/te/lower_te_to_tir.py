@@ -299,6 +299,7 @@ class LowerTeToTirPass(ModulePass):
     name = "lower-te-to-tir"
 
     func: tuple[str, ...] = ()
+    """Functions that are lowered too, though they only copy tensors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = te_functions(op, self.func)

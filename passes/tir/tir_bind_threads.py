@@ -67,6 +67,7 @@ class BindThreadsPass(TirPass):
     name = "tir-bind-threads"
 
     target: str = "cuda"
+    """The target, as `weft.build` takes it: its limits and instructions decide."""
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)

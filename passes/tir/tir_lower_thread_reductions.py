@@ -65,6 +65,7 @@ class LowerThreadReductionsPass(TirPass):
     name = "tir-lower-thread-reductions"
 
     target: str = "cuda"
+    """The target, as `weft.build` takes it: its limits and instructions decide."""
 
     def rewrite(self, function: FuncOp) -> None:
         for block in [b for b in function.walk() if isinstance(b, BlockOp) and ACROSS_THREADS in b.attributes]:

@@ -72,6 +72,7 @@ class OutlineKernelsPass(ModulePass):
     name = "tir-outline-kernels"
 
     target: str = "cuda"
+    """The target, as `weft.build` takes it: its limits and instructions decide."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)

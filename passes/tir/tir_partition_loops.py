@@ -88,6 +88,7 @@ class PartitionLoopsPass(TirPass):
     name = "tir-partition-loops"
 
     growth: int = 12
+    """The most that a function may grow, as a factor of its number of operations."""
 
     def rewrite(self, function: FuncOp) -> None:
         if any(isinstance(op, scf.IfOp) for op in operations_in(function)):

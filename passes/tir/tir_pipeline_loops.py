@@ -60,6 +60,7 @@ class PipelineLoopsPass(KernelPass):
     name = "tir-pipeline-loops"
 
     target: str = "cuda"
+    """The target, as `weft.build` takes it: its limits and instructions decide."""
 
     def rewrite(self, function: FuncOp) -> None:
         gpu = Target.parse(self.target).gpu

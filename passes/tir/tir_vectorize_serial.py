@@ -61,6 +61,7 @@ class VectorizeSerialPass(FunctionPass):
     name = "tir-vectorize-serial"
 
     target: str = "llvm"
+    """The target, as `weft.build` takes it: it states the size of a vector register."""
 
     def rewrite(self, function: FuncOp) -> None:
         vector_bytes = Target.parse(self.target).vector_bytes

@@ -1,0 +1,162 @@
+"""Reads the description of a pass from its definition: for `docs/passes.md` and for `weft-opt --help-pass`.
+
+A pass is described where it is defined, and nowhere else:
+
+- The docstring of the class is the description; its first sentence is the summary. A paragraph that begins with
+  `Requires:` states the form of the input, one that begins with `Leaves:` the form of the output.
+- A fenced block of MLIR with a line `// becomes` (`// becomes, with target=cuda` for options) is an example: the module
+  before the pass, and the module after it. A test runs them all.
+- An option is a field of the dataclass, and its meaning is the string below the field, or `metadata["meaning"]` of a
+  generated one.
+
+`describe_pass(SomePass)` returns a `PassDescription`, for any xDSL pass: what a pass does not state is empty.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+from dataclasses import dataclass
+from textwrap import dedent
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from xdsl.passes import ModulePass
+
+from weft.passes.pipeline_text import type_in_words
+
+_EXAMPLE = re.compile(r"^```mlir\n(.*?)^// becomes(?:, with (.+?))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_SENTENCE_END = re.compile(r"[.:](?=\s|$)")
+
+
+@dataclass(frozen=True)
+class PassOption:
+    """An option of a pass, as it is typed."""
+
+    name: str
+    """With dashes, as in `only-trace`."""
+    type: str
+    """In words: `names separated by commas`."""
+    default: str | None
+    """As text, `none` for an option that is absent by default; None where the option must be given."""
+    meaning: str
+    """One or more sentences, empty where the definition states none."""
+
+
+@dataclass(frozen=True)
+class PassExample:
+    """A module before and after a pass."""
+
+    options: str
+    """As they are typed between braces: `target=cuda`; empty for none."""
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class PassDescription:
+    """What the definition of a pass says."""
+
+    name: str
+    summary: str
+    """The first sentence, on one line, without its full stop."""
+    text: str
+    """The docstring without examples and without the paragraphs of `requires` and `leaves`; Markdown."""
+    requires: str
+    leaves: str
+    options: tuple[PassOption, ...]
+    examples: tuple[PassExample, ...]
+
+    @property
+    def usage(self) -> str:
+        """The pass with its options as `-p` takes it: `tir-split{block= loop= factors= [func=]}`."""
+        shown = [f"{o.name}=" if o.default is None else f"[{o.name}=]" for o in self.options]
+        return f"{self.name}{{{' '.join(shown)}}}" if shown else self.name
+
+
+def describe_pass(pass_class: type[ModulePass]) -> PassDescription:
+    """The description of a pass."""
+    doc = _docstring(pass_class)
+    examples = [PassExample((w or "").strip("{} "), b, a) for b, w, a in _EXAMPLE.findall(doc)]
+    text, requires = _take_paragraph(_EXAMPLE.sub("", doc), "Requires:")
+    text, leaves = _take_paragraph(text, "Leaves:")
+    return PassDescription(
+        pass_class.name,
+        _summary(text),
+        re.sub(r"\n{3,}", "\n\n", text).strip(),
+        requires,
+        leaves,
+        _options(pass_class),
+        tuple(examples),
+    )
+
+
+def _docstring(pass_class: type[ModulePass]) -> str:
+    """The docstring of the class itself: not that of a base, and not the signature that `dataclass` puts there."""
+    doc = pass_class.__dict__.get("__doc__") or ""
+    return "" if doc.startswith(f"{pass_class.__name__}(") else inspect.cleandoc(doc)
+
+
+def _summary(text: str) -> str:
+    first = " ".join(_FENCE.sub("", text).strip().split("\n\n")[0].split())
+    end = _SENTENCE_END.search(first)
+    return first[: end.start()] if end else first
+
+
+def _take_paragraph(text: str, heading: str) -> tuple[str, str]:
+    """The text without the paragraph that begins with `heading`, and that paragraph's own text on one line."""
+    found = re.search(rf"^{heading}(.*?)(?=\n\n|\n```|\n\w+:|\Z)", text, re.DOTALL | re.MULTILINE)
+    if found is None:
+        return text, ""
+    return text[: found.start()] + text[found.end() :], " ".join(found[1].split())
+
+
+def _options(pass_class: type[ModulePass]) -> tuple[PassOption, ...]:
+    types, stated = get_type_hints(pass_class), _field_docstrings(pass_class)
+    return tuple(
+        PassOption(
+            field.name.replace("_", "-"),
+            type_in_words(types[field.name]),
+            _default(field, types[field.name]),
+            str(field.metadata.get("meaning", "")) or stated.get(field.name, ""),
+        )
+        for field in dataclasses.fields(pass_class)
+        if field.init and field.name != "name"
+    )
+
+
+def _default(field: dataclasses.Field[Any], type_: Any) -> str | None:
+    default = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    if default is dataclasses.MISSING:
+        return "none" if NoneType in get_args(type_) else None
+    if default is None or default == "" or default == ():
+        return "none"
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _field_docstrings(pass_class: type[ModulePass]) -> dict[str, str]:
+    """Field -> the string literal below it in the source of the class or of a base, on one line."""
+    found: dict[str, str] = {}
+    for cls in pass_class.__mro__:
+        if not dataclasses.is_dataclass(cls) or not issubclass(cls, ModulePass):
+            continue
+        try:
+            (definition,) = ast.parse(dedent(inspect.getsource(cls))).body
+        except (OSError, TypeError, SyntaxError):  # a generated class, or one typed at a prompt
+            continue
+        if not isinstance(definition, ast.ClassDef):
+            continue
+        for field, below in zip(definition.body, definition.body[1:], strict=False):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found.setdefault(name, " ".join(text.split()))
+                case _:
+                    pass
+    return found
