@@ -9,7 +9,7 @@ CORE := $(VENV)/.installed-core
 STAMP := $(VENV)/.installed
 
 .NOTPARALLEL:
-.PHONY: run test test-all setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench
+.PHONY: run test test-all setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated
 
 run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
@@ -73,6 +73,14 @@ host-cpus: $(addprefix host-cpu-,$(HOST_CPUS))
 host-cpu-%: setup
 	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto -m '' $(CPU_TESTS)
 	WEFT_HOST_CPU=$* $(BIN)/lit -j2 -sv tests/filecheck/llvm tests/filecheck/low tests/filecheck/default-schedule tests/filecheck/tir tests/schedule
+
+# Pages and files that are made from definitions.
+generated: setup
+	$(BIN)/python docs/generators/dialect_docs.py
+	$(BIN)/python docs/generators/primitive_docs.py > docs/primitives.md
+	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
+	$(BIN)/python docs/generators/gpu_docs.py --write
+	$(BIN)/python docs/generators/schedule_stub.py > schedule/schedule.pyi
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

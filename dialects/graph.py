@@ -99,10 +99,12 @@ class ConstantOp(IRDLOperation):
 
     ```mlir
     %b = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
-    %w = graph.constant dense<"0x0000803F..."> : tensor<128x784xf32>
+    %w = graph.constant dense<"0x0000803F00000040"> : tensor<1x2xf32>
     ```
-    The hexadecimal form holds the little-endian bytes of the elements in row-major order; it parses and prints at the
-    speed of `bytes.fromhex`, so it serves big constants as well.
+    The hexadecimal form holds the little-endian bytes of the elements in row-major order; it parses and prints at
+    the speed of `bytes.fromhex`, so it serves big constants as well.
+
+    Syntax: `graph.constant [{...}] dense<...> : type`, or with `dense_resource<...>`.
     """
 
     name = "graph.constant"
@@ -173,8 +175,11 @@ class CallTirOp(IRDLOperation):
     """Calls a tensor function of this module, which writes its results into buffers that the call allocates.
 
     ```mlir
-    %y = graph.call_tir @linear(%x, %w, %b) : (tensor<1x784xf32>, ...) -> tensor<1x128xf32>
-    func.func @linear(%X: memref<1x784xf32>, ..., %Y: memref<1x128xf32>) { ... }
+    func.func private @linear(memref<1x784xf32>, memref<784x128xf32>, memref<1x128xf32>)
+    func.func @main(%x: tensor<1x784xf32>, %w: tensor<784x128xf32>) -> tensor<1x128xf32> {
+      %y = graph.call_tir @linear(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
+      func.return %y : tensor<1x128xf32>
+    }
     ```
     The callee takes one buffer for each operand, then one for each result; it may still be a tensor expression
     function, which takes and returns tensors. It must write nothing but the results. An extent that the callee
@@ -245,7 +250,7 @@ class CallDpsOp(IRDLOperation):
     """Calls a function that is registered at run time under a name; it fills the results that the call allocates.
 
     ```mlir
-    %y = graph.call_dps "env.linear"(%x, %w, %b) : (tensor<1x784xf32>, ...) -> tensor<1x128xf32>
+    %y = graph.call_dps "env.linear"(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
     ```
     The function gets the operands, then the results, as arrays; it must write nothing but the results.
     """
@@ -272,7 +277,14 @@ class CallDpsOp(IRDLOperation):
 
 @irdl_op_definition
 class OutputOp(IRDLOperation):
-    """Ends a dataflow region with the values that leave it: `graph.output %a, %b : T, U`."""
+    """Ends a dataflow region with the values that leave it.
+
+    ```mlir
+    %y = graph.dataflow -> tensor<4xf32> {
+      graph.output %x : tensor<4xf32>
+    }
+    ```
+    """
 
     name = "graph.output"
 
@@ -295,6 +307,7 @@ class DataflowOp(IRDLOperation):
       graph.output %a : tensor<4xf32>
     }
     ```
+    Syntax: `graph.dataflow -> type [attributes {...}] { body }`, with types in parentheses where there are several.
     """
 
     name = "graph.dataflow"
@@ -342,7 +355,13 @@ class DataflowOp(IRDLOperation):
 
 @irdl_op_definition
 class MakeTupleOp(IRDLOperation):
-    """Several values as one: `%t = graph.make_tuple %a, %b : tuple<T, U>`."""
+    """Several values as one.
+
+    ```mlir
+    %t = graph.make_tuple %a, %b : tuple<tensor<4xf32>, tensor<2xi32>>
+    ```
+    Syntax: `graph.make_tuple %value, ... : tuple<type, ...>`
+    """
 
     name = "graph.make_tuple"
 
@@ -384,7 +403,13 @@ class MakeTupleOp(IRDLOperation):
 
 @irdl_op_definition
 class TupleGetOp(IRDLOperation):
-    """One value of a tuple: `%a = graph.tuple_get %t[0] : tuple<T, U>`."""
+    """One value of a tuple.
+
+    ```mlir
+    %b = graph.tuple_get %t[1] : tuple<tensor<4xf32>, tensor<2xi32>>
+    ```
+    Syntax: `graph.tuple_get %tuple[position] : tuple<type, ...>`
+    """
 
     name = "graph.tuple_get"
 

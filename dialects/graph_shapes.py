@@ -229,7 +229,13 @@ def show_shape(shape: Sequence[Extent]) -> str:
 
 @irdl_attr_definition
 class DimsAttr(Data[Shape]):
-    """Encoding of a tensor type: its dynamic extents in order, `#graph.dims<n, 2 * m + 1, ?>`."""
+    """Encoding of a tensor type: its dynamic extents in order, each a name, an expression of names, or `?`.
+
+    ```mlir
+    #graph.dims<n, 2 * m + 1, ?>
+    tensor<?x784xf32, #graph.dims<n>>
+    ```
+    """
 
     name = "graph.dims"
 

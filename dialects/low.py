@@ -97,8 +97,10 @@ class ParamAttr(ParametrizedAttribute):
     """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent and,
     after those, for each dynamic stride.
 
-    `#low.param<"A", memref<?x128xf32>, read, ["m"]>`
-    `#low.param<"B", memref<?x8xf32, strided<[?, 1]>>, read, ["m", "s"]>`
+    ```mlir
+    #low.param<"A", memref<?x128xf32>, read, ["m"]>
+    #low.param<"B", memref<?x8xf32, strided<[?, 1]>>, read, ["m", "s"]>
+    ```
     """
 
     name = "low.param"
@@ -250,8 +252,11 @@ class ParallelForOp(IRDLOperation):
     """Iterations 0 .. extent-1, spread over the threads of the target.
 
     ```mlir
-    low.parallel_for %i in %n { ... }
+    low.parallel_for %i in %n {
+      memref.store %zero, %A[%i] : memref<?xf32>
+    }
     ```
+    Syntax: `low.parallel_for %i in %extent [attributes {...}] { body }`
     """
 
     name = "low.parallel_for"

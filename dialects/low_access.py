@@ -40,7 +40,12 @@ class AccessMode(StrEnum):
 
 @irdl_attr_definition
 class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
-    """How a parameter is accessed."""
+    """How a parameter is accessed.
+
+    ```mlir
+    #low<access readwrite>
+    ```
+    """
 
     name = "low.access"
 
@@ -62,11 +67,10 @@ class AccessPtrOp(IRDLOperation):
 
     ```mlir
     %c = low.access_ptr %C[%i, %j] sizes [16, 16] readwrite : memref<128x128xf32>
-    func.call @kernel(%c) : (!ptr_xdsl.ptr) -> ()
     ```
-    The function may access the box of that many elements from there on, as `access` says, and no others; it runs in the
-    block where the pointer is taken, and keeps no pointer. `write` writes the whole box. Without sizes it may access
-    the whole buffer.
+    The function may access the box of that many elements from there on, as `access` says, and no others; it runs in
+    the block where the pointer is taken, and keeps no pointer. `write` writes the whole box. Without sizes it may
+    access the whole buffer.
     """
 
     name = "low.access_ptr"
@@ -131,9 +135,12 @@ def box_at(op: Operation, pointer: SSAValue) -> tuple[int, ...] | None:
 
 @irdl_op_definition
 class StrideOp(IRDLOperation):
-    """How many elements lie between neighbours in a dimension of a buffer, where lowering will have put them.
+    """The number of elements between neighbours in a dimension of a buffer, as lowering lays it out.
 
-    `%s = low.stride %C {dimension = 0} : memref<128x128xf32>`: for functions that take pointers into it.
+    ```mlir
+    %s = low.stride %C {dimension = 0} : memref<128x128xf32>
+    ```
+    Functions that take pointers into the buffer (`low.access_ptr`) need it.
     """
 
     name = "low.stride"
@@ -168,9 +175,12 @@ MOST_PREFETCHED: Final = 1 << 16
 class PrefetchOp(IRDLOperation):
     """Elements of a buffer will be accessed soon: a hint to caches, which changes no value.
 
-    `low.prefetch %A[%at] {lanes = 16} : memref<?xf32>` names that many elements from `%at` on, and may name elements
-    that the buffer does not have. With `for_write`, they will be stored to. There is an index for each dimension,
-    until `tir-flatten` leaves one.
+    ```mlir
+    low.prefetch %A[%at] {lanes = 16 : i64} : memref<?xf32>
+    low.prefetch %A[%at] {lanes = 4 : i64, for_write} : memref<?xf32>
+    ```
+    It names `lanes` elements from the index on, which may be elements that the buffer does not have. With
+    `for_write`, they will be stored to. There is an index for each dimension, until `tir-flatten` leaves one.
     """
 
     name = "low.prefetch"

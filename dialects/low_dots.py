@@ -159,6 +159,9 @@ class TileDotOp(_TileOp):
     """`low.dot` on memory: C[l] += sum over s of A[s] * B[l][s], all of them next to each other.
 
     ```mlir
+    %a = low.access_ptr %A[%i] sizes [4] read : memref<?xi8>
+    %b = low.access_ptr %B[%j] sizes [64] read : memref<?xi8>
+    %c = low.access_ptr %C[%k] sizes [16] readwrite : memref<?xi32>
     low.tile_dot %a as si8, %b as ui8 onto %c {lanes = 16, steps = 4}
     ```
     The pointers name 4 elements of A, 16 x 4 of B and 16 of C.
@@ -202,6 +205,9 @@ class TileInterleaveOp(_TileOp):
     """Rows become groups of neighbours: Y[l][r] = X[r][l].
 
     ```mlir
+    %x = low.access_ptr %X[%i, %j] sizes [4, 16] read : memref<64x64xi8>
+    %y = low.access_ptr %Y[%k] sizes [64] write : memref<4096xi8>
+    %x_rows = low.stride %X {dimension = 0} : memref<64x64xi8>
     low.tile_interleave %x, %x_rows to %y {lanes = 16, rows = 4}
     ```
     A row of X starts `%x_rows` elements behind the one before; the elements of Y are next to each other.

@@ -96,7 +96,9 @@ def space_of(type_: Attribute) -> str:
 class KernelAttr(ParametrizedAttribute):
     """Marks a kernel: threads in a block for the x, y and z axis, and the blocks of the program that it comes from.
 
-    `#low.kernel<[256, 1, 1], source = "C">`
+    ```mlir
+    #low.kernel<[256, 1, 1], source = "C">
+    ```
     """
 
     name = "low.kernel"
@@ -186,7 +188,16 @@ class LaunchOp(IRDLOperation):
     """Start a kernel on a grid of blocks of threads; launches of a function run one after the other.
 
     ```mlir
-    low.launch @k blocks(%gx, %gy, %gz) threads(%tx, %ty, %tz) (%A, %n) : memref<?xf32>, index
+    func.func @f(%A: memref<?xf32>, %n: index) {
+      %c1 = arith.constant 1 : index
+      %c256 = arith.constant 256 : index
+      %blocks = arith.ceildivui %n, %c256 : index
+      low.launch @k blocks(%blocks, %c1, %c1) threads(%c256, %c1, %c1) (%A, %n) : memref<?xf32>, index
+      func.return
+    }
+    func.func @k(%A: memref<?xf32>, %n: index) attributes {low.kernel = #low.kernel<[256, 1, 1], source = "C">} {
+      func.return
+    }
     ```
     An empty grid (an extent of zero) starts nothing.
     """
@@ -221,7 +232,11 @@ class LaunchOp(IRDLOperation):
 class ThreadIdOp(IRDLOperation):
     """The place of this thread on an axis: `blockIdx.x|y|z` or `threadIdx.x|y|z`.
 
-    `%t = low.thread_id "threadIdx.x" extent 256 : index`; `extent` is stated where it is static, the value is less.
+    ```mlir
+    %b = low.thread_id "blockIdx.x" : index
+    %t = low.thread_id "threadIdx.x" extent 256 : index
+    ```
+    `extent` is stated where it is static: the value is less.
     """
 
     name = "low.thread_id"
@@ -283,14 +298,29 @@ class AtomicKind(StrEnum):
 
 @irdl_attr_definition
 class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
-    """The mode of a shuffle."""
+    """The mode of a shuffle: the lane of its group of `width` lanes that a thread reads from.
+
+    ```mlir
+    #low<shuffle_mode down>
+    ```
+    - `down`: its own lane plus the offset; its own value where that is outside of the group
+    - `up`: its own lane less the offset; its own value where that is outside of the group
+    - `xor`: its own lane xor the offset
+    - `idx`: the lane that the offset names, modulo the width
+    """
 
     name = "low.shuffle_mode"
 
 
 @irdl_attr_definition
 class AtomicKindAttr(EnumAttribute[AtomicKind], SpacedOpaqueSyntaxAttribute):
-    """The kind of an atomic operation."""
+    """The kind of an atomic operation. `min` and `max` are those of signed integers, or of floats as `arith.minimumf`
+    and `arith.maximumf`.
+
+    ```mlir
+    #low<atomic_kind add>
+    ```
+    """
 
     name = "low.atomic_kind"
 
@@ -299,7 +329,10 @@ class AtomicKindAttr(EnumAttribute[AtomicKind], SpacedOpaqueSyntaxAttribute):
 class BarrierOp(IRDLOperation):
     """All threads of the block arrive before one goes on; what they wrote before is seen by all after.
 
-    It stands where either all threads of the block come by, or none. `low.barrier`
+    ```mlir
+    low.barrier
+    ```
+    All threads of the block execute it, or none.
     """
 
     name = "low.barrier"
@@ -313,8 +346,11 @@ class BarrierOp(IRDLOperation):
 class ShuffleOp(IRDLOperation):
     """The value of another lane of the warp; every lane of the warp takes part.
 
-    `%r = low.shuffle down %x, %offset width 32 : f32`: lanes form groups of `width` (a power of two up to 32), and
-    `ShuffleMode` tells which lane of the group is read. Threads are counted with x running fastest.
+    ```mlir
+    %r = low.shuffle down %x, %offset width 32 : f32
+    ```
+    Lanes form groups of `width` (a power of two up to 32), and the mode states which lane of the group is read
+    (`#low<shuffle_mode ...>`). Threads are counted with x running fastest.
     """
 
     name = "low.shuffle"
@@ -352,8 +388,10 @@ class ShuffleOp(IRDLOperation):
 class AtomicOp(IRDLOperation):
     """Combine a value into memory at once, whatever other threads do; gives what was there before.
 
-    `%old = low.atomic add %v, %B[%i] : f32, memref<?xf32>`. No order among threads is implied. Buffers have one index a
-    dimension until `tir-flatten`.
+    ```mlir
+    %old = low.atomic add %v, %B[%i] : f32, memref<?xf32>
+    ```
+    No order among threads is implied. Buffers have one index a dimension until `tir-flatten`.
     """
 
     name = "low.atomic"
@@ -400,9 +438,14 @@ class _CopyEffects(MemoryEffect):
 class AsyncCopyOp(IRDLOperation):
     """Start to copy 4, 8 or 16 bytes from device memory to shared memory; both places are aligned to as many bytes.
 
-    `low.async_copy %A[%i] to %S[%j] bytes 16 : memref<?xf32>, memref<1024xf32, "shared">`. The copy has arrived for
-    this thread after the `low.async_wait` of its group, and for the others after a barrier behind that. A target
-    without asynchronous copies copies at once.
+    ```mlir
+    low.async_copy %A[%i] to %S[%j] bytes 16 : memref<?xf32>, memref<1024xf32, "shared">
+    low.async_commit
+    low.async_wait 0
+    low.barrier
+    ```
+    The copy has arrived for this thread after the `low.async_wait` of its group, and for the others after a barrier
+    behind that. A target without asynchronous copies copies at once.
     """
 
     name = "low.async_copy"
@@ -447,7 +490,12 @@ class AsyncCopyOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncCommitOp(IRDLOperation):
-    """The copies that this thread started since the last one form a group. `low.async_commit`"""
+    """The copies that this thread started since the last one form a group.
+
+    ```mlir
+    low.async_commit
+    ```
+    """
 
     name = "low.async_commit"
 
@@ -458,7 +506,12 @@ class AsyncCommitOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncWaitOp(IRDLOperation):
-    """Wait until at most so many of the latest groups of this thread are still on their way. `low.async_wait 1`"""
+    """Wait until at most so many of the latest groups of this thread are still on their way.
+
+    ```mlir
+    low.async_wait 1
+    ```
+    """
 
     name = "low.async_wait"
 

@@ -144,7 +144,12 @@ class _LaneCompareOp(IRDLOperation):
 
 @irdl_op_definition
 class CmpiOp(_LaneCompareOp):
-    """`arith.cmpi` on every lane, also of index vectors."""
+    """`arith.cmpi` on every lane, also of index vectors.
+
+    ```mlir
+    %m = low.cmpi slt, %a, %b : vector<8xi32>
+    ```
+    """
 
     name = "low.cmpi"
     PREDICATES: ClassVar = arith.CMPI_COMPARISON_OPERATIONS
@@ -152,7 +157,12 @@ class CmpiOp(_LaneCompareOp):
 
 @irdl_op_definition
 class CmpfOp(_LaneCompareOp):
-    """`arith.cmpf` on every lane: `low.cmpf olt, %a, %b fastmath<nnan> : vector<8xf32>`."""
+    """`arith.cmpf` on every lane.
+
+    ```mlir
+    %m = low.cmpf olt, %a, %b fastmath<nnan> : vector<8xf32>
+    ```
+    """
 
     name = "low.cmpf"
     PREDICATES: ClassVar = arith.CMPF_COMPARISON_OPERATIONS
@@ -219,10 +229,13 @@ class LaneCastOp(IRDLOperation):
             raise VerifyException(f"{self.name} does not convert {source} to {target}")
 
 
-def _on_lanes(scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool]) -> type[LaneCastOp]:
-    """The form on lanes of a conversion of `arith`."""
+def _on_lanes(
+    scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool], example: str
+) -> type[LaneCastOp]:
+    """The form on lanes of a conversion of `arith`; `example` holds its types."""
     name = scalar.name.replace("arith.", "low.")
-    fields = {"name": name, "__doc__": f"`{scalar.name}` on every lane.", "__module__": __name__}
+    doc = f"`{scalar.name}` on every lane.\n\n```mlir\n%r = {name} %v : {example}\n```\n"
+    fields = {"name": name, "__doc__": doc, "__module__": __name__}
     return irdl_op_definition(type(scalar.__name__, (LaneCastOp,), {**fields, "converts": staticmethod(converts)}))
 
 
@@ -248,20 +261,26 @@ def _is_from_or_to_index(source: Attribute, target: Attribute) -> bool:
     return {type(source), type(target)} == {IndexType, IntegerType}
 
 
-SIToFPOp = _on_lanes(arith.SIToFPOp, _is_to_float)
-UIToFPOp = _on_lanes(arith.UIToFPOp, _is_to_float)
-FPToSIOp = _on_lanes(arith.FPToSIOp, _is_to_integer)
-FPToUIOp = _on_lanes(arith.FPToUIOp, _is_to_integer)
-ExtSIOp = _on_lanes(arith.ExtSIOp, _is_wider)
-ExtUIOp = _on_lanes(arith.ExtUIOp, _is_wider)
-TruncIOp = _on_lanes(arith.TruncIOp, _is_narrower)
-IndexCastOp = _on_lanes(arith.IndexCastOp, _is_from_or_to_index)
+SIToFPOp = _on_lanes(arith.SIToFPOp, _is_to_float, "vector<8xi32> to vector<8xf32>")
+UIToFPOp = _on_lanes(arith.UIToFPOp, _is_to_float, "vector<8xi8> to vector<8xf32>")
+FPToSIOp = _on_lanes(arith.FPToSIOp, _is_to_integer, "vector<8xf32> to vector<8xi32>")
+FPToUIOp = _on_lanes(arith.FPToUIOp, _is_to_integer, "vector<8xf32> to vector<8xi8>")
+ExtSIOp = _on_lanes(arith.ExtSIOp, _is_wider, "vector<8xi8> to vector<8xi32>")
+ExtUIOp = _on_lanes(arith.ExtUIOp, _is_wider, "vector<8xi1> to vector<8xi32>")
+TruncIOp = _on_lanes(arith.TruncIOp, _is_narrower, "vector<8xi32> to vector<8xi8>")
+IndexCastOp = _on_lanes(arith.IndexCastOp, _is_from_or_to_index, "vector<8xindex> to vector<8xi32>")
 
 
 @irdl_op_definition
 class LdexpOp(IRDLOperation):
-    """`low.ldexp %p, %n : vector<16xf32>`: p * 2^n on every lane, or of scalars, rounded once. n is a whole number of
-    the same type; results may be subnormal, infinite or zero. Some processors have an instruction for it."""
+    """`significand * 2^exponent` on every lane, or of scalars, rounded once.
+
+    ```mlir
+    %r = low.ldexp %p, %n : vector<16xf32>
+    ```
+    The exponent is a whole number of the same type; results may be subnormal, infinite or zero. Some processors have
+    an instruction for it.
+    """
 
     name = "low.ldexp"
 

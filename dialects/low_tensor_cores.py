@@ -114,8 +114,12 @@ def is_fragment_scope(space: Attribute) -> bool:
 
 @irdl_attr_definition
 class FragmentAttr(ParametrizedAttribute):
-    """A tile of a matrix as a warp holds it: `#low.fragment<wmma, a, row, [16, 16, 16], f16>`.
+    """A tile of a matrix as a warp holds it: instructions, matrix, order, shape and element type.
 
+    ```mlir
+    #low.fragment<wmma, a, row, [16, 16, 16], f16>
+    #low.fragment<mma, b, col, [16, 8, 16], bf16>
+    ```
     The shape is m, n, k of the product. A and B hold `f16` or `bf16`, C holds `f32`.
     """
 
@@ -279,7 +283,17 @@ class _TileCopyOp(TileOp):
 
 @irdl_op_definition
 class TileLoadOp(_TileCopyOp):
-    """A tile of memory that threads share, copied into a fragment."""
+    """A tile of memory that threads share, copied into a fragment. Each is given by a pointer and the distance of its
+    rows.
+
+    ```mlir
+    %s = low.access_ptr %A[%i, %j] sizes [16, 16] read : memref<64x64xf16>
+    %t = low.access_ptr %F[%c0, %c0] sizes [16, 16] write : memref<16x16xf16, "wmma.matrix_a">
+    %s_rows = low.stride %A {dimension = 0} : memref<64x64xf16>
+    %t_rows = low.stride %F {dimension = 0} : memref<16x16xf16, "wmma.matrix_a">
+    low.tile_load <wmma, a, row, [16, 16, 16], f16> %s, %s_rows to %t, %t_rows
+    ```
+    """
 
     name = "low.tile_load"
 
@@ -298,7 +312,17 @@ class TileLoadOp(_TileCopyOp):
 
 @irdl_op_definition
 class TileStoreOp(_TileCopyOp):
-    """A fragment, copied to a tile of memory that threads share."""
+    """A fragment, copied to a tile of memory that threads share. Each is given by a pointer and the distance of its
+    rows.
+
+    ```mlir
+    %s = low.access_ptr %F[%c0, %c0] sizes [16, 16] read : memref<16x16xf32, "wmma.accumulator">
+    %t = low.access_ptr %C[%i, %j] sizes [16, 16] write : memref<64x64xf32>
+    %s_rows = low.stride %F {dimension = 0} : memref<16x16xf32, "wmma.accumulator">
+    %t_rows = low.stride %C {dimension = 0} : memref<64x64xf32>
+    low.tile_store <wmma, c, row, [16, 16, 16], f32> %s, %s_rows to %t, %t_rows
+    ```
+    """
 
     name = "low.tile_store"
 
@@ -316,7 +340,14 @@ class TileStoreOp(_TileCopyOp):
 
 @irdl_op_definition
 class TileFillOp(TileOp):
-    """Every element of a fragment becomes a number."""
+    """Every element of a fragment becomes a number.
+
+    ```mlir
+    %c = low.access_ptr %F[%c0, %c0] sizes [16, 16] write : memref<16x16xf32, "wmma.accumulator">
+    %c_rows = low.stride %F {dimension = 0} : memref<16x16xf32, "wmma.accumulator">
+    low.tile_fill <wmma, c, row, [16, 16, 16], f32> %c, %c_rows with 0.0 : f32
+    ```
+    """
 
     name = "low.tile_fill"
 
@@ -340,7 +371,13 @@ class TileFillOp(TileOp):
 class TileMmaOp(TileOp):
     """C += A * B, the products exact and summed in `f32`, in an order that is not specified.
 
-    `low.tile_mma %a, %a_rows by %b, %b_rows onto %c, %c_rows {a = #low.fragment<...>, b = #low.fragment<...>}`
+    ```mlir
+    %a = low.access_ptr %FA[%c0, %c0] sizes [16, 16] read : memref<16x16xf16, "wmma.matrix_a">
+    %b = low.access_ptr %FB[%c0, %c0] sizes [16, 16] read : memref<16x16xf16, "wmma.matrix_b">
+    %c = low.access_ptr %FC[%c0, %c0] sizes [16, 16] readwrite : memref<16x16xf32, "wmma.accumulator">
+    low.tile_mma %a, %c16 by %b, %c16 onto %c, %c16 {a = #low.fragment<wmma, a, row, [16, 16, 16], f16>,
+      b = #low.fragment<wmma, b, row, [16, 16, 16], f16>}
+    ```
     """
 
     name = "low.tile_mma"
@@ -411,7 +448,13 @@ class WarpOp(IRDLOperation):
 class WmmaLoadOp(WarpOp):
     """A tile, whose rows are so many elements apart, becomes a fragment; all threads name the same tile.
 
-    Which thread holds which element is not specified. Rows start at multiples of 32 bytes (PTX ISA, "Matrix Storage").
+    ```mlir
+    %s = low.access_ptr %S[%i] sizes [512] read : memref<4096xf16, "shared">
+    %a = low.access_ptr %A[%c0] sizes [16] write : memref<16xf16, "local">
+    low.wmma_load <wmma, a, row, [16, 16, 16], f16> %s, %c32 to %a
+    ```
+    Which thread holds which element is not specified. Rows start at multiples of 32 bytes (PTX ISA, "Matrix
+    Storage").
     """
 
     name = "low.wmma_load"
@@ -431,7 +474,14 @@ class WmmaLoadOp(WarpOp):
 
 @irdl_op_definition
 class WmmaStoreOp(WarpOp):
-    """A fragment becomes a tile, whose rows are so many elements apart; all threads name the same tile."""
+    """A fragment becomes a tile, whose rows are so many elements apart; all threads name the same tile.
+
+    ```mlir
+    %c = low.access_ptr %C[%c0] sizes [8] read : memref<8xf32, "local">
+    %s = low.access_ptr %S[%i] sizes [512] write : memref<4096xf32, "shared">
+    low.wmma_store <wmma, c, row, [16, 16, 16], f32> %c to %s, %c32
+    ```
+    """
 
     name = "low.wmma_store"
 
@@ -473,7 +523,16 @@ class _WarpMmaOp(WarpOp):
 
 @irdl_op_definition
 class WmmaMmaOp(_WarpMmaOp):
-    """C += A * B of fragments of wmma."""
+    """C += A * B of fragments of wmma.
+
+    ```mlir
+    %a = low.access_ptr %A[%c0] sizes [16] read : memref<16xf16, "local">
+    %b = low.access_ptr %B[%c0] sizes [16] read : memref<16xf16, "local">
+    %c = low.access_ptr %C[%c0] sizes [8] readwrite : memref<8xf32, "local">
+    low.wmma_mma %a by %b onto %c {a = #low.fragment<wmma, a, row, [16, 16, 16], f16>,
+      b = #low.fragment<wmma, b, row, [16, 16, 16], f16>}
+    ```
+    """
 
     name = "low.wmma_mma"
 
@@ -490,9 +549,14 @@ class WmmaMmaOp(_WarpMmaOp):
 class LdmatrixOp(WarpOp):
     """1, 2 or 4 matrices of 8 x 8 elements of 16 bits, from shared memory into registers.
 
-    Thread l names row l mod 8 of matrix l floordiv 8, at a multiple of 16 bytes; the pointers of other threads do not
-    matter. It gets, of each matrix, elements 2 * (l mod 4) and the next one of row l floordiv 4; transposed, of that
-    column. (PTX ISA, "ldmatrix")
+    ```mlir
+    %s = low.access_ptr %S[%i] read : memref<4096xf16, "shared">
+    %a = low.access_ptr %A[%c0] sizes [8] write : memref<8xf16, "local">
+    low.ldmatrix %s to %a {count = 4, transposed = false, element = f16}
+    ```
+    Thread l names row l mod 8 of matrix l floordiv 8, at a multiple of 16 bytes; the pointers of other threads do
+    not matter. It gets, of each matrix, elements 2 * (l mod 4) and the next one of row l floordiv 4; transposed, of
+    that column. (PTX ISA, "ldmatrix")
     """
 
     name = "low.ldmatrix"
@@ -526,7 +590,15 @@ class LdmatrixOp(WarpOp):
 
 @irdl_op_definition
 class MmaSyncOp(_WarpMmaOp):
-    """C += A * B of m16n8k16. A thread holds 8 elements of A, 4 of B and 4 of C: those of `FragmentAttr.place`."""
+    """C += A * B of m16n8k16. A thread holds 8 elements of A, 4 of B and 4 of C: those of `FragmentAttr.place`.
+
+    ```mlir
+    %a = low.access_ptr %A[%c0] sizes [8] read : memref<8xf16, "local">
+    %b = low.access_ptr %B[%c0] sizes [4] read : memref<4xf16, "local">
+    %c = low.access_ptr %C[%c0] sizes [4] readwrite : memref<4xf32, "local">
+    low.mma_sync %a by %b onto %c {element = f16}
+    ```
+    """
 
     name = "low.mma_sync"
 

@@ -120,14 +120,33 @@ def _by_name(*steps: Step) -> Mapping[str, Step]:
 
 
 QUERY_STEPS: Final = _by_name(
-    Step("get_loops", "The loops around a block (a handle or a name), outermost first.", (_BLOCK,), (LOOP,)),
-    Step("get_producers", "The blocks of its scope that write what the block reads.", (_BLOCK,), (BLOCK,)),
-    Step("get_consumers", "The blocks of its scope that read what the block writes.", (_BLOCK,), (BLOCK,)),
+    Step(
+        "get_loops",
+        "The loops around a block (a handle or a name), outermost first.",
+        (_BLOCK,),
+        (LOOP,),
+        example="%i, %j = sched.get_loops %block : loop, loop",
+    ),
+    Step(
+        "get_producers",
+        "The blocks of its scope that write what the block reads.",
+        (_BLOCK,),
+        (BLOCK,),
+        example="%b = sched.get_producers %block : block",
+    ),
+    Step(
+        "get_consumers",
+        "The blocks of its scope that read what the block writes.",
+        (_BLOCK,),
+        (BLOCK,),
+        example="%b = sched.get_consumers %block : block",
+    ),
     Step(
         "get_child_blocks",
         "The blocks inside the body of a block or loop that are in no other block there, in order.",
         (_TARGET,),
         (BLOCK,),
+        example="%b, %c = sched.get_child_blocks %target : block, block",
     ),
 )
 """Steps that only look."""
@@ -135,9 +154,7 @@ QUERY_STEPS: Final = _by_name(
 SAMPLING_STEPS: Final = _by_name(
     Step(
         "sample_perfect_tile",
-        """Draw n factors whose product is the extent of a loop.
-
-`%t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16, decision = [16, 8]} : int, int`""",
+        "Draw n factors whose product is the extent of a loop.",
         (
             _LOOP,
             Parameter("n", kinds.INTEGER),
@@ -146,26 +163,31 @@ SAMPLING_STEPS: Final = _by_name(
         ),
         (INT,),
         verify=_verify_tiling,
+        example=(
+            "%a, %b = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16, decision = [16, 8]} : int, int\n"
+            "%o, %n = sched.split %i [%a, %b] : loop, loop"
+        ),
     ),
     Step(
         "sample_categorical",
-        """Draw one of several integers; `decision` is its position.
-
-`%v = sched.sample_categorical {candidates = [0, 16, 64], probs = [0.5, 0.25, 0.25], decision = 1} : int`""",
+        "Draw one of several integers; `decision` is its position.",
         (
             Parameter("candidates", kinds.INTEGERS),
             Parameter("probs", kinds.FLOATS),
             Parameter("decision", kinds.DECISION, default=None),
         ),
         INT,
+        example=(
+            "%v = sched.sample_categorical {candidates = [0, 16, 64], probs = [0.5, 0.25, 0.25], decision = 1} : int\n"
+            'sched.annotate %b, %v {key = "note"}'
+        ),
     ),
     Step(
         "sample_compute_location",
-        """Draw a place for a producer, for `compute_at`.
-
-`%l = sched.sample_compute_location %b {decision = 1} : loop`""",
+        "Draw a place for a producer, for `compute_at`.",
         (_BLOCK, Parameter("decision", kinds.DECISION, default=None)),
         LOOP,
+        example="%l = sched.sample_compute_location %b {decision = 1} : loop\nsched.compute_at %b, %l",
     ),
 )
 """Steps that draw integers or a loop; what was drawn is written down as their `decision`."""
@@ -179,8 +201,17 @@ PRIMITIVE_STEPS: Final = _by_name(
         consumes=True,
         verify=lambda step: verify_handles(step, len(_factors(step))),
         ignores=_UNIT_ITERS,
+        example="%o, %n = sched.split %i {factors = [0, 4]} : loop, loop",
     ),
-    Step("fuse", "Fuse nested loops, outermost first, into one.", (_LOOPS,), LOOP, consumes=True, ignores=_UNIT_ITERS),
+    Step(
+        "fuse",
+        "Fuse nested loops, outermost first, into one.",
+        (_LOOPS,),
+        LOOP,
+        consumes=True,
+        ignores=_UNIT_ITERS,
+        example="%f = sched.fuse %i, %j : loop",
+    ),
     Step(
         "tile",
         "Split each loop of a perfect nest by its factor; returns the outer loops, then the tile loops.",
@@ -188,11 +219,32 @@ PRIMITIVE_STEPS: Final = _by_name(
         (LOOP,),
         consumes=True,
         verify=_verify_tile,
+        example="%i0, %j0, %i1, %j1 = sched.tile %i, %j {factors = [4, 4]} : loop, loop, loop, loop",
     ),
-    Step("reorder", "Put loops of one chain into the given order.", (_LOOPS,)),
-    Step("parallel", "Run the iterations on several threads.", (_LOOP,)),
-    Step("vectorize", "Turn the iterations into vector lanes.", (_LOOP,)),
-    Step("unroll", "Repeat the body at emission.", (_LOOP,)),
+    Step(
+        "reorder",
+        "Put loops of one chain into the given order.",
+        (_LOOPS,),
+        example="sched.reorder %j, %i",
+    ),
+    Step(
+        "parallel",
+        "Run the iterations on several threads.",
+        (_LOOP,),
+        example="sched.parallel %i",
+    ),
+    Step(
+        "vectorize",
+        "Turn the iterations into vector lanes.",
+        (_LOOP,),
+        example="sched.vectorize %i",
+    ),
+    Step(
+        "unroll",
+        "Repeat the body at emission.",
+        (_LOOP,),
+        example="sched.unroll %i",
+    ),
     Step(
         "bind",
         'Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`).',
@@ -202,6 +254,7 @@ PRIMITIVE_STEPS: Final = _by_name(
                 "thread_axis", kinds.STRING, stated_meaning="The axis: `threadIdx.x`, `blockIdx.y`, `vthread`, ..."
             ),
         ),
+        example='sched.bind %i {thread_axis = "threadIdx.x"}',
     ),
     Step(
         "merge",
@@ -209,6 +262,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         (Parameter("loops", kinds.LOOPS_OF_BLOCKS),),
         LOOP,
         consumes=True,
+        example="%m = sched.merge %i, %j : loop",
     ),
     Step(
         "loop_partition",
@@ -218,8 +272,15 @@ PRIMITIVE_STEPS: Final = _by_name(
         consumes=True,
         verify=_verify_partition,
         ignores=_UNIT_ITERS,
+        example="%k0, %k1, %k2 = sched.loop_partition %k {factors = [2, 0, 3]} : loop, loop, loop",
     ),
-    Step("add_unit_loop", "Put a loop of one iteration around a block or loop.", (_TARGET,), LOOP),
+    Step(
+        "add_unit_loop",
+        "Put a loop of one iteration around a block or loop.",
+        (_TARGET,),
+        LOOP,
+        example="%u = sched.add_unit_loop %i : loop",
+    ),
     Step(
         "reorder_block_iter_var",
         "Put the iterators of a block into another order.",
@@ -229,34 +290,54 @@ PRIMITIVE_STEPS: Final = _by_name(
                 "new_order", kinds.INTEGERS, stated_meaning="The old positions of the iterators, in the new order."
             ),
         ),
+        example="sched.reorder_block_iter_var %b {new_order = [1, 0]}",
     ),
     Step(
         "annotate",
         "Attach an annotation to a block or loop.",
         (_TARGET, _KEY, Parameter("value", kinds.ANNOTATION, "ann_val")),
         verify=_verify_annotate,
+        example='sched.annotate %i {key = "pipeline_stages", value = 3}',
     ),
-    Step("unannotate", "Remove an annotation from a block or loop.", (_TARGET, _KEY)),
+    Step(
+        "unannotate",
+        "Remove an annotation from a block or loop.",
+        (_TARGET, _KEY),
+        example='sched.unannotate %i {key = "pipeline_stages"}',
+    ),
     Step(
         "compute_at",
         "Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the "
         "first.",
         _MOVE,
+        example="sched.compute_at %b, %i {preserve_unit_loops = true}",
     ),
     Step(
         "reverse_compute_at",
         "Move a consumer under a loop of its producers, to the `index`-th place in it: -1 is the last place, -2 the "
         "first.",
         _MOVE,
+        example="sched.reverse_compute_at %b, %i",
     ),
-    Step("compute_inline", "Make a producer part of every block that reads it.", (_BLOCK,)),
-    Step("reverse_compute_inline", "Make a consumer part of the block it reads.", (_BLOCK,)),
+    Step(
+        "compute_inline",
+        "Make a producer part of every block that reads it.",
+        (_BLOCK,),
+        example="sched.compute_inline %b",
+    ),
+    Step(
+        "reverse_compute_inline",
+        "Make a consumer part of the block it reads.",
+        (_BLOCK,),
+        example="sched.reverse_compute_inline %b",
+    ),
     Step(
         "cache_read",
         "Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or those "
         "given. Returns the copying block.",
         (_BLOCK, _READ, _SCOPE, _CONSUMERS),
         BLOCK,
+        example='%copy = sched.cache_read %b {index = 0, scope = "local"} : block',
     ),
     Step(
         "cache_write",
@@ -264,6 +345,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         "too. Returns the copying block.",
         (_BLOCK, _WRITTEN, _SCOPE, _CONSUMERS),
         BLOCK,
+        example='%copy = sched.cache_write %b {index = 0, scope = "local"} : block',
     ),
     Step(
         "cache_inplace",
@@ -271,40 +353,47 @@ PRIMITIVE_STEPS: Final = _by_name(
         "and back.",
         (_BLOCK, _READ, _SCOPE),
         (BLOCK,),
+        example='%copy, %back = sched.cache_inplace %b {index = 1, scope = "local"} : block, block',
     ),
     Step(
         "cache_index",
         "Compute indices at which a block loads once, before its nest. Returns the computing blocks.",
         (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0, stated_meaning=_THRESHOLD)),
         (BLOCK,),
+        example='%indices = sched.cache_index %b {scope = "global", cse_thresh = 0} : block',
     ),
     Step(
         "read_at",
         "Read a copy of what an iteration of `loop` reads of a buffer. Returns the copying block.",
         (_LOOP, _BLOCK, _READ, _SCOPE),
         BLOCK,
+        example='%copy = sched.read_at %i, %b {index = 0, scope = "shared"} : block',
     ),
     Step(
         "write_at",
         "Write a copy of what an iteration of `loop` writes of a buffer. Returns the copying block.",
         (_LOOP, _BLOCK, _WRITTEN, _SCOPE),
         BLOCK,
+        example='%copy = sched.write_at %i, %b {index = 0, scope = "local"} : block',
     ),
     Step(
         "set_scope",
         "Move the index-th (or named) temporary that the block writes to a memory scope.",
         (_BLOCK, _BUFFER_INDEX, _SCOPE),
+        example='sched.set_scope %b {index = 0, scope = "local"}',
     ),
     Step(
         "decompose_reduction",
         "Give the init of a reduction its own block, before `loop`. Returns that block.",
         (_BLOCK, _LOOP),
         BLOCK,
+        example="%init = sched.decompose_reduction %b, %i : block",
     ),
     Step(
         "fuse_reduction_epilogue",
         "Let a reduction start from what a block combines with its result, such as a bias.",
         (Parameter("reduction_block", kinds.BLOCK_HANDLE), Parameter("epilogue_block", kinds.BLOCK_HANDLE)),
+        example="sched.fuse_reduction_epilogue %b, %epilogue",
     ),
     Step(
         "rfactor",
@@ -312,6 +401,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         "Returns the block of the partial results.",
         (_LOOP, Parameter("factor_axis", kinds.INTEGER, stated_meaning="The position of the new dimension.")),
         BLOCK,
+        example="%rf = sched.rfactor %k {factor_axis = 0} : block",
     ),
     Step(
         "blockize",
@@ -319,6 +409,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         (Parameter("target", kinds.LOOP_OR_BLOCKS),),
         BLOCK,
         ignores=_UNIT_ITERS,
+        example="%outer = sched.blockize %i : block",
     ),
     Step(
         "tensorize",
@@ -328,6 +419,7 @@ PRIMITIVE_STEPS: Final = _by_name(
             Parameter("intrinsic", kinds.STRING, "tensor_intrin", stated_meaning="The name of the tensor intrinsic."),
         ),
         ignores=_UNIT_ITERS,
+        example='sched.tensorize %i {intrinsic = "dot_4x4"}',
     ),
     Step(
         "storage_align",
@@ -337,6 +429,7 @@ PRIMITIVE_STEPS: Final = _by_name(
             _BUFFER_INDEX,
             *(Parameter(name, kinds.INTEGER, stated_meaning=text) for name, text in _ALIGNMENT.items()),
         ),
+        example="sched.storage_align %b {index = 0, axis = 0, factor = 32, offset = 8}",
     ),
     Step(
         "annotate_buffer_access",
@@ -349,18 +442,27 @@ PRIMITIVE_STEPS: Final = _by_name(
             Parameter("buffer_type", kinds.STRING, "buf_type", stated_meaning="`read` or `write`."),
             Parameter("region", kinds.REGION, "gen_new_ranges"),
         ),
+        example=(
+            'sched.annotate_buffer_access %b {index = 0, buffer_type = "write", region = affine_map<(d0) -> '
+            "(d0, d0 + 1)>}"
+        ),
     ),
     Step(
         "reindex",
         "Let a block access a copy of a buffer that is indexed by its iterators only. Returns the copying block.",
         (_BLOCK, _BUFFER),
         BLOCK,
+        example='%copy = sched.reindex %b {buffer = ["write", 0]} : block',
     ),
     Step(
         "reindex_cache_read",
         "Let a block read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.",
         (_BLOCK, _READ, _SCOPE, _INDEX_MAP),
         BLOCK,
+        example=(
+            '%copy = sched.reindex_cache_read %b {index = 0, scope = "local", index_map = affine_map<(d0, d1) '
+            "-> (d1, d0)>} : block"
+        ),
     ),
     Step(
         "reindex_cache_write",
@@ -368,6 +470,10 @@ PRIMITIVE_STEPS: Final = _by_name(
         "copies it out.",
         (_BLOCK, _WRITTEN, _SCOPE, _INDEX_MAP),
         BLOCK,
+        example=(
+            '%copy = sched.reindex_cache_write %b {index = 0, scope = "local", index_map = affine_map<(d0, d1) '
+            "-> (d1, d0)>} : block"
+        ),
     ),
     Step(
         "transform_layout",
@@ -382,6 +488,7 @@ a parameter, callers pass it in the new layout from then on.""",
             Parameter("index_map", kinds.BUFFER_MAP),
             Parameter("pad_value", kinds.PADDING, default=None, stated_meaning="The value of elements that are added."),
         ),
+        example='sched.transform_layout %b {buffer = ["write", 0], index_map = affine_map<(d0, d1) -> (d1, d0)>}',
     ),
     Step(
         "transform_block_layout",
@@ -389,6 +496,9 @@ a parameter, callers pass it in the new layout from then on.""",
         "the new loops.",
         (_BLOCK, _INDEX_MAP),
         (LOOP,),
+        example=(
+            "%i, %j = sched.transform_block_layout %b {index_map = affine_map<(d0, d1) -> (d1, d0)>} : loop, loop"
+        ),
     ),
     Step(
         "recode",
@@ -401,6 +511,7 @@ a parameter, callers pass it in the new layout from then on.""",
             Parameter("encoding", kinds.STRING, stated_meaning="`unsigned`, `signed`, or a wider integer type."),
         ),
         (BLOCK,),
+        example='%copy = sched.recode %b {index = 0, encoding = "int16"} : block',
     ),
     Step(
         "decompose_padding",
@@ -408,6 +519,7 @@ a parameter, callers pass it in the new layout from then on.""",
         "that fills.",
         (_BLOCK, _LOOP),
         BLOCK,
+        example="%fill = sched.decompose_padding %b, %i : block",
     ),
     Step(
         "pad_einsum",
@@ -418,11 +530,13 @@ a parameter, callers pass it in the new layout from then on.""",
                 "padding", kinds.INTEGERS, stated_meaning="For each iterator, what its extent becomes a multiple of."
             ),
         ),
+        example="sched.pad_einsum %b {padding = [16, 16, 16]}",
     ),
     Step(
         "rolling_buffer",
         "Keep what the windows of neighbouring iterations share, in a circular buffer.",
         (_BLOCK, _WRITTEN),
+        example="sched.rolling_buffer %b {index = 0}",
     ),
 )
 """Steps that change the program."""
@@ -440,7 +554,12 @@ class SamplingOp(StepOp):
 
 @irdl_op_definition
 class GetBlockOp(QueryOp):
-    """`%y = sched.get_block "Y" in @mm_relu : block`. The function may be left out when only one has such a block."""
+    """A block by its name. The function may be left out when only one has such a block.
+
+    ```mlir
+    %y = sched.get_block "Y" in @mm_relu : block
+    ```
+    """
 
     name = "sched.get_block"
 

@@ -51,21 +51,36 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_attr_definition
 class BlockType(ParametrizedAttribute, TypeAttribute):
-    """A handle on a block."""
+    """A handle on a block.
+
+    ```mlir
+    !sched.block
+    ```
+    """
 
     name = "sched.block"
 
 
 @irdl_attr_definition
 class LoopType(ParametrizedAttribute, TypeAttribute):
-    """A handle on a loop."""
+    """A handle on a loop.
+
+    ```mlir
+    !sched.loop
+    ```
+    """
 
     name = "sched.loop"
 
 
 @irdl_attr_definition
 class IntType(ParametrizedAttribute, TypeAttribute):
-    """A handle on an integer that was sampled."""
+    """A handle on an integer that was sampled.
+
+    ```mlir
+    !sched.int
+    ```
+    """
 
     name = "sched.int"
 
@@ -80,7 +95,17 @@ SAMPLED = DYNAMIC_INDEX
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """A schedule: steps to apply, in order, to the module that holds it."""
+    """A schedule: steps to apply, in order, to the module that holds it.
+
+    ```mlir
+    sched.func @schedule {
+      %y = sched.get_block "Y" in @mm_relu : block
+      %i, %j, %k = sched.get_loops %y : loop, loop, loop
+      sched.parallel %i
+    }
+    ```
+    Syntax: `sched.func @name { steps }`
+    """
 
     name = "sched.func"
 
@@ -375,7 +400,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: `doc` is the docstring of the method and of the op."""
+    """A step: `doc` is the docstring of the method, and with the example and the syntax that of the op."""
 
     name: str
     doc: str
@@ -387,6 +412,8 @@ class Step:
     verify: Callable[[StepOp], None] | None = None
     ignores: tuple[str, ...] = ()
     """Keywords that the method accepts, as TVM's does, and that change nothing."""
+    example: str = ""
+    """The op in a schedule: part of its docstring."""
 
     @property
     def class_name(self) -> str:
@@ -397,6 +424,22 @@ class Step:
     def pass_name(self) -> str:
         """`compute_at` -> `tir-compute-at`."""
         return "tir-" + self.name.replace("_", "-")
+
+    @property
+    def syntax(self) -> str:
+        """`sched.split %loop {factors = ..., [disable_predication = ...]} : loop, ...`."""
+        handles = [f"%{p.name}{', ...' if p.kind.several else ''}" for p in self.parameters if p.kind.handles]
+        entries = [f"{p.name} = ..." for p in self.parameters if not p.kind.handles]
+        optional = [p.kind.optional or p.kind is ANNOTATION for p in self.parameters if not p.kind.handles]
+        shown = [f"[{entry}]" if left_out else entry for entry, left_out in zip(entries, optional, strict=True)]
+        parts = [f"sched.{self.name}", *([", ".join(handles)] if handles else [])]
+        parts += [f"{{{', '.join(shown)}}}"] if shown else []
+        names = {type_: name for name, type_ in SHORT_NAMES.items()}
+        if self.gives is not None:
+            parts += [":", f"{names[self.gives[0]]}, ..." if isinstance(self.gives, tuple) else names[self.gives]]
+        sampled = next((p.name for p in self.parameters if p.kind.sampled and p.kind is not ANNOTATION), None)
+        note = "" if sampled is None else f"; with sampled integers `[%int, 4]` in place of `{sampled}`"
+        return f"`{' '.join(parts)}`{note}"
 
 
 def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
@@ -430,7 +473,8 @@ def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
     if step.verify is not None:
         fields["verify_"] = step.verify
     syntax = {"parse": classmethod(_parse_step), "print": _print_step}
-    described = {"name": f"sched.{step.name}", "__doc__": step.doc, "__module__": __name__}
+    doc = f"{step.doc}\n\n```mlir\n{step.example}\n```\nSyntax: {step.syntax}\n"
+    described = {"name": f"sched.{step.name}", "__doc__": doc, "__module__": __name__}
     namespace: dict[str, object] = {**described, **constants, **fields, **syntax}
     namespace["__annotations__"] = dict.fromkeys(constants, ClassVar)
     return irdl_op_definition(type(f"{step.class_name}Op", (base,), namespace))

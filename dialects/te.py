@@ -111,7 +111,12 @@ class Combiner(StrEnum):
 
 @irdl_attr_definition
 class CombinerAttr(EnumAttribute[Combiner], SpacedOpaqueSyntaxAttribute):
-    """The combiner of a reduction."""
+    """The combiner of a reduction.
+
+    ```mlir
+    #te<combiner sum>
+    ```
+    """
 
     name = "te.combiner"
 
@@ -193,7 +198,14 @@ def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The values of an element, of a reduction's expression, of a combiner or of an identity: `te.yield %a : f32`."""
+    """The values of an element, of a reduction's expression, of a combiner or of an identity.
+
+    ```mlir
+    %Z = te.compute "Z" (%i) : tensor<4xf32> {
+      te.yield %zero : f32
+    }
+    ```
+    """
 
     name = "te.yield"
 
@@ -229,23 +241,44 @@ class AssumeShapeOp(AssumeSizesOp):
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """The values of an expression over reduce axes, combined into one; stands in an element region, alone or within a
+    """The values of an expression over reduce axes, combined into one. Stands in an element region, alone or within a
     larger expression, also within another reduction.
 
     ```mlir
-    %s = te.reduce sum (%k in 128) : f32 { ... te.yield %p : f32 }
-    %v, %i = te.reduce argmax (%k in %n) : f32, i32 { ... te.yield %x, %at : f32, i32 }
-    %v = te.reduce custom (%a in 3, %b in 3) : f32 {
-      ...
-      te.yield %x : f32
-    } combine (%left, %right) {
-      %m = arith.mulf %left, %right : f32
-      te.yield %m : f32
-    } identity {
-      te.yield %one : f32
+    %C = te.compute "C" (%i) : tensor<4xf32> {
+      %s = te.reduce sum (%k in 128) : f32 {
+        %a = tensor.extract %A[%i, %k] : tensor<4x128xf32>
+        te.yield %a : f32
+      }
+      te.yield %s : f32
+    }
+    %V, %K = te.compute "top" (%i) : tensor<4xf32>, tensor<4xi32> {
+      %v, %at = te.reduce argmax (%k in %n) : f32, i32 {
+        %a = tensor.extract %B[%i, %k] : tensor<4x?xf32>
+        %k_i32 = arith.index_cast %k : index to i32
+        te.yield %a, %k_i32 : f32, i32
+      }
+      te.yield %v, %at : f32, i32
+    }
+    %P = te.compute "product" (%i) : tensor<4xf32> {
+      %p = te.reduce custom (%k in 128) : f32 {
+        %a = tensor.extract %A[%i, %k] : tensor<4x128xf32>
+        te.yield %a : f32
+      } combine (%left, %right) {
+        %m = arith.mulf %left, %right : f32
+        te.yield %m : f32
+      } identity {
+        %one = arith.constant 1.0 : f32
+        te.yield %one : f32
+      }
+      te.yield %p : f32
     }
     ```
     Axes start at 0. `combine` takes the accumulators, then as many new values.
+
+    Syntax: `te.reduce combiner (%k in extent, ...) : type, ... [attributes {...}] { body } [combine (%left, %right)
+    { ... } identity { ... }]`, where the combiner is `sum`, `prod`, `min`, `max`, `any`, `all`, `argmin`, `argmax`
+    or `custom`.
     """
 
     name = "te.reduce"
@@ -429,12 +462,24 @@ class ComputeOp(IRDLOperation):
     """New tensors, given by the expression of one element; the indices run over the shape.
 
     ```mlir
-    %C = te.compute "C" (%i, %j) : tensor<4x4xi64> { ... te.yield %c : i64 }
-    %D = te.compute "D" (%i in %m, %j) : tensor<?x4xf32> { ... }
-    %v, %k = te.compute "top" (%i) : tensor<4xf32>, tensor<4xi32> { ... te.yield %a, %b : f32, i32 }
-    %s = te.compute "s" () : tensor<f32> { ... }
+    %C = te.compute "C" (%i, %j) : tensor<4x4xf32> {
+      %a = tensor.extract %A[%i, %j] : tensor<4x4xf32>
+      %c = arith.addf %a, %a : f32
+      te.yield %c : f32
+    }
+    %D = te.compute "D" (%i in %m, %j) : tensor<?x4xf32> {
+      te.yield %zero : f32
+    }
+    %V, %K = te.compute "pair" (%i) : tensor<4xf32>, tensor<4xi32> {
+      te.yield %zero, %one : f32, i32
+    }
+    %S = te.compute "s" () : tensor<f32> {
+      te.yield %zero : f32
+    }
     ```
     Dynamic dimensions take their extent after `in`. Several results have one shape.
+
+    Syntax: `te.compute "name" (%i [in extent], ...) : type, ... [attributes {...}] { body }`
     """
 
     name = "te.compute"

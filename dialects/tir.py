@@ -95,13 +95,18 @@ AXES = (*BLOCK_AXES, *THREAD_AXES, *VIRTUAL_AXES)
 
 @irdl_op_definition
 class ForOp(IRDLOperation):
-    """A loop from 0 to `extent`, step 1.
+    """A loop from 0 to its extent, step 1. The kind states how the iterations run; a loop without one is serial.
 
     ```mlir
-    tir.for %i in 128 { ... }
-    tir.for %i in %n parallel attributes {note = 1 : i64} { ... }
-    tir.for %i in 64 thread_binding<"threadIdx.x"> { ... }
+    tir.for %i in 128 {
+      tir.for %j in %n parallel attributes {note = 1 : i64} {
+      }
+    }
+    tir.for %t in 64 thread_binding<"threadIdx.x"> {
+    }
     ```
+    Syntax: `tir.for %i in extent [kind] [attributes {...}] { body }`, where the extent is a number or an `index`
+    value, and the kind `parallel`, `vectorized`, `unrolled` or `thread_binding<"axis">`.
     """
 
     name = "tir.for"
@@ -266,11 +271,23 @@ class AccessRegionOp(IRDLOperation):
 
 @irdl_op_definition
 class ReadsOp(AccessRegionOp):
-    """What an instance of the block may read: `tir.reads %A[%vi, %vk * 4] sizes [1, 4] : memref<128x128xf32>`.
+    """States the box of a buffer that an instance of the block may read, by its corner and sizes (1 each unless given).
 
-    The regions read of a buffer are inferred where no op gives them. Where ops do, they cover every load of that buffer
-    in the body, together and besides those in the init of the block: the check of programs refuses what provably leaves
-    out an element, and accepts as stated what pointers and data decide.
+    ```mlir
+    tir.for %i in 128 {
+      tir.for %k in 32 {
+        tir.block "C" iters(%vi: spatial<128>, %vk: reduce<32>) = [%i, %k] {
+          tir.reads %A[%vi, %vk * 4] sizes [1, 4] : memref<128x128xf32>
+        }
+      }
+    }
+    ```
+    The regions read of a buffer are inferred where no op gives them. Where ops do, they cover every load of that
+    buffer in the body, together and besides those in the init of the block: the check of programs refuses what
+    provably leaves out an element, and accepts as stated what pointers and data decide.
+
+    Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
+    expressions.
     """
 
     name = "tir.reads"
@@ -278,7 +295,18 @@ class ReadsOp(AccessRegionOp):
 
 @irdl_op_definition
 class WritesOp(AccessRegionOp):
-    """What an instance of the block may write, as `tir.reads`; stores in the init count."""
+    """States the box of a buffer that an instance of the block may write, as `tir.reads`; stores in the init count.
+
+    ```mlir
+    tir.for %i in 32 {
+      tir.block "C" iters(%vi: spatial<32>) = [%i] {
+        tir.writes %C[%vi * 4] sizes [4] : memref<128xf32>
+      }
+    }
+    ```
+    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
+    expressions.
+    """
 
     name = "tir.writes"
 
@@ -350,13 +378,27 @@ class BlockOp(IRDLOperation):
     """One computation, over its own iterators.
 
     ```mlir
-    tir.block "Y" iters(%vi: spatial<128>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %k] where [%i0 * 4 + %i1] < [126] {
-      tir.init { ... }
-      ...
+    tir.for %i0 in 32 {
+      tir.for %i1 in 4 {
+        tir.for %k in %n {
+          tir.block "Y" iters(%vi: spatial<126>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %k] where [%i0 * 4 + %i1] < [126] {
+            tir.init {
+              memref.store %zero, %Y[%vi] : memref<126xf32>
+            }
+            %y = memref.load %Y[%vi] : memref<126xf32>
+            %a = memref.load %A[%vi, %vk] : memref<126x?xf32>
+            %s = arith.addf %y, %a : f32
+            memref.store %s, %Y[%vi] : memref<126xf32>
+          }
+        }
+      }
     }
     ```
     `iters` declares the iterators with kind and domain `0 <= v < extent`; the list after `=` binds each to an index
     expression over the enclosing loops; `where` restricts the instances that run, pairwise `left < right`.
+
+    Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]]
+    [attributes {...}] { body }`, where a kind is `spatial` or `reduce`.
     """
 
     name = "tir.block"
@@ -613,9 +655,25 @@ def _verify_map(op: BlockOp, what: str, attribute: AffineMapAttr, operands: Sequ
 
 @irdl_op_definition
 class InitOp(IRDLOperation):
-    """The start value of a reduction block: runs before the block's first instance of each spatial point, that is when
-    all reduce iterators are at their start; in front of the reduction when that runs over nothing (`tir_empty.py`).
-    Stands first in the body of a block and sees its iterators."""
+    """The start value of a reduction block.
+
+    ```mlir
+    tir.for %i in 8 {
+      tir.for %k in 16 {
+        tir.block "Y" iters(%vi: spatial<8>, %vk: reduce<16>) = [%i, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi] : memref<8xf32>
+          }
+        }
+      }
+    }
+    ```
+    It runs before the block's first instance of each spatial point, that is when all reduce iterators are at their
+    start; in front of the reduction when that runs over nothing (`tir_empty.py`). It stands first in the body of a
+    block, behind `tir.reads` and `tir.writes`, and sees its iterators.
+
+    Syntax: `tir.init { body }`
+    """
 
     name = "tir.init"
 

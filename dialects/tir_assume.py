@@ -36,8 +36,10 @@ class AssumeOp(IRDLOperation):
     tir.assume [%m] <= [1024]
     tir.assume [%n] == [%m * 2]
     ```
-    Both sides are index expressions over values that are computed from parameters and extents of parameters. Stands at
-    the top of the function, before its loops.
+    Both sides are index expressions over values that are computed from parameters and extents of parameters. Stands
+    at the top of the function, before its loops.
+
+    Syntax: `tir.assume [expression] relation [expression]`, where the relation is `==`, `<=` or `<`.
     """
 
     name = "tir.assume"

@@ -35,14 +35,24 @@ class IterKind(StrEnum):
 
 @irdl_attr_definition
 class IterKindAttr(EnumAttribute[IterKind], SpacedOpaqueSyntaxAttribute):
-    """The kind of a block iterator."""
+    """The kind of a block iterator.
+
+    ```mlir
+    #tir<iter_kind spatial>
+    ```
+    """
 
     name = "tir.iter_kind"
 
 
 @irdl_attr_definition
 class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
-    """The kind of a loop."""
+    """The kind of a loop.
+
+    ```mlir
+    #tir<loop_kind parallel>
+    ```
+    """
 
     name = "tir.loop_kind"
 

@@ -28,19 +28,13 @@ class Schedule(Recorder):
         """The blocks inside the body of a block or loop that are in no other block there, in order."""
 
     def sample_perfect_tile(self, loop: LoopHandle, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None) -> list[IntHandle]:
-        """Draw n factors whose product is the extent of a loop. See `SamplePerfectTile`.
-
-        `%t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16, decision = [16, 8]} : int, int`"""
+        """Draw n factors whose product is the extent of a loop. See `SamplePerfectTile`."""
 
     def sample_categorical(self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None) -> IntHandle:
-        """Draw one of several integers; `decision` is its position. See `SampleCategorical`.
-
-        `%v = sched.sample_categorical {candidates = [0, 16, 64], probs = [0.5, 0.25, 0.25], decision = 1} : int`"""
+        """Draw one of several integers; `decision` is its position. See `SampleCategorical`."""
 
     def sample_compute_location(self, block: BlockHandle | str, decision: int | None = None) -> LoopHandle:
-        """Draw a place for a producer, for `compute_at`. See `SampleComputeLocation`.
-
-        `%l = sched.sample_compute_location %b {decision = 1} : loop`"""
+        """Draw a place for a producer, for `compute_at`. See `SampleComputeLocation`."""
 
     def split(self, loop: LoopHandle, factors: Sequence[int | IntHandle | None], *, disable_predication: bool = False, preserve_unit_iters: object = ...) -> list[LoopHandle]:
         """Split a loop into `len(factors)` loops; None (at most one) is inferred. See `Split`."""

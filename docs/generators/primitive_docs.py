@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
-from weft.dialects import sched
 from weft.dialects.sched import PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
 from weft.passes.schedule.primitive import PRIMITIVES, primitive_class
 from weft.passes.schedule.primitive_passes import primitive_pass
@@ -73,12 +72,15 @@ def _pass_text(name: str) -> str:
 
 
 def _query_text(name: str) -> str:
-    texts = dict.fromkeys([inspect.getdoc(getattr(Schedule, name)), inspect.getdoc(sched.STEPS[name])])
-    return "\n\nThe step: ".join(str(text) for text in texts)
+    return f"{inspect.getdoc(getattr(Schedule, name))}\n\nThe step: {_step_link(name)}."
 
 
 def _sampler_text(name: str) -> str:
-    return f"{inspect.getdoc(SAMPLERS[name])}\n\nThe step: {SAMPLING_STEPS[name].doc}"
+    return f"{inspect.getdoc(SAMPLERS[name])}\n\nThe step: {SAMPLING_STEPS[name].doc} {_step_link(name)}."
+
+
+def _step_link(name: str) -> str:
+    return f"[sched.{name}](dialects/sched.md#sched{name})"
 
 
 if __name__ == "__main__":
