@@ -5,6 +5,7 @@ from weft import script as script
 from weft import te as te
 from weft.analysis.structural_equality import assert_structural_equal as assert_structural_equal
 from weft.analysis.structural_equality import structural_equal as structural_equal
+from weft.dialects.element_types import register_element_type as register_element_type
 from weft.dialects.levels import register_operation as register_operation
 from weft.driver.build import build as build
 from weft.driver.programs import parse as parse

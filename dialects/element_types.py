@@ -19,6 +19,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from weft.support.argument_types import checked
+from weft.support.errors import CompileError, did_you_mean
+
 TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "bool": i1,
     "int8": IntegerType(8),
@@ -32,6 +35,39 @@ TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
 }
 """Name -> type, for all types that buffers of programs have. Integers are signed and wrap."""
 _NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.items()}
+_registered: dict[type[Attribute], str] = {}
+"""Types of other dialects -> the type of the elements of their arrays."""
+
+
+@checked
+def register_element_type(type_: type[Attribute], dtype: str, *, override: bool = False) -> None:
+    """Let arrays of a NumPy type be the buffers whose elements have a type of another dialect.
+
+        weft.register_element_type(FixedType, "int16")
+
+    The interpreter runs functions over such buffers then, and `--validate` compares them; operations on the
+    elements get and give numbers of `dtype` (`register_operation(..., meaning=...)`). A pass of the user replaces
+    the type before the low level. Raises `CompileError` for a type that weft knows, for an unknown `dtype`, and for
+    a type that is registered when `override` is not given.
+    """
+    if dtype not in TYPES:
+        raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")
+    if type_ in map(type, _NAMES):
+        raise CompileError(f"{type_.name} is a type that weft knows")
+    if type_ in _registered and not override:
+        raise CompileError(f"{type_.name} is registered already; override=True replaces it")
+    _registered[type_] = dtype
+
+
+def unregister_element_type(type_: type[Attribute]) -> None:
+    """Forget a registered type. Raises `CompileError` when it is not registered."""
+    if _registered.pop(type_, None) is None:
+        raise CompileError(f"{type_.name} is not registered")
+
+
+def array_name(type_: Attribute) -> str | None:
+    """The name of the type that elements of arrays have for an element type, None where no array has such elements."""
+    return _NAMES.get(type_) or _registered.get(type(type_))
 
 
 def element_name(type_: Attribute) -> str | None:

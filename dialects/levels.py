@@ -131,6 +131,11 @@ def unregister_operation(op: type[Operation] | str) -> None:
     state_effects(name, None)
 
 
+def registered_elsewhere(level: str) -> Collection[str]:
+    """The names of the registered ops that may stand at other levels only."""
+    return {name for name, (levels, _) in _registered.items() if level not in levels}
+
+
 def registered_meaning(op_name: str) -> Meaning | None:
     """What a registered op computes, None for others."""
     return _registered[op_name][1] if op_name in _registered else None

@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 
-from weft.dialects.element_types import element_name
+from weft.dialects.element_types import array_name
 from weft.dialects.integer_arith import constant_integer, known_iterations
 from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
 from weft.dialects.low_kernel import kernel_of
@@ -90,7 +90,7 @@ def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
 
 def element_dtype(function: FuncOp, name: str, type_: Attribute) -> str:
     """NumPy's name of the type of a number, or of the elements of a parameter called `name`. Raises `CompileError`."""
-    found = "int64" if isinstance(type_, IndexType) else element_name(type_)
+    found = "int64" if isinstance(type_, IndexType) else array_name(type_)
     if found is not None:
         return found
     raise CompileError.at(

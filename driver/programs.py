@@ -17,13 +17,14 @@ from weft.support.locations import remember_text
 
 
 def context() -> Context:
-    """A context with xDSL's dialects and ours; each is imported when it is first used."""
-    from xdsl.universe import XDSL_UNIVERSE
+    """A context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`); each is
+    imported when it is first used."""
+    from xdsl.universe import Universe
 
-    from weft.driver.universe import WEFT_UNIVERSE, register_dialects
+    from weft.driver.universe import register_dialects
 
     ctx = Context()
-    register_dialects(ctx, XDSL_UNIVERSE, WEFT_UNIVERSE)
+    register_dialects(ctx, Universe.get_multiverse())
     return ctx
 
 

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
-from weft.dialects.element_types import element_name
+from weft.dialects.element_types import TYPES, array_name, element_name
 from weft.interp.scalar_functions import wrap
 from weft.support.call_arguments import bfloat16_dtype
 from weft.support.narrow_floats import ROUNDINGS
@@ -61,7 +61,7 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
     """The dtype of tensors inside the interpreter: that of the element type, float32 for bf16."""
     if isinstance(element_type, BFloat16Type):
         return np.dtype(np.float32)
-    name = "int64" if isinstance(element_type, IndexType) else element_name(element_type)
+    name = "int64" if isinstance(element_type, IndexType) else array_name(element_type)
     return None if name is None else np.dtype(name)
 
 
@@ -133,7 +133,8 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
             finish = finisher(type_.element_type)
             return lambda lanes: [finish(lane) for lane in lanes]
         case _:
-            return lambda x: x
+            carrier = array_name(type_)
+            return (lambda x: x) if carrier is None else finisher(TYPES[carrier])
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:

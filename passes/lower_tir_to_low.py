@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -12,10 +12,13 @@ from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import op_name
+from weft.dialects.levels import registered_elsewhere
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
+from weft.dialects.traversal import operations_in
 from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, run_pass, with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
@@ -89,14 +92,17 @@ def lower_tir_to_low(
             owned = _begin(op, check_program)
         run_pass(step.run, ctx, op)
         after(step)
-    if not check_result:
-        return
+    made = [
+        function
+        for function in op.ops
+        if isinstance(function, FuncOp)
+        and function not in lowered_before
+        and (function in owned or _is_lowered(function))
+    ]
+    _refuse_foreign_ops(made)
     theirs = [step.run.name for step in steps if step.point is None]
-    for function in op.ops:
-        if not isinstance(function, FuncOp) or function in lowered_before:
-            continue
-        if function in owned or _is_lowered(function):
-            _verify_result(function, theirs)
+    for function in made if check_result else ():
+        _verify_result(function, theirs)
 
 
 def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
@@ -122,6 +128,18 @@ def _begin(module: ModuleOp, check_program: bool) -> set[Operation]:
 
 def _is_lowered(op: Operation) -> bool:
     return isinstance(op, FuncOp) and (PARAMS in op.attributes or KERNEL in op.attributes)
+
+
+def _refuse_foreign_ops(functions: Iterable[FuncOp]) -> None:
+    """Registered ops that may not stand at low level have been replaced by a pass of the user."""
+    foreign = registered_elsewhere("low")
+    for function in functions if foreign else ():
+        for op in operations_in(function):
+            if op_name(op) in foreign:
+                text = (
+                    f"{op_name(op)} may not stand at level 'low': a pass that is inserted into the lowering replaces it"
+                )
+                raise CompileError.at(op, text)
 
 
 def _verify_result(function: FuncOp, theirs: list[str]) -> None:

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32
-from xdsl.ir import Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.dialects.builtin import Float32Type, FloatAttr, ModuleOp, f32
+from xdsl.ir import Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 
 import weft
+from weft.dialects.element_types import unregister_element_type
 from weft.dialects.levels import unregister_operation
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
@@ -94,7 +95,9 @@ def test_elsewhere_they_are_refused() -> None:
 @pytest.mark.usefixtures("registered")
 def test_registered_ops_stand_at_their_levels() -> None:
     np.testing.assert_array_equal(compiled("before:vectorize"), np.arange(8) / 2)
-    with pytest.raises(weft.CompileError, match=r"with 'cse' inserted produced invalid low IR: .*mine\.half may not"):
+    with pytest.raises(
+        weft.CompileError, match=r"half\.mlir:6:12: error: mine\.half may not stand at level 'low': a pass"
+    ):
         weft.build(program(), passes={"before:vectorize": "cse"})
 
 
@@ -133,3 +136,26 @@ def test_misuse() -> None:
         weft.register_operation("arith.addf", levels=("tir",))
     with pytest.raises(weft.CompileError, match=r"no operation 'mine\.twice' is registered"):
         unregister_operation("mine.twice")
+
+
+@irdl_attr_definition
+class ScaledType(ParametrizedAttribute, TypeAttribute):
+    """A number that an int16 stands for."""
+
+    name = "mine.scaled"
+
+
+def test_misuse_of_element_types() -> None:
+    with pytest.raises(weft.CompileError, match=r"mine\.scaled has elements of an unknown type 'int17', did you mean"):
+        weft.register_element_type(ScaledType, "int17")
+    with pytest.raises(weft.CompileError, match="f32 is a type that weft knows"):
+        weft.register_element_type(Float32Type, "float32")
+    with pytest.raises(weft.CompileError, match=r"mine\.scaled is not registered"):
+        unregister_element_type(ScaledType)
+    weft.register_element_type(ScaledType, "int16")
+    try:
+        with pytest.raises(weft.CompileError, match=r"mine\.scaled is registered already; override=True replaces it"):
+            weft.register_element_type(ScaledType, "int8")
+        weft.register_element_type(ScaledType, "int8", override=True)
+    finally:
+        unregister_element_type(ScaledType)
