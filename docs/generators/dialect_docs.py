@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -56,12 +57,16 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "helpers"))
+import operator_forms
+
 from weft.dialects.effects import PointerEffects, StatesFact, Synchronizes
 from weft.dialects.low_kernel import InKernel
 from weft.dialects.low_lanes import MASK, LaneType
 from weft.dialects.sched_parameters import FuncOp as SchedFuncOp
 from weft.dialects.sched_parameters import StepOp
 from weft.driver.universe import DIALECTS, load
+from weft.texpr.graph_operators import Operator
 
 PAGES = Path(__file__).parents[2] / "docs" / "dialects"
 LEVELS = ("graph", "te", "tir", "low", "sched")
@@ -156,9 +161,20 @@ def _link(name: str) -> str:
     return f"[{name}](#{name.replace('.', '')})"
 
 
+_OPERATOR_SYNTAX = (
+    "`graph.{name} %operand, ... [{{property = ...}}] : type, ... [-> type, ...]`: result types may be left out; `none` "
+    "stands for an operand that is left out before others."
+)
+
+
 def documentation(of: type[Operation] | type[Attribute]) -> str:
-    """The docstring of an operation or attribute, its own."""
-    return inspect.cleandoc(of.__dict__.get("__doc__") or "")
+    """The docstring of an operation or attribute, its own; with an example of an operator of graphs."""
+    text = inspect.cleandoc(of.__dict__.get("__doc__") or "")
+    if issubclass(of, Operator):
+        label = of.name.removeprefix("graph.")
+        example = f"```mlir\n{operator_forms.example(label)}\n```"
+        return f"{text}\n\n{example}\nSyntax: {_OPERATOR_SYNTAX.format(name=label)}"
+    return text
 
 
 def syntax(op: type[Operation]) -> str | None:
@@ -191,16 +207,23 @@ def _operation_text(op: type[Operation]) -> str:
             ("results", definition.results),
         ):
             if fields:
-                lines.append(
-                    f"- {what}: {'; '.join(f'`{name}`{_count(of)}: {words(of.constr)}' for name, of in fields)}"
-                )
+                listed = [f"`{name}`{_count(of)}: {_field_words(op, name, of.constr)}" for name, of in fields]
+                lines.append(f"- {what}: {'; '.join(listed)}")
         if definition.regions:
             lines.append(f"- regions: {', '.join(f'`{name}`{_count(of)}' for name, of in definition.regions)}")
     if traits := _trait_words(op):
         lines.append(f"- traits: {'; '.join(traits)}")
     lines.append(f"- effects: {_effect_words(op)}")
-    lines += _messages_text(op)
+    if not issubclass(op, Operator):  # those of operators are the errors of the functions of `te.ops`
+        lines += _messages_text(op)
     return "\n".join(lines)
+
+
+def _field_words(op: type[Operation], name: str, constraint: object) -> str:
+    """The constraint of a field; the annotation of the function's parameter for a property of an operator."""
+    if issubclass(op, Operator) and isinstance(constraint, AnyAttr):
+        return f"`{op.SIGNATURE.parameters[name].annotation}`"
+    return words(constraint)
 
 
 def _attribute_text(attribute: type[Attribute]) -> str:
