@@ -8,12 +8,13 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_of_instance, range_of
-from weft.analysis.dependence import buffer_name, conflict_between, or_undecided, undecided
+from weft.analysis.dependence import buffer_name, conflict_between, may_conflict, or_undecided, undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import point_text, points_that_agree
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, child_towards, loops_around, precedes, scope_of, sources_of
+from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -57,12 +58,17 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
     return [action for nest in nests for action in actions_in(nest) if action is not block]
 
 
-def disturbed_by_opaque(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
-    """An opaque op in `ops` that may access a buffer, or write it with `writes`: a copy of the buffer is then no
-    substitute."""
+def disturbed_unnamed(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
+    """An op in `ops` that may access a buffer, or write it with `writes`, without naming it: an opaque op, or an access
+    to a buffer that may overlap it. A copy of the buffer is then no substitute."""
     for op in ops:
         for access in accesses(op):
-            if access.is_opaque and access.buffer is buffer and (access.is_write or not writes):
+            if access.buffer is not buffer:
+                if (access.is_write or not writes) and may_overlap(access.buffer, buffer):
+                    does = f"{'writes' if access.is_write else 'reads'} {buffer_name(access.buffer)}"
+                    detail = f"{access.block_text()}{does}, and {overlap_text(buffer, access.buffer)}"
+                    return Violation(detail, "not proved", {}, overlap_advice(buffer))
+            elif access.is_opaque and (access.is_write or not writes):
                 detail = f"{access.block_text()}{opaque_text(access.op)} and may {'write' if writes else 'touch'}"
                 return Violation(f"{detail} {buffer_name(buffer)}", "not proved", {}, opaque_advice(access.op))
     return None
@@ -99,8 +105,8 @@ def passing_conflict(
         of_other = accesses(other)
         for mine in own:
             for theirs in of_other:
-                matters = theirs.is_write or (mine.is_write and not flow_to)
-                if not matters or mine.buffer is not theirs.buffer:
+                flows = flow_to and not theirs.is_write and mine.buffer is theirs.buffer
+                if flows or not may_conflict(mine, theirs):
                     continue
                 violation = conflict_of(mine, theirs, shared)
                 if violation is not None:
@@ -128,14 +134,18 @@ def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
     found = accesses(loop)
     for read in (access for access in found if access.init_of is block and not access.is_write):
         for write in found:
-            if not write.is_write or write.buffer is not read.buffer or write.init_of is block:
+            if write.init_of is block or not may_conflict(write, read):
                 continue
-            if block in write.blocks and (not several or write.indices == read.indices):
+            if block in write.blocks and (not several or _same_element(write, read)):
                 continue  # an update, which comes after the init of its element
             violation = conflict_of(write, read, outside)
             if violation is not None:
                 return violation
     return None
+
+
+def _same_element(first: Access, second: Access) -> bool:
+    return first.buffer is second.buffer and first.indices == second.indices
 
 
 def shared_element(block: BlockOp) -> Violation | None:

@@ -3,7 +3,7 @@
 An instance of an access is a point in the loops around it. Two accesses *conflict* when at least one writes and some
 pair of their instances touches the same element. A loop that both instances share is one variable of the system, other
 loops are two. A conflict that involves opaque values (loaded subscripts, non-affine conditions) is possible, not
-proved.
+proved. So is one between two parameters that may overlap (`dialects/aliasing.py`), any elements of which may be one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from itertools import combinations, product
 from typing import ParamSpec, TypeVar
 
 from xdsl.dialects import memref
-from xdsl.ir import BlockArgument, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, is_symbol
 from weft.analysis.block_patterns import combines_freely
@@ -22,6 +23,8 @@ from weft.analysis.index import Index, mixed_radix
 from weft.analysis.integer_ranges import leaves, small_values
 from weft.analysis.questions import Question, point_text
 from weft.analysis.sets import NotProved, Point
+from weft.dialects.aliasing import buffer_name as buffer_name
+from weft.dialects.aliasing import is_exposed, may_overlap, overlap_advice, overlap_text
 from weft.dialects.effects import opaque_advice, opaque_text
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -90,6 +93,9 @@ class Conflict:
         if self.exact:
             counterexample = self.counterexample()
             return Violation(f"{told} {consequence}", "refuted", counterexample, legal, validate=self.happens)
+        if self.first.buffer is not self.second.buffer:
+            told += f" {consequence}: {overlap_text(self.first.buffer, self.second.buffer)}"
+            return Violation(told, "not proved", {}, overlap_advice(self.first.buffer))
         if self.first.indices is None or self.second.indices is None:
             told += f", which may be the same element, {consequence}"
         else:
@@ -97,8 +103,10 @@ class Conflict:
         return Violation(told, "not proved", {}, legal)
 
 
-def whole_buffer(first: Access, second: Access) -> Violation:
-    """The refusal when one of two accesses is to a whole buffer."""
+def unknown_elements(first: Access, second: Access) -> Violation:
+    """The refusal when one of two accesses is to a whole buffer, or they are to two buffers that may overlap."""
+    if first.buffer is not second.buffer:
+        return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):
         if access.is_opaque:
             detail = f"{access.block_text()}{opaque_text(access.op)}"
@@ -142,7 +150,8 @@ class PairQuestion(Question):
         super().__init__((loop.induction_variable for loop in shared), values=values)
         self.add("first", first)
         self.add("second", second)
-        self.same_element("first", first.indices, "second", second.indices)
+        if first.buffer is second.buffer:
+            self.same_element("first", first.indices, "second", second.indices)
 
 
 def conflict_between(
@@ -170,6 +179,7 @@ def conflict_between(
             ordered(question)
         return question
 
+    same = first.buffer is second.buffer
     question = pair()
     if question.is_empty():
         return None
@@ -178,12 +188,12 @@ def conflict_between(
             numbered = pair(values)
             point = numbered.find_candidate()
             if point is not None:
-                exact = numbered.is_exact and is_known(first) and is_known(second)
+                exact = same and numbered.is_exact and is_known(first) and is_known(second)
                 return Conflict(first, second, {**point, **values}, exact, numbered, values)
     point = question.find_candidate()
     if point is None:
         return None
-    exact = question.is_exact and is_exact(first) and is_exact(second)
+    exact = same and question.is_exact and is_exact(first) and is_exact(second)
     return Conflict(first, second, point, exact, question)
 
 
@@ -191,7 +201,7 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
     """The loops in whose same iteration two instances on one element always are, by a cheap sufficient test: loops of
     extent 1, and those that a common subscript determines as mixed-radix digits."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
-    if first.indices is None or first.indices != second.indices:
+    if first.indices is None or first.indices != second.indices or first.buffer is not second.buffer:
         return frozenset(single)
     extents: dict[SSAValue, int | SSAValue] = {
         loop.induction_variable: loop.extent for loop in first.loops if loop in second.loops
@@ -222,7 +232,8 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer, at least one a write; a write is also paired with itself."""
+    """Unordered pairs of accesses to one buffer, at least one a write, also through two parameters that may overlap; a
+    write is also paired with itself."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -234,6 +245,23 @@ def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]
             for b in distinct[position:]:
                 if a.is_write or b.is_write:
                     yield a, b
+    yield from _overlapping_pairs(by_buffer)
+
+
+def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterator[tuple[Access, Access]]:
+    """Pairs of accesses to two buffers that may overlap, at least one a write."""
+    exposed = [group for buffer, group in by_buffer.items() if is_exposed(buffer)]
+    for first, second in combinations(exposed, 2):
+        for a, b in product(_without_duplicates(first), _without_duplicates(second)):
+            if a.is_write or b.is_write:
+                yield a, b
+
+
+def may_conflict(first: Access, second: Access) -> bool:
+    """Whether two accesses may be to the same memory, and one of them writes: whether to ask `conflict_between`."""
+    if not (first.is_write or second.is_write):
+        return False
+    return first.buffer is second.buffer or may_overlap(first.buffer, second.buffer)
 
 
 def _without_duplicates(group: Sequence[Access]) -> list[Access]:
@@ -261,7 +289,7 @@ def is_reduction_step(first: Access, second: Access) -> bool:
 def _combine_freely(first: Access, second: Access) -> bool:
     """Whether both touch one element in one block whose updates may run in any order."""
     same = first.block is second.block and first.indices is not None and first.indices == second.indices
-    return same and first.block is not None and combines_freely(first.block)
+    return same and first.buffer is second.buffer and first.block is not None and combines_freely(first.block)
 
 
 def is_exact(access: Access) -> bool:
@@ -284,13 +312,6 @@ def _is_made_of(access: Access, is_fine: Callable[[SSAValue], bool]) -> bool:
     if access.indices is None or not access.conditions.exact:
         return False
     return all(is_fine(value) for index in access.expressions for value in index.values())
-
-
-def buffer_name(buffer: SSAValue) -> str:
-    """The name of a buffer for messages."""
-    if buffer.name_hint:
-        return buffer.name_hint
-    return f"argument {buffer.index}" if isinstance(buffer, BlockArgument) else "a buffer"
 
 
 def loop_name(loop: ForOp) -> str:

@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.dialects.aliasing import is_exposed, may_overlap, overlap_advice, overlap_text, overlapping
 from weft.dialects.effects import (
     effects_of,
     opaque_advice,
@@ -171,6 +172,25 @@ def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
     return () if type(op) is memref.StoreOp or not touches_memory(op) else _buffers(effects_of(op).reads)
 
 
+def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
+    """Two buffers that may overlap, one of which is loaded and the other, or both are written; None where none do."""
+    exposed = [buffer for buffer in written if is_exposed(buffer)]
+    others = [*loaded, *exposed] if exposed else ()
+    pairs = ((one, other) for one in exposed for other in others)
+    return next(((one, other) for one, other in pairs if one is not other and may_overlap(one, other)), None)
+
+
+def why_overlapping(block: BlockOp) -> Violation | None:
+    """The refusal where a block writes a buffer and accesses another one that may overlap it, or None."""
+    found = overlapping_pair(buffers_loaded(block), buffers_written(block))
+    if found is None:
+        return None
+    written, other = found
+    verb = "writes" if other in buffers_written(block) else "reads"
+    detail = f'block "{block.label}" writes {written.name_hint} and {verb} {other.name_hint}: '
+    return Violation(detail + overlap_text(written, other), "not proved", {}, overlap_advice(written))
+
+
 def _buffers(values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
     return tuple(underlying(value) for value in values if isinstance(value.type, MemRefType))
 
@@ -271,26 +291,28 @@ def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
 def why_not_complete(block: BlockOp) -> Violation | str | None:
     """Why `block` is not *complete*, or None when it is: each instance computes elements of its own.
 
-    All iterators are spatial, there is no init, it is the only writer of its outputs and does not read them, and no op
-    in it is opaque.
+    All iterators are spatial, there is no init, it is the only writer of its outputs and does not read them, nor what
+    may overlap them, and no op in it is opaque.
     """
     name = f'block "{block.label}"'
     if block.init is not None:
         return f"{name} has an init: it is a reduction"
     if any(kind is IterKind.REDUCE for kind in block.kinds):
         return f"{name} has a reduce iterator"
-    return why_opaque(block, name) or why_named_twice(block) or _why_not_sole_writer(block, reads_own_output=False)
+    named = why_opaque(block, name) or why_named_twice(block) or why_overlapping(block)
+    return named or _why_not_sole_writer(block, reads_own_output=False)
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
     """Why `block` is not a *reduction* block, or None when it is: it has an init, combines into elements that depend on
-    spatial iterators only, reads no other elements of these buffers, and no op in it is opaque."""
+    spatial iterators only, reads no other elements of these buffers or of what may overlap them, and no op in it is
+    opaque."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
     if any(reduced_store_indices(block)):
         return f"{name} stores to a place that depends on a reduce iterator"
-    opaque = why_opaque(block, name) or why_named_twice(block)
+    opaque = why_opaque(block, name) or why_named_twice(block) or why_overlapping(block)
     if opaque is not None:
         return opaque
     elsewhere = load_elsewhere(block)
@@ -332,7 +354,7 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
     return None
 
 
-def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | None:
+def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
@@ -343,6 +365,12 @@ def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | Non
         others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]
         if others:
             return f'{name} is not the only writer of {buffer.name_hint}: block "{others[0]}" writes it too'
+        for other in overlapping(buffer):
+            writers = [b.label for b in writers_of(other, scope) if b is not block]
+            if writers:
+                detail = f'{name} may not be the only writer of {buffer.name_hint}: block "{writers[0]}" writes '
+                detail += f"{other.name_hint}, and {overlap_text(buffer, other)}"
+                return Violation(detail, "not proved", {}, overlap_advice(buffer))
         if not reads_own_output and buffer in buffers_loaded(block):
             return f"{name} reads {buffer.name_hint}, which it writes"
     return None

@@ -23,8 +23,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses
 from weft.analysis.block_patterns import updates_of
-from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, or_undecided
+from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, may_conflict, or_undecided
 from weft.analysis.structure import ancestors, stored_buffer
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.combiners import OPS_BY_NAME
 from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, AtomicKind, space_of
 from weft.dialects.tir import BlockOp, ForOp
@@ -88,7 +89,7 @@ def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bo
     if outer.induction_variable in _sources(operand for op in inner.walk() for operand in op.operands):
         return False
     # The buffers that it reads must not differ between the iterations either.
-    for buffer in {op.memref for op in inner.walk() if isinstance(op, memref.LoadOp)}:
+    for buffer in with_overlapping(op.memref for op in inner.walk() if isinstance(op, memref.LoadOp)):
         for use in buffer.uses:
             if stored_buffer(use.operation) is not buffer or not outer.is_ancestor(use.operation):
                 continue
@@ -183,10 +184,9 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
     found = {loop: accesses(loop) for pair in pairs for loop in pair}
     for one, other in pairs:
         for first, second in product(found[one], found[other]):
-            writes = first.is_write + second.is_write
-            if first.buffer is not second.buffer or not writes:
+            if not may_conflict(first, second):
                 continue
-            if writes == 2 and _is_of_each_block(first.buffer):
+            if first.is_write and second.is_write and _is_of_each_block(first.buffer):
                 continue
             for order in (PairQuestion.earlier, PairQuestion.later):
                 conflict = conflict_between(first, second, outside, lambda pair, o=order, a=one, b=other: o(pair, a, b))
@@ -292,12 +292,12 @@ def why_not_atomic(block: BlockOp, loop: ForOp, kernel: ForOp) -> tuple[int, Vio
         detail = f'block "{block.label}" starts what it combines into itself, in one of the iterations of {variable}'
         return STARTS, Violation(detail, legal=earlier)
     own = {op for update in updates for op in (update.load, update.store)}
-    found = [a for a in accesses(kernel) if any(a.buffer is update.store.memref for update in updates)]
+    found = accesses(kernel)
     outside = tuple(op for op in ancestors(kernel) if isinstance(op, ForOp))
     for update in updates:
         ours = next(a for a in found if a.op is update.store)
         for other in found:
-            if other.buffer is ours.buffer and other.op not in own:
+            if other.op not in own and may_conflict(ours, other):
                 problem = _touches(ours, other, outside)
                 if problem is not None:
                     return (STARTS if other.is_write else READS), problem

@@ -8,6 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 
+from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.element_types import array_name
 from weft.dialects.integer_arith import constant_integer, known_iterations
 from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
@@ -38,7 +39,8 @@ def signature_of(function: FuncOp) -> Signature:
     Arrays that are only written, last among the arguments, may be left out of calls where the other arguments tell
     their shapes. Raises `CompileError` when a parameter has a type that callers have no value for.
     """
-    args = tuple(_argument(function, param) for param in params_of(function))
+    exposed = {argument.index for argument in exposed_arguments(function)}
+    args = tuple(_argument(function, param, at in exposed) for at, param in enumerate(params_of(function)))
     name, log = function.sym_name.data, bounds_log_of(function)
     calls_out = any(type(op) is CallOp for op in operations_in(function))
     iterations = _iterations(function.body)
@@ -70,7 +72,7 @@ def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:
     return 0
 
 
-def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
+def _argument(function: FuncOp, param: ParamAttr, is_exposed: bool) -> ArraySpec | ScalarSpec:
     name, type_ = param.label.data, param.type
     if not isinstance(type_, MemRefType):
         return ScalarSpec(name, element_dtype(function, name, type_), next((s.data for s in param.symbols), ""))
@@ -85,7 +87,7 @@ def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
     extents = tuple(next(remaining) if extent < 0 else extent for extent in shape)
     steps = None if strides is None else tuple(next(remaining) if stride is None else stride for stride in strides)
     dtype = element_dtype(function, name, type_.element_type)
-    return ArraySpec(name, dtype, extents, cast("Access", param.access.data.value), steps)
+    return ArraySpec(name, dtype, extents, cast("Access", param.access.data.value), steps, is_exposed)
 
 
 def element_dtype(function: FuncOp, name: str, type_: Attribute) -> str:

@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.promises import promises_of
 from weft.driver.parsing import is_too_large
 from weft.passes.verify_level import why_misplaced
 from weft.support.errors import CompileError
@@ -87,6 +88,10 @@ def _verify_function(function: FuncOp) -> None:
     is_low = PARAMS in function.attributes or KERNEL in function.attributes
     if PARAMS in function.attributes:
         verify_signature(function)
+    try:
+        promises_of(function)
+    except CompileError as error:
+        raise VerifyException(error.message) from None
     blocks = len(function.body.blocks)
     if blocks != 1 and (is_low or (blocks > 1 and any(map(_is_ours, function.body.walk())))):
         raise VerifyException(

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.effects import effects_of, views_of
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import shape_of
@@ -20,6 +21,7 @@ from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.low_signature import element_dtype, signature_of
 from weft.interp.errors import InterpreterError
 from weft.interp.scalar_functions import wrap
+from weft.interp.shared_elements import SharedElements, copies_of_overlapping
 from weft.interp.values import MAX_ELEMENTS, Array, BufferStorage, array_of, flat_list, narrow, widen
 from weft.support.call_arguments import bind_arguments
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
@@ -53,9 +55,10 @@ def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signa
                 )
         return replace(signature, results=0)
     args: dict[str, ArraySpec | ScalarSpec] = {}
+    exposed = {argument.index for argument in exposed_arguments(function)}
     for position, (hint, type_) in enumerate(zip(_name_hints(function), function.function_type.inputs, strict=True)):
         name = free_name(hint or f"arg{position}", args)
-        args[name] = _argument(function, name, type_, (function, position) in written)
+        args[name] = _argument(function, name, type_, (function, position) in written, position in exposed)
     symbols = dict.fromkeys(symbol for arg in args.values() if isinstance(arg, ArraySpec) for symbol in arg.symbols)
     return Signature(function.sym_name.data, tuple(args.values()), tuple(symbols))
 
@@ -66,7 +69,7 @@ def _name_hints(function: FuncOp) -> Sequence[str | None]:
     return [argument.name_hint for argument in function.body.blocks[0].args]
 
 
-def _argument(function: FuncOp, name: str, type_: Attribute, written: bool) -> ArraySpec | ScalarSpec:
+def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_exposed: bool) -> ArraySpec | ScalarSpec:
     """A parameter of a function that is not low; an unknown extent has a name of its own."""
     if not isinstance(type_, MemRefType | TensorType):
         return ScalarSpec(name, element_dtype(function, name, type_))
@@ -76,7 +79,7 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool) -> A
         f"{name}.{axis}" if extent in (None, DYNAMIC_INDEX) else extent if isinstance(extent, int) else str(extent)
         for axis, extent in enumerate(shape)
     )
-    return ArraySpec(name, dtype, extents, "readwrite" if written else "read")
+    return ArraySpec(name, dtype, extents, "readwrite" if written else "read", may_overlap=is_exposed)
 
 
 def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
@@ -136,6 +139,7 @@ class Binding:
         self._symbols = bound.symbols
         self._written: list[tuple[ArraySpec, Array, BufferStorage]] = []
         """The buffers that the function writes."""
+        overlapping = copies_of_overlapping(signature, bound.arrays)
         values: list[Any] = []
         for position, (spec, type_) in enumerate(zip(signature.args, function.function_type.inputs, strict=False)):
             if isinstance(spec, ScalarSpec):
@@ -145,7 +149,10 @@ class Binding:
             if isinstance(type_, TensorType):
                 values.append(widen(array, type_.element_type))
                 continue
-            buffer = self._buffer(spec, array)
+            if position in overlapping:
+                buffer = self._shared_buffer(spec, overlapping[position])
+            else:
+                buffer = self._buffer(spec, array)
             values.append(buffer)
             if spec.writes:
                 self._written.append((spec, array, buffer))
@@ -179,6 +186,13 @@ class Binding:
         for place, element in zip(places, data, strict=True):
             memory[place] = element
         return BufferStorage(memory, (len(memory),), spec.name)
+
+    def _shared_buffer(self, spec: ArraySpec, copy: Array) -> BufferStorage:
+        """A buffer over a copy of memory that other arguments of the call lie in, too."""
+        places = self._places(spec, copy)
+        elements = SharedElements(copy, TYPES[spec.dtype], None if spec.strides is None else places)
+        is_flat = self._is_flat or spec.strides is not None
+        return BufferStorage(cast("list[Any]", elements), (len(elements),) if is_flat else copy.shape, spec.name)
 
     def _places(self, spec: ArraySpec, array: Array) -> Sequence[int]:
         """The place of each element of an array in its buffer."""

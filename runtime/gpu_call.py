@@ -23,7 +23,14 @@ from weft.backends.llvm.host_ops import SYMBOLS
 from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
 from weft.runtime.call import thunk_address
-from weft.support.call_arguments import argument_error, bind_arguments, by_position, hidden_meaning, memory_span
+from weft.support.call_arguments import (
+    argument_error,
+    bind_arguments,
+    by_position,
+    check_overlap,
+    hidden_meaning,
+    memory_span,
+)
 from weft.support.call_signature import ArraySpec
 from weft.support.target import Target
 
@@ -355,6 +362,8 @@ class DeviceCall:
         given = zip(signature.args, by_position(signature, positional, keywords), strict=False)
         values = [_on_device(device, signature.name, spec, value, views) for spec, value in given]
         self.bound: BoundArguments = bind_arguments(signature, values, {})
+        if any(spec.may_overlap for spec in signature.arrays):
+            check_overlap(signature, self._copied(views), copied=True)
         streams = {view.stream for view in views.values()}
         if len(streams) > 1:
             raise ValueError(f"{signature.name}: the arrays are in use on {len(streams)} different streams")
@@ -392,6 +401,10 @@ class DeviceCall:
             values.append(self.run.handle(memory))
             self._copies.append((span, memory, array if isinstance(spec, ArraySpec) and spec.writes else None))
         return (ctypes.c_uint64 * len(values))(*values)
+
+    def _copied(self, views: Mapping[int, DeviceArray]) -> dict[int, Array]:
+        """The arrays that are copied to the device, each for itself."""
+        return {position: array for position, array in self.bound.arrays.items() if id(array) not in views}
 
     def copy_in(self) -> None:
         """Copies arrays to the device; outputs too, because a program need not write all of their elements."""

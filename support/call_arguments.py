@@ -99,7 +99,7 @@ def bind_arguments(
     for array in results:
         arrays[len(slots)] = array
         slots.append(array.ctypes.data)
-    _check_overlap(signature, arrays)
+    check_overlap(signature, arrays)
     slots.extend(known[name] for name in signature.symbols)
     return BoundArguments(tuple(slots), arrays, known, results)
 
@@ -357,20 +357,25 @@ def _shape_text(shape: Sequence[int | str]) -> str:
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
 
-def _check_overlap(signature: Signature, arrays: Mapping[int, Array]) -> None:
-    """Outputs may share no byte with another argument: the code was compiled relying on that."""
+def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: bool = False) -> None:
+    """Outputs may share no byte with another argument: the code was compiled relying on that, but for arguments that
+    both may overlap. Those that are `copied` to another memory may not, either. Raises `ValueError`."""
     for position, array in arrays.items():
         spec = signature.args[position]
         if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
             continue
         for other_position, other in arrays.items():
-            if other_position != position and other.size and _share_memory(array, other):
+            fellow = signature.args[other_position]
+            if not copied and spec.may_overlap and isinstance(fellow, ArraySpec) and fellow.may_overlap:
+                continue
+            if other_position != position and other.size and share_memory(array, other):
                 got = f"one that overlaps argument {other_position + 1} ('{signature.args[other_position].name}')"
                 expected = "an output that shares no memory with other arguments"
                 raise argument_error(signature, position, ValueError, expected, got)
 
 
-def _share_memory(one: Array, other: Array) -> bool:
+def share_memory(one: Array, other: Array) -> bool:
+    """Whether two arrays share a byte, or may, where that takes long to find out."""
     if not np.may_share_memory(one, other):
         return False
     try:

@@ -66,13 +66,15 @@ def element_type(dtype: str) -> ElementType:
 class ArraySpec:
     """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide.
 
-    So is one in `strides`, which count elements; without them the array is C-contiguous."""
+    So is one in `strides`, which count elements; without them the array is C-contiguous. Arrays that are written share
+    no memory with others, but for those that both `may_overlap`."""
 
     name: str
     dtype: str
     shape: tuple[int | str, ...]
     access: Access = "read"
     strides: tuple[int | str, ...] | None = None
+    may_overlap: bool = False
 
     def __post_init__(self) -> None:
         element_type(self.dtype)

@@ -1,6 +1,7 @@
 """`arith` and `math` ops, on scalars and on vectors: LLVM instructions, LLVM intrinsics, and calls of the C library.
 
-Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds. Conversions of
+Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds, where the function
+promises `contract` or the op allows it. Conversions of
 floats beyond the range of the integer type are undefined, as in LLVM. Arithmetic on `bf16`, and divisions whose divisor
 may be zero, which would end the process, are rewritten by `low-legalize`. LLVM lowers `sqrt`, `absf`, rounding and
 `fma` to instructions; it lowers the other functions to calls of libm, lane by lane for vectors.
@@ -126,7 +127,7 @@ def _flags(emitter: FunctionEmitter, op: Operation) -> str:
         return "".join(f"{flag.value} " for flag in overflow.data)
     base = ""
     if type(op) in _CONTRACTED and ROUNDED not in op.attributes:
-        base = "contract " if ORDERED in op.attributes else emitter.module.flags
+        base = "contract " if ORDERED in op.attributes else emitter.flags
     return emitter.module.flags_of(op, base)
 
 

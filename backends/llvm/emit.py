@@ -26,6 +26,7 @@ from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of
 from weft.dialects.low_access import AccessMode
 from weft.dialects.low_kernel import kernel_of
+from weft.dialects.promises import promises_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ RULES: Final[Rules] = {
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
-    emitter = FunctionEmitter(module, function.sym_name.data, symbol_name(function.sym_name.data))
+    name = function.sym_name.data
+    emitter = FunctionEmitter(module, name, symbol_name(name), promises_of(function))
     params = params_of(function) if PARAMS in function.attributes else ()
     if params:
         _check_params(function, params, accesses=not module.on_device)

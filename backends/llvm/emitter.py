@@ -16,6 +16,7 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 
 from weft.backends.llvm.types import TypeTable, ValueType, value_type
 from weft.backends.low_modules import unknown_op
+from weft.dialects.promises import ALL_PROMISES, Promise
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -104,8 +105,6 @@ class ModuleEmitter:
         """Functions that the module only declares."""
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
-        self.flags = "reassoc contract " if target.reassociate else "contract "
-        """Flags of every addition, subtraction and multiplication: fused multiply-adds are always allowed."""
 
     def declare(self, name: str, text: str) -> None:
         """Declare the external function `name` as `text`, once."""
@@ -123,8 +122,16 @@ class ModuleEmitter:
 class FunctionEmitter:
     """The text of one function: instructions in order, and the text of each value."""
 
-    def __init__(self, module: ModuleEmitter, name: str, symbol: str) -> None:
+    def __init__(
+        self, module: ModuleEmitter, name: str, symbol: str, promises: frozenset[Promise] = ALL_PROMISES
+    ) -> None:
         self.module = module
+        self.promises = promises
+        """What the function promises."""
+        self.sum_flags = "reassoc " if module.target.reassociate and Promise.REASSOC in promises else ""
+        """Flags of the reductions of lanes."""
+        self.flags = f"{self.sum_flags}contract " if Promise.CONTRACT in promises else self.sum_flags
+        """Flags of every addition, subtraction and multiplication, which fused multiply-adds may replace."""
         self.name = name
         """The function's name in errors and comments."""
         self.symbol = symbol

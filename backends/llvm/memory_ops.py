@@ -19,6 +19,7 @@ from xdsl.traits import SymbolTable
 from weft.backends.llvm.emitter import NONTEMPORAL
 from weft.backends.low_modules import base_and_index, check_stack
 from weft.dialects import low
+from weft.dialects.aliasing import overlapping
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import AccessMode, AccessPtrOp, PrefetchOp
 from weft.dialects.strides import strides_of
@@ -62,10 +63,10 @@ ACCESSES: Final[Mapping[type[Operation], Access]] = {
 
 
 def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation) -> str:
-    """The attributes of the pointer parameter `buffer`: buffers neither overlap nor escape."""
+    """The attributes of the pointer parameter `buffer`: buffers do not escape, nor overlap where that is promised."""
     type_, length = emitter.module.types.buffer(buffer.type, op)
     reads, writes = usage(buffer)
-    words = ["noalias", "captures(none)"]
+    words = ["captures(none)"] if overlapping(buffer) else ["noalias", "captures(none)"]
     if not writes:
         words.append("readonly")
     elif not reads:

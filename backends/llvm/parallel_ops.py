@@ -61,7 +61,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
     module = emitter.module
     name = module.names.fresh(f"{emitter.symbol}.parallel")
     body_name = module.names.fresh(f"{name}.body")
-    body = FunctionEmitter(module, emitter.name, body_name)
+    body = FunctionEmitter(module, emitter.name, body_name, emitter.promises)
     for value, text in emitter.values.items():
         if not text.startswith("%"):
             body.values[value] = text

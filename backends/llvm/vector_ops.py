@@ -52,7 +52,7 @@ def emit_reduction(emitter: FunctionEmitter, op: Operation) -> str:
     vector_, *accumulator = emitter.texts(op)
     reduce = f"@llvm.vector.reduce.{name}.{source.suffix}"
     if name in _NEUTRAL:
-        flags = emitter.module.flags_of(op, "reassoc " if emitter.module.target.reassociate else "")
+        flags = emitter.module.flags_of(op, emitter.sum_flags)
         start = accumulator[0] if accumulator else _NEUTRAL[name]
         return f"call {flags}{type_.text} {reduce}({type_.text} {start}, {source.text} {vector_})"
     flags = emitter.module.flags_of(op, "")

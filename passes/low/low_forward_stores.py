@@ -12,6 +12,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import is_pure, underlying
 from weft.dialects.low_kernel import KERNEL
 
@@ -22,6 +23,8 @@ class ForwardStoresPass(ModulePass):
 
     - a load of an element that was stored before, with no other write to its buffer in between, is the stored value;
     - a store to an element that is stored again, with no read of its buffer in between, is gone.
+
+    An access to a buffer that may overlap it is one to its buffer, at another element.
 
     Ops that are no computations, scalar loads or scalar stores (loops, conditions, barriers, vectors, calls) end what
     is known. Elements are told apart by their index values: run it after `low-canonicalize`, which shares them.
@@ -69,6 +72,8 @@ class _Body:
         before = self.last.get(memory)
         if before is not None and memory not in self.read and _same_element(before, op):
             Rewriter.erase_op(before)
+        for other in overlapping(memory):
+            self.last.pop(other, None)
         self.last[memory] = op
         self.read.discard(memory)
 
@@ -79,7 +84,7 @@ class _Body:
             op.res.replace_all_uses_with(before.value)
             Rewriter.erase_op(op)
         else:
-            self.read.add(memory)
+            self.read.update((memory, *overlapping(memory)))
 
 
 def _same_element(store: memref.StoreOp, other: memref.StoreOp | memref.LoadOp) -> bool:

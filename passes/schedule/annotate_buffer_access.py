@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value
-from weft.analysis.code_motion import disturbed_by_opaque
+from weft.analysis.code_motion import disturbed_unnamed
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.questions import instances_where, point_text
@@ -88,7 +88,7 @@ class AnnotateBufferAccess(Primitive):
                 self.refuse(2, f"dimension {at} ends {size!r} above its begin")
         constants = tuple(size.constant for size in sizes)
         wants = self.buffer_type == "write"
-        self.require(3, disturbed_by_opaque((block,), buffer, writes=wants))
+        self.require(3, disturbed_unnamed((block,), buffer, writes=wants))
         for access in accesses_of_instance(block):
             if access.buffer is buffer and access.is_write == wants:
                 self._require_inside(access, corner, constants)

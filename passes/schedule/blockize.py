@@ -27,6 +27,7 @@ from weft.analysis.structure import (
     takes_pointers,
     why_named_twice,
     why_opaque,
+    why_overlapping,
 )
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
@@ -490,7 +491,8 @@ class Blockize(MovingPrimitive):
         """The init of the whole tile runs before its updates: no update may read the init of another element."""
         if block.init is None:
             return
-        self.require(5, why_opaque(block, block_text(block)) or why_named_twice(block), block)
+        named = why_opaque(block, block_text(block)) or why_named_twice(block) or why_overlapping(block)
+        self.require(5, named, block)
         if takes_pointers(block):
             self.refuse(5, Violation("it takes pointers", "not proved"), block)
         stored = {

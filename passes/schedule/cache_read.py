@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_in_scope
-from weft.analysis.code_motion import disturbed_by_opaque, ops_until
+from weft.analysis.code_motion import disturbed_unnamed, ops_until
 from weft.analysis.coverage import uncovered_element
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
@@ -114,7 +114,7 @@ class CacheRead(ReadCopy):
             if writer is None
             else self._behind(writer, readers, buffer)
         )
-        self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True))
+        self.require(3, disturbed_unnamed(ops_until(first, readers), buffer, writes=True))
         box = self._box(buffer, writer, readers, common)
         if box is not None and is_temporary(buffer):
             self.require_written(buffer, accesses(writer or function_of(block)), readers, common, box)
@@ -213,7 +213,7 @@ class ReadAt(ReadCopy):
                 self.refuse(3, f"{access.block_text()}writes {buffer_name(buffer)}", access.op)
         readers = [reader for reader in child_blocks(loop) if buffer in buffers_loaded(reader)]
         self.require_redirected(buffer, readers)
-        self.require(3, disturbed_by_opaque((loop,), buffer, writes=True))
+        self.require(3, disturbed_unnamed((loop,), buffer, writes=True))
         reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         together = self.scope.partition(".")[0] == "shared"
         box = box_of(reads, loop, by_all_threads=together)
@@ -263,7 +263,7 @@ class CacheInplace(ReadCopy):
         for use in buffer.uses:
             if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 self.refuse(3, f"{op_name(use.operation)} accesses {buffer_name(buffer)} too", use.operation)
-        self.require(3, disturbed_by_opaque((place,), buffer))
+        self.require(3, disturbed_unnamed((place,), buffer))
         touched = [a for a in accesses_in_scope(block) if a.buffer is buffer]
         box = box_of(touched, None)
         if not isinstance(scope, BlockOp):

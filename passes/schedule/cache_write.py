@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
-from weft.analysis.code_motion import disturbed_by_opaque
+from weft.analysis.code_motion import disturbed_unnamed, ops_until
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
@@ -52,7 +52,9 @@ class Writing(Caching):
             if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 detail = f"{op_name(use.operation)} uses {buffer_name(buffer)} in a loop that it shares with the block"
                 self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation)
-        self.require(4, disturbed_by_opaque((place,), buffer))
+        self.require(4, disturbed_unnamed((place,), buffer))
+        if consumers:
+            self.require(5, disturbed_unnamed(ops_until(place, consumers), buffer, writes=True))
         if reads_earlier(block, buffer):
             self.refuse(5, f"it reads {buffer_name(buffer)} as it was before")
         if common is scope and not isinstance(scope, BlockOp):

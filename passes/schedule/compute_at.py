@@ -27,7 +27,15 @@ from weft.analysis.accesses import (
 )
 from weft.analysis.code_motion import actions_in, actions_passed, loops_around_both, passing_conflict
 from weft.analysis.coverage import late_start, repeated_instance, runs_only
-from weft.analysis.dependence import buffer_name, conflict_between, is_exact, is_temporary, or_undecided, whole_buffer
+from weft.analysis.dependence import (
+    buffer_name,
+    conflict_between,
+    is_exact,
+    is_temporary,
+    may_conflict,
+    or_undecided,
+    unknown_elements,
+)
 from weft.analysis.footprint import Span, box_of, hull, preimage, source_of
 from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.layout_maps import access_inverse
@@ -310,7 +318,7 @@ class Move(MovingPrimitive):
         the loops that are `kept` stays in order."""
         shared = loops_around_both(self.block, self.loop)
         for first, second in product(earlier, later):
-            if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+            if not may_conflict(first, second):
                 continue
             for at, loop in list(enumerate(shared))[len(kept) :]:
                 with self.deciding(requirement, first.op):
@@ -591,7 +599,7 @@ class ReverseComputeAt(Move):
         prefix = [*loops_around(self.loop), self.loop]
         for own in accesses(self.block):
             for other in theirs:
-                if own.buffer is not other.buffer or not (own.is_write or other.is_write):
+                if not may_conflict(own, other):
                     continue
                 for level, loop in enumerate(prefix):
                     violation = self._comes_later(own, other, domains, prefix[:level], loop)
@@ -602,8 +610,8 @@ class ReverseComputeAt(Move):
         self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
     ) -> Violation | None:
         """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
-        if own.indices is None or other.indices is None:
-            return whole_buffer(own, other)
+        if own.indices is None or other.indices is None or own.buffer is not other.buffer:
+            return unknown_elements(own, other)
         question = Question(loop.induction_variable for loop in own.loops if loop.is_ancestor(scope_of(self.block)))
         question.share((loop.induction_variable for loop in equal), "here", "later")
         question.add("consumer", own)

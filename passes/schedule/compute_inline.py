@@ -21,8 +21,9 @@ from weft.analysis.dependence import (
     conflict_between,
     is_exact,
     is_temporary,
+    may_conflict,
     or_undecided,
-    whole_buffer,
+    unknown_elements,
 )
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import AccessInverse, inverse_in_block
@@ -40,6 +41,7 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
+from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
@@ -50,6 +52,7 @@ from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import (
     element_text,
+    found_overlapping,
     instance_left_out,
     missed_element,
     single_store,
@@ -235,7 +238,7 @@ def overwriting_pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Itera
     writes = [access for access in accesses(other) if access.is_write]
     for read in accesses(block):
         if not read.is_write and read.buffer is not buffer:
-            yield from ((read, write) for write in writes if write.buffer is read.buffer)
+            yield from ((read, write) for write in writes if may_conflict(read, write))
 
 
 @or_undecided
@@ -257,7 +260,7 @@ def overwritten_in_time(
     one of the `levels`, earlier there; past the last loop, both are one instance.
     """
     if read.indices is None or write.indices is None:
-        return whole_buffer(read, write)
+        return unknown_elements(read, write)
 
     def ordered(pair: PairQuestion, level: int) -> None:
         pair.add("moved", place)
@@ -587,8 +590,10 @@ class FuseReductionEpilogue(Primitive):
         reduction, epilogue = self.reduction_block, self.epilogue_block
         subject = block_text(epilogue)
         for buffer in buffers_written(epilogue):
-            if buffer in (*buffers_loaded(reduction), *buffers_written(reduction)):
-                self.refuse(6, f"the reduction touches {buffer_name(buffer)}, which it writes", reduction, subject)
+            for other in (*buffers_loaded(reduction), *buffers_written(reduction)):
+                if may_overlap(buffer, other):
+                    detail = f"the reduction touches {buffer_name(other)}, which it writes"
+                    self.refuse(6, found_overlapping(detail, buffer, other), reduction, subject)
         scope = scope_of(epilogue)
         end = child_towards(scope, reduction)
         passed = [op for op in actions_between(epilogue, scope, end) if op is not reduction]

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import PairQuestion, conflict_between, or_undecided
+from weft.analysis.dependence import PairQuestion, conflict_between, may_conflict, or_undecided
 from weft.analysis.index import Index
 from weft.analysis.structure import precedes
 from weft.dialects.effects import is_pure, op_name
@@ -142,7 +142,7 @@ def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
     for first in ours:
         shared = first.loops[: first.loops.index(own[0])]
         for second in theirs:
-            if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+            if not may_conflict(first, second):
                 continue
             for level in range(len(own)):
 

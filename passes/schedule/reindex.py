@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Context, accesses, domain_of, is_fixed, range_of
-from weft.analysis.code_motion import disturbed_by_opaque, shared_element
+from weft.analysis.code_motion import disturbed_unnamed, shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.structure import (
@@ -189,7 +189,7 @@ class Reindexing(MovingPrimitive):
             op = use.operation
             if place.is_ancestor(op) and buffer in buffers_stored_by(op):
                 self.refuse(4, f"{op_name(op)} writes {buffer_name(buffer)} there", op)
-        self.require(4, disturbed_by_opaque((place,), buffer, writes=True))
+        self.require(4, disturbed_unnamed((place,), buffer, writes=True))
 
     def _require_own(self, buffer: SSAValue, place: Operation, iterators: Sequence[int]) -> None:
         block, name = self.block, buffer_name(buffer)
@@ -199,7 +199,7 @@ class Reindexing(MovingPrimitive):
         for use in buffer.uses:
             if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation)
-        self.require(5, disturbed_by_opaque((place,), buffer))
+        self.require(5, disturbed_unnamed((place,), buffer))
         if reads_earlier(block, buffer):
             self.refuse(5, f"it reads {name} as it was before")
         for at in iterators:

@@ -24,6 +24,7 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
+from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.passes.schedule.primitive import Primitive, block_text, owner_text
@@ -142,9 +143,19 @@ def require_sole_use(
 ) -> None:
     """Below a loop around a block nothing else touches some buffers."""
     for access in accesses(loop):
-        if access.buffer in buffers and block not in access.blocks:
-            detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
-            primitive.refuse(requirement, detail, access.op)
+        if block in access.blocks:
+            continue
+        for buffer in buffers:
+            if may_overlap(access.buffer, buffer):
+                detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
+                primitive.refuse(requirement, found_overlapping(detail, buffer, access.buffer), access.op)
+
+
+def found_overlapping(detail: str, buffer: SSAValue, found: SSAValue) -> Violation:
+    """The refusal for what is found of a buffer, or of one that may overlap it."""
+    if buffer is found:
+        return Violation(detail)
+    return Violation(f"{detail}: {overlap_text(buffer, found)}", "not proved", {}, overlap_advice(buffer))
 
 
 def stores_of(block: Operation) -> list[memref.StoreOp]:

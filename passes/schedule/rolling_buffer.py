@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Context, accesses, is_fixed, range_of
 from weft.analysis.code_motion import actions_of, passing_conflict
-from weft.analysis.dependence import buffer_name, is_exact, is_temporary, or_undecided
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary, may_conflict, or_undecided, unknown_elements
 from weft.analysis.index import Index
 from weft.analysis.questions import Question, instances_where, point_text
 from weft.analysis.sets import NotProved, Row
@@ -173,7 +173,7 @@ def changed_between(block: BlockOp, other: Operation, window: Window, outside: S
     that element and before another one does. `outside` are the loops around the window's loop."""
     for read in accesses(block):
         for write in accesses(other):
-            if read.is_write or not write.is_write or read.buffer is not write.buffer:
+            if read.is_write or not may_conflict(read, write):
                 continue
             violation = _changed(block, read, write, window, outside)
             if violation is not None:
@@ -183,8 +183,8 @@ def changed_between(block: BlockOp, other: Operation, window: Window, outside: S
 
 @or_undecided
 def _changed(block: BlockOp, read: Access, write: Access, window: Window, outside: Sequence[ForOp]) -> Violation | None:
-    if read.indices is None or write.indices is None:
-        return Violation(f"a call touches {buffer_name(read.buffer)}", "not proved")
+    if read.indices is None or write.indices is None or read.buffer is not write.buffer:
+        return unknown_elements(read, write)
     question = Question(loop.induction_variable for loop in outside)
     for role, access in (("kept", read), ("again", read), ("writer", write)):
         question.add(role, access)

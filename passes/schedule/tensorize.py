@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, StridedLayoutAttr, UnitAttr, i64
@@ -17,6 +18,7 @@ from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, NoMatch, match_body
 from weft.analysis.structure import buffers_written, child_towards, function_of, why_named_twice, why_opaque
+from weft.dialects.aliasing import may_overlap
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
@@ -26,6 +28,7 @@ from weft.passes.schedule.blockize import Blockize
 from weft.passes.schedule.caching import memref_type
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
+from weft.passes.schedule.requirements import found_overlapping
 from weft.passes.schedule.trial_application import MovingPrimitive, copy_of_nests
 from weft.support.errors import InternalError, Violation
 
@@ -210,12 +213,13 @@ class Tensorize(MovingPrimitive):
 
     def _require_distinct(self, block: BlockOp, boxes: Mapping[SSAValue, Box]) -> None:
         written = set(buffers_written(block))
-        seen: dict[SSAValue, SSAValue] = {}
-        for parameter, box in boxes.items():
-            other = seen.setdefault(box.buffer, parameter)
-            if other is not parameter and box.buffer in written:
-                detail = f"{buffer_name(box.buffer)} is both {buffer_name(other)} and {buffer_name(parameter)}"
-                self.refuse(3, detail, block)
+        for (parameter, box), (other, theirs) in combinations(boxes.items(), 2):
+            if may_overlap(box.buffer, theirs.buffer) and not written.isdisjoint((box.buffer, theirs.buffer)):
+                detail = f"{buffer_name(box.buffer)} is both {buffer_name(parameter)} and {buffer_name(other)}"
+                if box.buffer is not theirs.buffer:
+                    detail = f"{buffer_name(box.buffer)} is {buffer_name(parameter)}, {buffer_name(theirs.buffer)} is "
+                    detail += buffer_name(other)
+                self.refuse(3, found_overlapping(detail, box.buffer, theirs.buffer), block)
 
     def _require_one_type(self, target: BlockOp | ForOp, intrinsic: TensorIntrinsic) -> None:
         for function in intrinsic.outside:

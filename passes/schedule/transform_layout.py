@@ -38,6 +38,7 @@ from weft.analysis.structure import (
     stored_buffer,
     why_not_complete,
 )
+from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, STORAGE_ALIGN, LoopKind
@@ -59,7 +60,7 @@ from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, missed_place, required_layout, why_not_function
 from weft.passes.schedule.loop_nests import block_in_loops, extent_before, named_values, set_corner
 from weft.passes.schedule.primitive import BufferPlace, Plan
-from weft.passes.schedule.requirements import element_text, place_text
+from weft.passes.schedule.requirements import element_text, found_overlapping, place_text
 from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
@@ -499,6 +500,9 @@ class TransformLayout(MovingPrimitive):
                 self.refuse(6, f"{op_name(user)} works on {name} as it lies", user)
         if is_temporary(buffer):
             return
+        for other in overlapping(buffer):
+            detail = f"{name} is a parameter whose memory others access as it lies"
+            self.require(6, found_overlapping(detail, buffer, other))
         for at, extent in enumerate(layout.old_extents):
             if not extent.is_constant and _bare(layout, at) < 0:
                 detail = f"dimension {at} of parameter {name} has an extent that callers give, but does not stay whole"

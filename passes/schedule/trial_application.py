@@ -26,6 +26,7 @@ from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.structure import ancestors, buffers_written, child_towards, function_of
 from weft.analysis.threads import axis_of
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import declared_callees, effects_of, underlying
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
@@ -164,7 +165,7 @@ def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy
     block = Block(arg_types=[argument.type for argument in body.args])
     for old, new in zip(body.args, block.args, strict=True):
         values[old], new.name_hint = new, old.name_hint
-    copy = FuncOp(function.sym_name.data, function.function_type, Region(block))
+    copy = FuncOp(function.sym_name.data, function.function_type, Region(block), arg_attrs=function.arg_attrs)
     copy.attributes = dict(function.attributes)
     twins: dict[Operation, Operation] = {function: copy}
     for op in body.ops:
@@ -244,7 +245,7 @@ def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[O
     uses. The other nests stay as they are, and are not copied: a function may have thousands."""
     own = {child_towards(function, op) for op in operations}
     buffers = {v for nest in own for op in operations_in(nest) for v in op.operands if isinstance(v.type, MemRefType)}
-    found, pending = set(own), list(buffers)
+    found, pending = set(own), list(with_overlapping(buffers))
     while pending:
         for use in pending.pop().uses:
             user = child_towards(function, use.operation)
@@ -281,12 +282,12 @@ def changed_buffers(before: Mapping[SSAValue, list[Operation]] | None, copy: Fun
     if before is None or after is None:
         return None
     originals = Originals(copy)
-    changed = {
+    changed = with_overlapping(
         buffer
         for buffer, users in after.items()
         if users != before.get(buffer) or not originals.has_type(buffer) or not all(map(originals.is_same, users))
-    }
-    blocks = dict.fromkeys(parent for buffer in changed for user in after[buffer] for parent in ancestors(user))
+    )
+    blocks = dict.fromkeys(parent for buffer in changed for user in after.get(buffer, ()) for parent in ancestors(user))
     for block in blocks:
         if isinstance(block, BlockOp) and (original := copy.originals.get(block)) is not None:
             written = buffers_written(block)

@@ -18,8 +18,10 @@ from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
 from weft.analysis.structure import function_of
+from weft.dialects.aliasing import add_argument_attributes, set_noalias
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import AccessAttr, AccessMode
+from weft.dialects.promises import PROMISES
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
@@ -141,6 +143,9 @@ class _BoundsLog:
             return
         names = {argument.name_hint for argument in function.args}
         log = function.body.block.insert_arg(MemRefType(i64, [len(self.texts), 3]), 0)
+        add_argument_attributes(function, before=1)
+        if PROMISES in function.attributes:
+            set_noalias(function, [0])
         log.name_hint = free_name("bounds_log", {name for name in names if name is not None})
         self.logs[function] = log
         function.attributes[BOUNDS_LOG] = self.texts

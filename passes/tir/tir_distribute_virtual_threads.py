@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.structure import buffers_loaded_by, buffers_written
 from weft.analysis.threads import is_shared
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
@@ -111,7 +112,7 @@ def _parts(
 
 def _repeatable_ops(loop: ForOp) -> set[Operation]:
     """The ops that only compute, from values that may be computed again and memory that the loop does not write."""
-    written = set(buffers_written(loop))
+    written = with_overlapping(buffers_written(loop))
     found: set[Operation] = set()
     for op in loop.body.walk():
         sources = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
@@ -142,14 +143,14 @@ def _is_legal(parts: Sequence[_Part], loop: ForOp) -> bool:
     single = _flat(parts)
     if not any(part.together for part in single):
         return False
-    written = {
+    written = with_overlapping(
         op.memref
         for part in single
         if not part.together
         for own in part.ops
         for op in own.walk()
         if isinstance(op, memref.StoreOp)
-    }
+    )
     for part in single:
         mine = {inner for op in part.ops for inner in op.walk()}
         if part.together and any(isinstance(op, memref.LoadOp) and op.memref in written for op in mine):

@@ -33,6 +33,7 @@ from xdsl.utils.hints import isa
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
+from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.index_map import mixed_extents
@@ -41,6 +42,7 @@ from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.low_tensor_cores import TileOp
+from weft.dialects.promises import PROMISES
 from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
 from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
@@ -225,6 +227,7 @@ class _Flattener:
         for name in signature.symbols:
             symbols[name] = block.insert_arg(IndexType(), len(block.args))
             symbols[name].name_hint = name
+        add_argument_attributes(self.function, behind=len(signature.symbols))
         for position in signature.memrefs:
             old = buffer_type(block.args[position])
             given = iter([symbols[signature.of_quantity[own]] for own in quantities_of(position, old)])
@@ -548,6 +551,10 @@ def _keep_signature(
         if PARAMS in other.attributes:
             rename_symbol(other, name, renamed)
     wrapper = FuncOp(name, type_, Region(_calling_block(function, signature, type_)), function.sym_visibility)
+    if PROMISES in function.attributes:
+        wrapper.attributes[PROMISES] = function.attributes[PROMISES]
+    if isinstance(stated := function.arg_attrs, ArrayAttr):
+        wrapper.arg_attrs = ArrayAttr(stated.data[: len(type_.inputs)])
     wrapper.location = function.location
     module.body.block.insert_op_before(wrapper, function)
 

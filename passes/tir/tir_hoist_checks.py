@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_written
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
@@ -61,7 +62,7 @@ class _Hoist:
     def __init__(self, loop: ForOp, log: SSAValue) -> None:
         self.loop = loop
         self.log = log
-        self.written = set(buffers_written(loop)) - {log}
+        self.written = with_overlapping(buffers_written(loop)) - {log}
 
     def run(self) -> None:
         used: set[SSAValue] = set()

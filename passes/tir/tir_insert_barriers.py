@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import Conflict
+from weft.analysis.dependence import Conflict, may_conflict
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of, differs_between_threads, runs_over_threads, thread_conflict
@@ -159,7 +159,7 @@ class _Inserter:
     ) -> Conflict | NotProved | None:
         for first in earlier:
             for second in later:
-                if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+                if not may_conflict(first, second):
                     continue
                 if isinstance(first.op, AtomicOp) and isinstance(second.op, AtomicOp):
                     continue  # in any order

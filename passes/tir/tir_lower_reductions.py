@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_pointers
+from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_pointers, why_overlapping
 from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_empty import empty_start, loop_chain
@@ -163,7 +163,7 @@ def _reads_what_it_writes(block: BlockOp) -> bool:
 
     Then it sees no init but its own, where instances with different spatial iterators write different places.
     """
-    if takes_pointers(block) or opaque_op(block) is not None:
+    if takes_pointers(block) or opaque_op(block) is not None or why_overlapping(block) is not None:
         return False
     init = block.init
     stored: dict[SSAValue, set[tuple[object, ...]]] = {}

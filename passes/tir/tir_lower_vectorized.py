@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index, RangeOf, quotient
+from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
@@ -285,7 +286,7 @@ def _accumulators(reduction: LaneReduction) -> _Accumulators:
     unrolled loops that others of them are around."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
-    users = [use.operation for use in store.memref.uses]
+    users = [use.operation for buffer in (store.memref, *overlapping(store.memref)) for use in buffer.uses]
     loops: list[ForOp] = []
     rows: list[ForOp] = []
     found = _Accumulators([], [])

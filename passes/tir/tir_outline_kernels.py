@@ -13,7 +13,9 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.structure import function_of
 from weft.analysis.threads import axis_of
+from weft.dialects.aliasing import is_exposed, set_noalias
 from weft.dialects.effects import underlying
 from weft.dialects.low import SYMBOLS
 from weft.dialects.low_access import AccessAttr, AccessMode, access_by
@@ -27,6 +29,7 @@ from weft.dialects.low_kernel import (
     LaunchOp,
     ThreadIdOp,
 )
+from weft.dialects.promises import PROMISES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.dialects.traversal import captured_values, copy_of
@@ -113,6 +116,7 @@ class _Outliner:
             self.values[value] = argument
         kernel = FuncOp(self.name, ([v.type for v in arguments], []), Region(entry))
         kernel.location = self.root.location
+        self._promise(kernel, arguments)
         for axis, loop in self.loops.items():
             entry.add_op(self._thread_id(axis, loop))
         entry.add_ops([copy_of(op, self.values) for op in computed])
@@ -124,6 +128,14 @@ class _Outliner:
         self._describe(kernel, arguments)
         Rewriter.erase_op(self.root)
         return kernel
+
+    def _promise(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
+        """The kernel promises what its function does; temporaries of the host are known to overlap nothing."""
+        promises = function_of(self.root).attributes.get(PROMISES)
+        if promises is not None:
+            kernel.attributes[PROMISES] = promises
+            buffers = [at for at, value in enumerate(arguments) if isinstance(value.type, MemRefType)]
+            set_noalias(kernel, [at for at in buffers if not is_exposed(underlying(arguments[at]))])
 
     def _body(self) -> Block:
         """The innermost body of the nest; what stands between its loops moves there."""

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_written, vectorized_loop_around
 from weft.analysis.threads import axis_of, is_shared
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import only_computes, opaque_op, opaque_text
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import AsyncCommitOp, AsyncWaitOp, BarrierOp
@@ -133,7 +134,7 @@ def _require_own_order(plan: _Pipeline) -> None:
     for part in plan.use:
         if (opaque := opaque_op(part)) is not None:
             raise _no_pipeline(plan.loop, f"it {opaque_text(opaque)}")
-    stored = {buffer for part in plan.use for buffer in buffers_written(part)}
+    stored = with_overlapping(buffer for part in plan.use for buffer in buffers_written(part))
     for op in [inner for part in plan.fetch for inner in part.walk() if isinstance(inner, memref.LoadOp)]:
         if op.memref in plan.buffers or op.memref in stored:
             raise _no_pipeline(plan.loop, f"it fetches from %{op.memref.name_hint}, which it writes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias
 
 from xdsl.dialects import affine, arith, memref
@@ -13,6 +14,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
+from weft.dialects.aliasing import may_overlap, with_overlapping
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import underlying
 from weft.dialects.element_types import bytes_of
@@ -126,7 +128,8 @@ def _combined(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[mem
     for old, new in (loads, loads[::-1]):
         is_old = old.memref is store.memref and Index.of(old.indices[0]) == place
         if is_old and new.memref is not store.memref and {*combine.operands} == {old.res, new.res}:
-            return new if _is_apart(new) and _is_apart(store) else None
+            apart = _is_apart(new) and _is_apart(store) and not may_overlap(new.memref, store.memref)
+            return new if apart else None
     return None
 
 
@@ -135,7 +138,8 @@ def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[me
     stored = {store.memref for store in stores}
     return (
         0 < len(stores) == len(stored)
-        and stored.isdisjoint(load.memref for load in loads)
+        and stored.isdisjoint(with_overlapping(load.memref for load in loads))
+        and not any(may_overlap(one, other) for one, other in combinations(stored, 2))
         and all(_is_apart(access) for access in (*stores, *loads))
         and all(_is_moved(store.value, loop) for store in stores)
     )

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, quotient, remainder
 from weft.dialects import low_lanes
+from weft.dialects.aliasing import overlapping
 from weft.dialects.combiners import COMBINATIONS, Combination
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.low import GatherOp, ScatterOp
@@ -124,9 +125,8 @@ def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysi
 
 def _scan_shared_store(op: memref.StoreOp, lanes: LaneAnalysis) -> None:
     """All lanes store to one place: a reduction that may be reordered, or one value for all of them."""
-    others = [
-        use.operation for use in op.memref.uses if use.operation is not op and lanes.loop.is_ancestor(use.operation)
-    ]
+    users = [use.operation for buffer in (op.memref, *overlapping(op.memref)) for use in buffer.uses]
+    others = [user for user in users if user is not op and lanes.loop.is_ancestor(user)]
     reduction = _reduction_of(op, lanes)
     if reduction is not None and others == [reduction.load]:
         lanes.reductions[op] = reduction

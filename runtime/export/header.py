@@ -84,7 +84,8 @@ def _parameter(spec: ArraySpec | ScalarSpec, name: str) -> str:
     if isinstance(spec, ScalarSpec):
         return f"{_SCALARS[spec.dtype]} {name}"
     const = "" if spec.writes else "const "
-    return f"{const}{_ELEMENTS[spec.dtype]} *WEFT_RESTRICT {name}"
+    restrict = "" if spec.may_overlap else "WEFT_RESTRICT "
+    return f"{const}{_ELEMENTS[spec.dtype]} *{restrict}{name}"
 
 
 def _described(spec: ArraySpec | ScalarSpec) -> str:

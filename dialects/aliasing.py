@@ -1,0 +1,116 @@
+"""Which buffers of a function may share memory.
+
+Parameters of functions that promise `noalias` (`promises.py`) share none. Those of other functions may overlap each
+other, wholly or in part and whatever their element types, but for arguments with the attribute `llvm.noalias`. What a
+function allocates, and the globals of its module, share memory with nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from weft.dialects.promises import PROMISES, Promise, promises_of
+from weft.dialects.traversal import ancestors
+
+NOALIAS_ARGUMENT: Final = "llvm.noalias"
+"""Unit attribute of an argument: the buffer overlaps no other argument."""
+_OWN = frozenset((memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))
+
+
+def may_overlap(first: SSAValue, second: SSAValue) -> bool:
+    """Whether two buffers, each no view of another, may share memory."""
+    return first is second or (is_exposed(first) and is_exposed(second))
+
+
+def is_exposed(buffer: SSAValue) -> bool:
+    """Whether other parameters of the function may overlap a buffer, which is no view of another."""
+    if type(buffer) is BlockArgument:
+        function = buffer.block.parent_op()
+        if type(function) is FuncOp:
+            if PROMISES not in function.attributes or Promise.NOALIAS in promises_of(function):
+                return False
+            return not has_noalias(function, buffer.index)
+    elif isinstance(owner := buffer.owner, Operation) and type(owner) in _OWN:
+        return False
+    # A buffer that an op gives or takes: of whatever memory.
+    function = _function_around(buffer)
+    return function is not None and Promise.NOALIAS not in promises_of(function)
+
+
+def _function_around(buffer: SSAValue) -> FuncOp | None:
+    place = buffer.owner if isinstance(buffer.owner, Operation) else buffer.owner.parent_op()
+    around = () if place is None else (place, *ancestors(place))
+    return next((op for op in around if isinstance(op, FuncOp)), None)
+
+
+def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
+    """The parameters that may overlap each other; none where fewer than two may."""
+    if PROMISES not in function.attributes or not function.body.blocks:
+        return ()
+    found = tuple(a for a in function.args if isinstance(a.type, MemRefType) and is_exposed(a))
+    return found if len(found) > 1 else ()
+
+
+def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
+    """The other parameters of the function that may overlap `buffer`, which is no view of another."""
+    if not is_exposed(buffer):
+        return ()
+    function = _function_around(buffer)
+    return () if function is None else tuple(a for a in exposed_arguments(function) if a is not buffer)
+
+
+def with_overlapping(buffers: Iterable[SSAValue]) -> set[SSAValue]:
+    """Buffers, none a view of another, and the parameters that may overlap one of them."""
+    found = set(buffers)
+    exposed = next((buffer for buffer in found if is_exposed(buffer)), None)
+    return found if exposed is None else found.union(overlapping(exposed))
+
+
+def has_noalias(function: FuncOp, position: int) -> bool:
+    """Whether an argument is stated to overlap no other."""
+    entries = function.arg_attrs.data if isinstance(function.arg_attrs, ArrayAttr) else ()
+    return position < len(entries) and NOALIAS_ARGUMENT in entries[position].data
+
+
+def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
+    """State that some arguments overlap no others."""
+    entries: list[DictionaryAttr] = list(function.arg_attrs or [DictionaryAttr({})] * len(function.args))
+    for position in positions:
+        stated: dict[str, Attribute] = {**entries[position].data, NOALIAS_ARGUMENT: UnitAttr()}
+        entries[position] = DictionaryAttr(stated)
+    function.arg_attrs = ArrayAttr(entries)
+
+
+def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:
+    """Keep the attributes of arguments beside them after so many arguments were added before and behind."""
+    if isinstance(function.arg_attrs, ArrayAttr):
+        none = DictionaryAttr({})
+        function.arg_attrs = ArrayAttr([none] * before + [*function.arg_attrs] + [none] * behind)
+
+
+def overlap_text(first: SSAValue, second: SSAValue) -> str:
+    """What a message says of two parameters that may share memory."""
+    return f"{buffer_name(first)} and {buffer_name(second)} may overlap"
+
+
+def overlap_advice(buffer: SSAValue) -> str:
+    """How a function promises that a parameter overlaps no other."""
+    function = _function_around(buffer)
+    name = "the function" if function is None else f"@{function.sym_name.data}"
+    return (
+        f'where buffers do not overlap, {name} promises it: "{Promise.NOALIAS.value}" in {PROMISES}, or '
+        f"{NOALIAS_ARGUMENT} on the argument"
+    )
+
+
+def buffer_name(buffer: SSAValue) -> str:
+    """The name of a buffer for messages."""
+    if buffer.name_hint:
+        return buffer.name_hint
+    return f"argument {buffer.index}" if isinstance(buffer, BlockArgument) else "a buffer"
