@@ -1,7 +1,8 @@
 """Patterns of blocks: how a block updates its accumulators, and whether it is injective, a reduction, a contraction or
 a convolution.
 
-A reduction may be reassociated when its combiner is, or is declared, associative and commutative. Patterns are derived
+A reduction may be reassociated when its combiner is, or is declared, associative and commutative, and its function
+promises `reassoc` where that rounds differently. Patterns are derived
 from the accesses over the iterators of the block, independent of its loops. Names do not matter; a block that is not
 recognised is `OPAQUE`.
 """
@@ -15,17 +16,20 @@ from itertools import takewhile
 
 from xdsl.dialects import arith, func, math, memref
 from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, precedes, takes_pointers, why_not_complete, why_not_reduction
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.promises import PROMISES, Promise, promises_of
 from weft.dialects.strides import strides_of
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, IterKind
 from weft.dialects.traversal import operations_in
-from weft.support.errors import InternalError
+from weft.support.errors import InternalError, Violation
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
@@ -34,7 +38,38 @@ def is_in_init(op: Operation, block: BlockOp) -> bool:
 
 
 def combines_freely(block: BlockOp) -> bool:
-    """Whether the updates of a reduction may run in any order: each accumulator becomes `accumulator op term` with a
+    """Whether the updates of a reduction may run in any order: its combiners are known to commute, and its function or
+    the ops themselves allow another order where that changes the rounding."""
+    return has_known_combiners(block) and why_in_order(block) is None
+
+
+def why_in_order(block: BlockOp) -> Violation | None:
+    """The refusal to run the updates of a block in another order, where that is not promised: sums and products of
+    floats depend on it, up to rounding. None where they may, or where nothing is known of its combiners."""
+    function = next((op for op in ancestors(block) if isinstance(op, FuncOp)), None)
+    if function is None or PROMISES not in function.attributes or COMMUTATIVE in block.attributes:
+        return None
+    if Promise.REASSOC in promises_of(function):
+        return None
+    for op in operations_in(block):
+        if isinstance(op, memref.StoreOp) and not is_in_init(op, block):
+            combine = op.value.owner
+            rounds = isinstance(combine, arith.AddfOp | arith.MulfOp | math.FmaOp)
+            if rounds and _known_update(op, {op.memref}) is not None and not _may_reassociate(combine):
+                name = f"@{function.sym_name.data}"
+                detail = f'block "{block.label}" combines by {combine.name}, which rounds differently in another order'
+                legal = f'"{Promise.REASSOC.value}" in {PROMISES} of {name}, or fastmath<reassoc> on {combine.name}'
+                return Violation(detail, "not proved", {}, legal)
+    return None
+
+
+def _may_reassociate(op: Operation) -> bool:
+    flags = op.properties.get("fastmath")
+    return isinstance(flags, arith.FastMathFlagsAttr) and FastMathFlag.REASSOC in flags.data
+
+
+def has_known_combiners(block: BlockOp) -> bool:
+    """Whether the updates of a reduction commute, up to rounding: each accumulator becomes `accumulator op term` with a
     known combiner and a term that depends on no accumulator, or the block is declared commutative."""
     if COMMUTATIVE in block.attributes:
         return True
@@ -328,7 +363,7 @@ def pattern_of(block: BlockOp) -> BlockPattern:
     kind, updates, factors = PatternKind.OPAQUE, None, None
     if why_not_complete(block) is None:
         kind = PatternKind.INJECTIVE
-    elif writes and IterKind.REDUCE in block.kinds and why_not_reduction(block) is None and combines_freely(block):
+    elif writes and IterKind.REDUCE in block.kinds and why_not_reduction(block) is None and has_known_combiners(block):
         updates = updates_of(block)
         factors = _factors(updates)
         kind = _reduction_kind(block, reads, factors)

@@ -18,7 +18,7 @@ from xdsl.dialects import memref
 from xdsl.ir import OpResult, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, is_symbol
-from weft.analysis.block_patterns import combines_freely
+from weft.analysis.block_patterns import combines_freely, why_in_order
 from weft.analysis.index import Index, mixed_radix
 from weft.analysis.integer_ranges import leaves, small_values
 from weft.analysis.questions import Question, point_text
@@ -90,6 +90,10 @@ class Conflict:
         opaque = next((access.op for access in (self.first, self.second) if access.is_opaque), None)
         if opaque is not None:
             return Violation(f"{told} {consequence}", "not proved", {}, opaque_advice(opaque))
+        if self.first.block is not None and self.first.block is self.second.block:
+            in_order = why_in_order(self.first.block)
+            known = (legal, None if in_order is None else in_order.legal)
+            legal = "; or ".join(text for text in known if text is not None) or None
         if self.exact:
             counterexample = self.counterexample()
             return Violation(f"{told} {consequence}", "refuted", counterexample, legal, validate=self.happens)

@@ -21,6 +21,7 @@ from weft.autoschedule.dot_products import dot_products
 from weft.autoschedule.filter_convolution import filter_convolution
 from weft.autoschedule.inlining import inline_producer
 from weft.autoschedule.kernels import (
+    in_one_thread,
     inner_loops_for_thread,
     reduction_for_block,
     result_for_thread,
@@ -78,6 +79,8 @@ KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # Where that cannot be proved to be right.
     partial(inner_loops_for_thread, in_register=True),
     partial(inner_loops_for_thread, in_register=False),
+    # What may run in no other order, for want of promises.
+    in_one_thread,
 )
 """The rules for targets whose programs are kernels."""
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from weft.analysis.block_patterns import Operand, PatternKind, pattern_of
 from weft.analysis.dependence import is_temporary
+from weft.analysis.structure import function_of
 from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
 from weft.autoschedule.nests import Member, consecutive, nests_over_rows
 from weft.autoschedule.rules import extent_of, fused, op_of, own_loops, product, total_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
+from weft.dialects.promises import ALL_PROMISES, promises_of
 from weft.dialects.tir_kinds import IterKind
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -202,6 +204,19 @@ def _bytes_of_a_row(member: Member, write: Operand, shared: int) -> int | None:
         return 0
     elements = product(member.pattern.extent_of(v) for v in member.pattern.spatial if v.index >= shared)
     return None if elements is None else elements * bytes_of(write.element_type)
+
+
+def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+    """One thread runs all of a nest, in order.
+
+    Not applicable in functions that promise all that weft's own do: there the other rules apply.
+    """
+    function = function_of(op_of(sch, block))
+    if promises_of(function) == ALL_PROMISES:
+        return False
+    loops = sch.get_loops(block)
+    sch.bind(sch.add_unit_loop(loops[0] if loops else block), BLOCK)
+    return True
 
 
 _EACH: Final = 4

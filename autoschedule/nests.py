@@ -9,7 +9,7 @@ from typing import Final
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, why_in_order
 from weft.analysis.index import Index
 from weft.analysis.structure import (
     buffers_read,
@@ -144,8 +144,11 @@ def reduces_in_lanes(member: Member, shared: int, target: Target) -> bool:
 
 
 def reduces_alike(member: Member) -> bool:
-    """Whether a block is a reduction by known combiners whose innermost iterators are those of the reduction."""
+    """Whether a block is a reduction by known combiners, in any order, whose innermost iterators are those of the
+    reduction."""
     pattern = member.pattern
+    if why_in_order(pattern.block) is not None:
+        return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
         return False
     return member.leading + len(pattern.reduced) == len(member.iterators)

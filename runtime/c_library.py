@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from weft.backends.c.language import C
 from weft.runtime.c_compiler import NATIVE, address_of, compile_source, compiler_for, is_cxx, load_shared
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
@@ -95,7 +96,9 @@ def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDL
     openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
-        objects = [compile_source(text, folder, "program", (*FLAGS, *openmp), compiler)]
+        # clang's option goes before pragmas.
+        rounding = ("-ffp-contract=off",) if C.no_contraction in text else ()
+        objects = [compile_source(text, folder, "program", (*FLAGS, *rounding, *openmp), compiler)]
         objects += [
             compile_source(source, folder, f"import{number}", NATIVE, compiler) for number, source in enumerate(imports)
         ]

@@ -3,7 +3,8 @@
     func.func @scale(%A: memref<128xf32>, %s: f32)     ->    void scale(float *restrict A, float s);
 
 The ABI is that of the LLVM backend: a function takes a pointer to contiguous elements for each array, each number by
-value, and then an `int64_t` for each symbol (the extent of a dynamic dimension). Arrays do not overlap. Truth values
+value, and then an `int64_t` for each symbol (the extent of a dynamic dimension). Arrays do not overlap, but for those
+of functions that do not promise it. Truth values
 are bytes, 16-bit floats their bits (`weft_f16`, `weft_bf16`). Parallel loops are shared among threads where OpenMP is
 enabled (`-fopenmp`), and serial otherwise. Functions are reentrant.
 """
@@ -61,13 +62,15 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
     declarations = "\n\n".join(f"// {described(f)}\n{heads[f.sym_name.data]};" for f in functions)
     helpers = helper_texts(C, emitter.helpers)
     code = "\n\n".join((*globals_, *helpers, *(["\n".join(prototypes)] if prototypes else []), *bodies))
-    small = "\n".join(C.small_float_types(code))
+    small = "\n".join((*C.small_float_types(code), *emitter.shared_type_texts()))
     own = _includes(code)
     if header_name:
         own = f'#include "{header_name}"\n{own}'
     parts = [own]
     if small and not header_name:
         parts.append(small)
+    if emitter.no_contraction:
+        parts.append(emitter.no_contraction)
     if "WEFT_UNROLL(" in code:
         parts.append(_UNROLL)
     if not header_name and len(functions) > 1:

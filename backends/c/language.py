@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.backends.c_family.language import Language
+from weft.backends.c_family.language import GNU_MAY_ALIAS, Language
 from weft.backends.names import KEYWORDS, reserved
 
 _ONE_OR_TWO: Final = {
@@ -42,6 +42,13 @@ static void *weft_alloc(size_t count, size_t size) {
   return room;
 }"""
 
+_NO_CONTRACTION: Final = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off")
+#else
+#pragma STDC FP_CONTRACT OFF
+#endif"""
+
 C: Final = Language(
     name="C",
     kind="c",
@@ -62,6 +69,8 @@ C: Final = Language(
     reserved=KEYWORDS | reserved("c macros") | _MATH | {"signbit", "malloc", "free", "abort", "memcpy", "fprintf"},
     reserved_symbols=KEYWORDS | reserved("c macros") | reserved("c symbols"),
     pointer_types={"i1": "uint8_t"},
+    no_contraction=_NO_CONTRACTION,
+    shared_type=f"typedef {{type}} {GNU_MAY_ALIAS} {{name}};",
     unroll=lambda trips: f"WEFT_UNROLL({trips})",
     unroll_lanes=False,
 )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.utils import FastMathFlag
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family import index_ranges
@@ -25,7 +26,9 @@ from weft.backends.c_family.expression import LANE, CExpr, number
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import predicate
 from weft.dialects.integer_arith import constant_number
+from weft.dialects.low import ORDERED
 from weft.dialects.low_lanes import with_lane_forms
+from weft.dialects.promises import Promise
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ _OPERATORS: Final[dict[type[Operation], str]] = {
     **{arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*", arith.DivfOp: "/"},
 }
 _WRAPPING: Final = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
+_CONTRACTED: Final[dict[type[Operation], str]] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
+"""Op -> what helpers call it that compute it rounded."""
 _TRUTHS: Final[dict[type[Operation], str]] = {
     arith.AndIOp: "&&",
     arith.OrIOp: "||",
@@ -142,7 +147,18 @@ def combined(
         return c.conditional(_compared(emitter, operator, lhs, rhs, element, kind is signed_kind), lhs, rhs)
     if kind in _WRAPPING:
         return wrapped(emitter, op, _OPERATORS[kind], lhs, rhs, element)
+    rounded = f"weft_rounded_{_CONTRACTED.get(kind)}_{element}"
+    if rounded in emitter.language.helpers and not may_contract(emitter, op):
+        return c.call(emitter.module.helper(rounded), (lhs, rhs), element)
     return _narrowed(emitter, op, c.binary(_OPERATORS[kind], lhs, rhs, element))
+
+
+def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
+    """Whether a sum or product may be part of a fused multiply-add: its function or the op itself allows it."""
+    if Promise.CONTRACT in emitter.promises or ORDERED in op.attributes:
+        return True
+    flags = op.properties.get("fastmath")
+    return isinstance(flags, arith.FastMathFlagsAttr) and FastMathFlag.ALLOW_CONTRACT in flags.data
 
 
 def _narrowed(emitter: FunctionEmitter, op: Operation, expr: CExpr) -> CExpr:

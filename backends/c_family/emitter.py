@@ -22,7 +22,9 @@ from weft.backends.c_family.expression import LANE, CExpr
 from weft.backends.low_modules import lane_count, scalar_name, unknown_op
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import effects_of
+from weft.dialects.promises import ALL_PROMISES
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
 
@@ -67,6 +69,10 @@ class ModuleEmitter:
         self.symbols = {name: name for name in self.outside}
         """Function or constant of the module -> name in the text."""
         self.used_outside: dict[str, FuncOp] = {}
+        self.contracts = True
+        """Whether all functions allow fused multiply-adds."""
+        self.shared_types: dict[str, None] = {}
+        """Element types of buffers that may overlap buffers of other types, as they stand in memory."""
         self.helpers: dict[str, None] = {}
         """Helper functions that the text needs, in the order of their first use."""
         for op in definitions:
@@ -80,6 +86,22 @@ class ModuleEmitter:
             number += 1
             text = f"{base}_{number}"
         self.symbols[name] = text
+
+    def shared_type(self, type_: str) -> str:
+        """The name of a type of elements whose memory elements of other types may share."""
+        if not self.language.shared_type:
+            return type_
+        self.shared_types.setdefault(type_)
+        return f"weft_shared_{type_.replace(' ', '_')}"
+
+    @property
+    def no_contraction(self) -> str:
+        """What keeps the functions from being contracted, where one of them needs it."""
+        return "" if self.contracts else self.language.no_contraction
+
+    def shared_type_texts(self) -> list[str]:
+        """The declarations of the types that `shared_type` named."""
+        return [self.language.shared_type.format(type=t, name=self.shared_type(t)) for t in self.shared_types]
 
     def helper(self, name: str) -> str:
         """The helper function `name`, which is then part of the text."""
@@ -95,6 +117,8 @@ class FunctionEmitter:
         self.language = module.language
         self.name = name
         """The function's name in errors."""
+        self.promises = ALL_PROMISES
+        """What the function promises."""
         self.kernel_threads = kernel_threads
         """Threads of a block of a kernel; 0 for other functions."""
         self.names = Scopes((*module.language.reserved, *module.symbols.values()))
@@ -226,8 +250,9 @@ class FunctionEmitter:
         written = self.written(use)
         if expr.lanes and written is not None and written & roots:
             # A loop over lanes writes some lanes before it reads others: only equal indices are safe.
-            index = use.operands[2] if isinstance(use, vector.StoreOp) else None
-            return any(root in written and (index is None or at is not index) for root, at in expr.reads)
+            stores = isinstance(use, vector.StoreOp)
+            own, index = (root_of(use.operands[1]), use.operands[2]) if stores else (None, None)
+            return any(root in written and (root != own or at is not index) for root, at in expr.reads)
         return False
 
     def written(self, op: Operation) -> frozenset[Root] | None:
@@ -355,5 +380,6 @@ def _written(op: Operation) -> frozenset[Root] | None:
         effects = effects_of(inner)
         if effects.is_opaque or effects.synchronizes or not all(isinstance(b.type, MemRefType) for b in effects.writes):
             return None
-        found |= {root_of(buffer) for buffer in effects.writes}
+        for root in map(root_of, effects.writes):
+            found |= {root} if isinstance(root, str) else with_overlapping([root])
     return found

@@ -16,9 +16,11 @@ from weft.backends.c_family.memory_ops import buffer_type, memory_type
 from weft.backends.low_modules import check_outside, check_parameter_count
 from weft.backends.names import is_identifier
 from weft.dialects import low_kernel
+from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import is_pure
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.dialects.low_access import AccessMode
+from weft.dialects.promises import Promise, promises_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ def bind_parameters(
 ) -> list[str]:
     """Bind the parameters of `function`; returns their declarations. `known`: ranges of some, by position."""
     parameters: list[str] = []
+    emitter.promises = promises_of(function)
+    emitter.module.contracts = emitter.module.contracts and Promise.CONTRACT in emitter.promises
     emitter.ranges.update(assumed(function))
     for position, fact in (known or {}).items():
         emitter.ranges[function.args[position]] = fact
@@ -67,8 +71,12 @@ def _buffer_parameter(
     emitter.values[argument] = CExpr(name, "ptr")
     const = "const " if access is AccessMode.READ else ""
     space = language.spaces.get("global", "") if emitter.kernel_threads else ""
-    restrict = f"{language.restrict} " if language.restrict else ""
-    return f"{space}{const}{memory_type(emitter, element, function)} *{restrict}{name}"
+    others = overlapping(argument)
+    restrict = f"{language.restrict} " if language.restrict and not others else ""
+    type_ = memory_type(emitter, element, function)
+    if any(memory_type(emitter, buffer_type(emitter, o.type, function)[0], function) != type_ for o in others):
+        type_ = emitter.module.shared_type(type_)
+    return f"{space}{const}{type_} *{restrict}{name}"
 
 
 def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str) -> str:

@@ -69,7 +69,8 @@ def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
     used = used_globals(kernels)
     globals_ = [global_text(emitter, scratch, op) for op in data if op.sym_name.data in used]
     code = "\n\n".join((*globals_, *helper_texts(language, emitter.helpers), *texts))
-    text = "\n\n".join(filter(None, (language.preamble_of(code), code))) + "\n"
+    types = "\n".join(emitter.shared_type_texts())
+    text = "\n\n".join(filter(None, (language.preamble_of(code), emitter.no_contraction, types, code))) + "\n"
     return KernelSource(text, tuple(entries), symbols=dict(emitter.symbols))
 
 

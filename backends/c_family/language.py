@@ -27,6 +27,9 @@ SIZED_UNSIGNED: Final = {
 """The types of OpenCL C and Metal, whose sizes do not depend on the machine."""
 
 
+GNU_MAY_ALIAS: Final = "__attribute__((may_alias))"
+
+
 def _no_head(name: str, threads: tuple[int, int, int], parameters: list[str]) -> str:
     raise InternalError(f"{name} is a kernel in a language without kernels")
 
@@ -82,6 +85,12 @@ class Language:
     """The head of a kernel's definition, by its name, its threads along x, y and z, and its parameters."""
     preamble: tuple[tuple[str, str], ...] = ()
     """Pattern and text: programs of kernels that match the pattern begin with the text."""
+    no_contraction: str = ""
+    """Keeps what follows from being contracted to fused multiply-adds; "" where sums and products of these functions
+    are helpers (`weft_rounded_add_f32`)."""
+    shared_type: str = ""
+    """Declares `{name}` as `{type}` for elements that buffers of other types may overlap; "" where types do not matter.
+    """
     dynamic_shared: str = ""
     """Declares `weft_shared`, the shared memory whose size the launch gives; "" where launches give none."""
     pointer_types: Mapping[str, str] = field(default_factory=dict[str, str])

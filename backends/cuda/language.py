@@ -151,6 +151,22 @@ def _atomic_extreme(kind: str, element: str) -> str:
     return _EXCHANGE.substitute(_BIT_TYPES[element], what=what, inline=_INLINE, kind=kind, element=element)
 
 
+_OPERATORS: Final = {"add": "+", "sub": "-", "mul": "*"}
+
+
+def _rounded(op: str, element: str) -> str:
+    type_, letter = ("float", "f") if element == "f32" else ("double", "d")
+    return f"""\
+// A {op} that is part of no fused multiply-add.
+{_INLINE} {type_} weft_rounded_{op}_{element}({type_} a, {type_} b) {{
+#if {_ON_DEVICE}
+  return __{letter}{op}_rn(a, b);
+#else
+  return a {_OPERATORS[op]} b;
+#endif
+}}"""
+
+
 def _atomic_64(kind: str, function: str) -> str:
     return f"""\
 {_INLINE} long long weft_atomic_{kind}_i64(long long *place, long long value) {{
@@ -210,6 +226,7 @@ CUDA: Final = replace(
         "weft_async_commit": _COMMIT,
         "weft_async_wait": _WAIT,
         **{f"weft_atomic_{kind}_i64": _atomic_64(kind, function) for kind, function in _UNSIGNED_ATOMICS.items()},
+        **{f"weft_rounded_{op}_{t}": _rounded(op, t) for op in _OPERATORS for t in ("f32", "f64")},
         **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind in ("min", "max") for t in _BIT_TYPES},
     },
     reserved=_RESERVED,

@@ -20,7 +20,7 @@ from typing import Final
 
 from weft.backends.c.language import MATH_H
 from weft.backends.c_family.helpers import unary_helpers
-from weft.backends.c_family.language import SIZED_TYPES, SIZED_UNSIGNED, Language
+from weft.backends.c_family.language import GNU_MAY_ALIAS, SIZED_TYPES, SIZED_UNSIGNED, Language
 from weft.backends.names import KEYWORDS, reserved
 
 _MISSING: Final = ("erf", "expm1", "log1p")
@@ -168,4 +168,6 @@ METAL: Final = Language(
     barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device)",
     head=_head,
     preamble=(("", _PREAMBLE),),
+    no_contraction="#pragma METAL fp contract(off)",
+    shared_type=f"typedef {{type}} {GNU_MAY_ALIAS} {{name}};",
 )

@@ -17,7 +17,7 @@ from typing import Final
 
 from weft.backends.c.language import MATH_H
 from weft.backends.c_family.helpers import unary_helpers
-from weft.backends.c_family.language import SIZED_TYPES, SIZED_UNSIGNED, Language
+from weft.backends.c_family.language import GNU_MAY_ALIAS, SIZED_TYPES, SIZED_UNSIGNED, Language
 from weft.backends.names import KEYWORDS, reserved
 
 _WORDS: Final = """
@@ -148,5 +148,7 @@ OPENCL: Final = Language(
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
     atomics={(kind, "i32"): f"atomic_{kind}" for kind in ("add", "min", "max", "and", "or")},
     head=_head,
+    no_contraction="#pragma OPENCL FP_CONTRACT OFF",
+    shared_type=f"typedef {{type}} {GNU_MAY_ALIAS} {{name}};",
     preamble=(("double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),
 )

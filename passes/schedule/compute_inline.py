@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, range_of
-from weft.analysis.block_patterns import is_in_init, updates_of
+from weft.analysis.block_patterns import is_in_init, updates_of, why_in_order
 from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
 from weft.analysis.coverage import fills_box_around, uncovered_element
 from weft.analysis.dependence import (
@@ -535,6 +535,7 @@ class FuseReductionEpilogue(Primitive):
         block = self.reduction_block
         self.require(1, why_not_reduction(block), block, legal=started_elsewhere(block, self.NAME))
         self.require(1, shared_element(block), block)
+        self.require(1, why_in_order(block), block)
         if any(isinstance(op, BlockOp) for op in block.body.walk()):
             self.refuse(1, "the block holds other blocks", block)
         updates = updates_of(block)

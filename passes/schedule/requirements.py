@@ -8,7 +8,7 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Domain, accesses, domain_of
-from weft.analysis.block_patterns import combines_freely
+from weft.analysis.block_patterns import combines_freely, why_in_order
 from weft.analysis.code_motion import shared_element
 from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name, or_undecided
@@ -96,6 +96,8 @@ def why_not_any_order(block: BlockOp) -> Violation | str | None:
     """Why the instances of a block may not run in any order: it is not divisible, or its combiner does not commute."""
     found = why_not_divisible(block)
     if found is None and IterKind.REDUCE in block.kinds and not combines_freely(block):
+        if (in_order := why_in_order(block)) is not None:
+            return in_order
         reason = "its reduction would run in another order, and its combiner is not known to be commutative"
         return Violation(reason, "not proved")
     return found

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.block_patterns import Update, neutral_value, updates_of
+from weft.analysis.block_patterns import Update, neutral_value, updates_of, why_in_order
 from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
@@ -284,7 +284,8 @@ class Rfactor(MovingPrimitive):
        bound to a loop of the reduction; the loops of the reduction hold nothing but the block
     4. factor_axis is a place among the dimensions of the result: `-(rank + 1) .. rank`
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
-       or, exclusive or; or the block is declared `tir.commutative` and chooses old or new values (argmax, argmin)
+       or, exclusive or; or the block is declared `tir.commutative` and chooses old or new values (argmax, argmin). Sums
+       and products of floats are of a function that promises `reassoc`, or their op is `fastmath<reassoc>`
     6. each spatial instance stores to elements of its own: at indices that follow from its spatial iterators
     7. guards are on spatial or on reduce loops: not on both
     8. what the new buffer and loops need is known before the loops
@@ -323,6 +324,7 @@ class Rfactor(MovingPrimitive):
             detail = "how it combines a term into its accumulators is not understood"
             legal = "sum, product, min, max, and, or, xor; tir.commutative with arith.select of old and new values"
             self.refuse(5, Violation(detail, "not proved", legal=legal), block)
+        self.require(5, why_in_order(block), block)
         axes = tuple(self._axis(update, subject) for update in updates)
         self._require_own_elements(block, updates)
         guards, steps = self._guards(block, reduced)

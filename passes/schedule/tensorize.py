@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
-from weft.analysis.block_patterns import combines_freely
+from weft.analysis.block_patterns import combines_freely, why_in_order
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, NoMatch, match_body
@@ -174,6 +174,9 @@ class Tensorize(MovingPrimitive):
             return self._draft_of_loop(self.target, intrinsic)
         block = self.target
         self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block)
+        for inner in (op for op in operations_in(block) if isinstance(op, BlockOp)):
+            if IterKind.REDUCE in inner.kinds:
+                self.require(1, why_in_order(inner), inner)
         boxes = self._boxes(block, intrinsic)
         self._require_distinct(block, boxes)
         self._require_one_type(block, intrinsic)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
-from overlapping_arguments import compiled, interpreted, layouts
+from overlapping_arguments import Array, compiled, interpreted, layouts
 from primitive_cases import CASES, Steps, loop
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -46,6 +47,9 @@ def require_same(before: ModuleOp, after: ModuleOp) -> None:
         wanted = layout.after(interpreted(before, "f"))
         for order in ("forward", "reversed"):
             assert layout.after(interpreted(after, "f", order)) == wanted, f"{layout.places}, {order}:\n{after}"
+
+
+REORDERED = r'legal: (.|\n)*"reassoc" in tir.promises of @f, or fastmath<reassoc> on arith.addf'
 
 
 @pytest.mark.parametrize("name", sorted(set(CASES) - {"tensorize"}))
@@ -145,11 +149,128 @@ def test_calls_of_functions_that_promise_refuse_what_overlaps() -> None:
             layout.after(call)
 
 
-@pytest.mark.parametrize("kind", ["llvm"])
-@pytest.mark.parametrize("name", ["split", "cache_inplace", "rfactor", "decompose_padding"])
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+@pytest.mark.parametrize("name", ["split", "cache_inplace", "rfactor", "fuse_reduction_epilogue", "decompose_padding"])
 def test_build_of_overlapping_parameters(name: str, kind: str) -> None:
     """With the default schedule, of which no step is taken that needs a promise."""
     module = program(CASES[name].program)
     call = compiled(module, "f", weft.Target(kind))
     for layout in layouts(weft.Interpreter(module).signature("f")):
         assert layout.after(call) == layout.after(interpreted(module, "f"))
+
+
+# The order and the rounding of sums
+
+PRODUCT = """
+func.func @f(%A: memref<24x40xf32>, %B: memref<40x32xf32>, %C: memref<24x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 24 { tir.for %j in 32 { tir.for %k in 40 {
+    tir.block "C" iters(%vi: spatial<24>, %vj: spatial<32>, %vk: reduce<40>) = [%i, %j, %k] {
+      tir.init { memref.store %zero, %C[%vi, %vj] : memref<24x32xf32> }
+      %a = memref.load %A[%vi, %vk] : memref<24x40xf32>
+      %b = memref.load %B[%vk, %vj] : memref<40x32xf32>
+      %c = memref.load %C[%vi, %vj] : memref<24x32xf32>
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %c, %p : f32
+      memref.store %s, %C[%vi, %vj] : memref<24x32xf32>
+    } } } }
+  func.return
+}"""
+ROWS = """
+func.func @f(%A: memref<64x1000xf32>, %R: memref<64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 64 { tir.for %k in 1000 {
+    tir.block "R" iters(%vi: spatial<64>, %vk: reduce<1000>) = [%i, %k] {
+      tir.init { memref.store %zero, %R[%vi] : memref<64xf32> }
+      %a = memref.load %A[%vi, %vk] : memref<64x1000xf32>
+      %r = memref.load %R[%vi] : memref<64xf32>
+      %s = arith.addf %r, %a : f32
+      memref.store %s, %R[%vi] : memref<64xf32>
+    } } }
+  func.return
+}"""
+
+
+def in_order(terms: Array) -> Array:
+    """The sums over the first axis, one term after the other, rounded at each step."""
+    total = np.zeros(terms.shape[1:], terms.dtype)
+    for term in terms:
+        total = total + term
+    return total
+
+
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_default_schedules_keep_order_and_rounding(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape, np.float32) for shape in ((24, 40), (40, 32)))
+    (c,) = (weft.build(program(PRODUCT, Promise.NOALIAS), weft.Target(kind))["f"](a, b),)
+    assert np.array_equal(c, in_order(a.T[:, :, None] * b[:, None, :]))
+    rows = rng.standard_normal((64, 1000), np.float32)
+    r = weft.build(program(ROWS, Promise.NOALIAS), weft.Target(kind))["f"](rows)
+    assert np.array_equal(r, in_order(rows.T))
+
+
+def test_in_place_product_without_promises() -> None:
+    text = PRODUCT.replace("24x40", "32x32").replace("40x32", "32x32").replace("24x32", "32x32")
+    module = program(re.sub("(<| )(24|40)(>| )", r"\g<1>32\g<3>", text))
+    signature = weft.Interpreter(module).signature("f")
+    calls = [compiled(module, "f"), compiled(module, "f", "c")]
+    for layout in layouts(signature, count=4):
+        wanted = layout.after(interpreted(module, "f"))
+        assert [layout.after(call) for call in calls] == [wanted, wanted]
+
+
+def vectorize_sum(sch: Schedule) -> None:
+    outer, inner = sch.split(loop(sch, "R", 1), [None, 8])
+    sch.annotate(inner, "reassociate", True)
+    sch.decompose_reduction("R", outer)
+    sch.vectorize(inner)
+
+
+SUMS: dict[str, tuple[str, Steps]] = {
+    "rfactor": (ROWS, lambda s: s.rfactor(s.split(loop(s, "R", 1), [None, 8])[1], 0)),
+    "reorder": (ROWS, lambda s: s.reorder(*s.split(loop(s, "R", 1), [None, 8])[::-1])),
+    "tile": (PRODUCT, lambda s: s.tile(*s.split(loop(s, "C", 2), [None, 8]), factors=[2, 2])),
+    "vectorize": (ROWS, vectorize_sum),
+    "bind": (ROWS, lambda s: s.bind(loop(s, "R", 1), "threadIdx.x")),
+    "parallel": (ROWS, lambda s: s.parallel(loop(s, "R", 1))),
+    "transform_block_layout": (PRODUCT, lambda s: s.transform_block_layout("C", lambda i, j, k: (i, j, 39 - k))),
+}
+"""Steps that change the order of a sum, or may."""
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_floats_in_another_order(name: str) -> None:
+    text, step = SUMS[name]
+    sch = Schedule(program(text, Promise.NOALIAS, Promise.CONTRACT))
+    with pytest.raises(
+        ScheduleError, match=r'legal: (.|\n)*"reassoc" in tir.promises of @f, or fastmath<reassoc> on arith'
+    ):
+        step(sch)
+    if name != "parallel":
+        step(Schedule(program(text, Promise.NOALIAS, Promise.REASSOC)))
+        flagged = re.sub(r"(arith.addf %\w+, %\w+)", r"\1 fastmath<reassoc>", text)
+        step(Schedule(program(flagged, Promise.NOALIAS)))
+        integers = text.replace("0.0 : f32", "0 : i32").replace("addf", "addi").replace("mulf", "muli")
+        step(Schedule(program(integers.replace("f32", "i32"), Promise.NOALIAS)))
+
+
+def test_fused_epilogue_is_another_order() -> None:
+    text = CASES["fuse_reduction_epilogue"].program
+    with pytest.raises(ScheduleError, match=REORDERED):
+        Schedule(program(text, Promise.NOALIAS)).fuse_reduction_epilogue("R", "D")
+
+
+def test_orders_that_stay() -> None:
+    """Tiles of the results, panels of the steps: each sum runs as before."""
+    module = program(PRODUCT, Promise.NOALIAS)
+    sch = Schedule(module)
+    i, j, k = sch.get_loops("C")
+    (i0, i1), (j0, j1), (k0, k1) = (sch.split(i, [None, 4]), sch.split(j, [None, 8]), sch.split(k, [None, 8]))
+    sch.reorder(i0, j0, k0, i1, k1, j1)
+    sch.decompose_reduction("C", k0)
+    sch.vectorize(j1)
+    sch.parallel(i0)
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(shape, np.float32) for shape in ((24, 40), (40, 32)))
+    assert np.array_equal(weft.build(sch.mod)["f"](a, b), in_order(a.T[:, :, None] * b[:, None, :]))
