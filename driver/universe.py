@@ -30,6 +30,7 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {}
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
+    "bufferize-tensors": "weft.passes.convert.bufferize_tensors:BufferizeTensorsPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",

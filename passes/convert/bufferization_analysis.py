@@ -1,0 +1,556 @@
+"""Where the tensors of a function lie: which operations write in place, and which need a buffer of their own.
+
+The question is that of MLIR's One-Shot Bufferize (https://mlir.llvm.org/docs/Bufferization; Vasilache et al.,
+"Composable and Modular Code Generation in MLIR", 2022): an operation may write into the buffer of its destination
+unless that changes a value which is read later. It is answered once for each destination, in the order of the program.
+
+A write by operation O to memory S is a conflict if S is not writable, or if some tensor in S
+
+- is defined where it dominates O, with content (it is no `tensor.empty`),
+- is read by an operation that may run after O before the tensor is defined anew: one that follows O, or the operation
+  around O, in the block of the definition; or one anywhere in a loop around O that the definition stands outside of,
+- and this read includes what O writes, which that of the destination of `tensor.insert_slice` does not if O writes
+  the slice that is filled.
+
+An operand of O itself is such a read too, but where O is pointwise and reads the element that it writes. Views
+(slices, reshapes, casts) lie in the memory of their source and count as reads of it, if they are read themselves.
+Operations in parallel loops write no memory that other iterations see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    NoneAttr,
+    TensorType,
+    UnrankedTensorType,
+)
+from xdsl.ir import Block, Operation, SSAValue, Use
+
+from weft.dialects.traversal import ancestors, operations_in
+from weft.passes.convert.tensor_places import (
+    INSERTS,
+    NO_READS,
+    ONCE,
+    REPEATED,
+    VIEWS,
+    Extent,
+    Move,
+    Place,
+    Placement,
+    Reshape,
+    Slice,
+    Storage,
+    block_of,
+    destinations,
+    is_inside,
+    is_pointwise,
+    is_tensor,
+    is_writable,
+    offsets_sizes_strides,
+    reads_destination,
+    reassociation_of,
+    region_block,
+    shape_of_tensor,
+    terminator_of,
+)
+from weft.passes.convert.tensor_shapes import TensorShapes
+from weft.support.errors import CompileError
+
+
+class BufferizationAnalysis:
+    """Decides where the tensors of one function lie. Changes nothing.
+
+    Raises `CompileError` at the first operation on tensors that has no rule.
+    """
+
+    def __init__(self, function: func.FuncOp, callees: Mapping[str, func.FuncOp]) -> None:
+        self.placement = Placement()
+        self._function = function
+        self._shapes = TensorShapes(self.placement)
+        self._callees = callees
+        self._order = {op: at for at, op in enumerate(operations_in(function))}
+        self._written_by: dict[Operation, set[Storage]] = {}
+        """The memory that an operation writes in place so far."""
+        self._carrier = self.placement.carrier
+
+    def run(self) -> Placement:
+        function = self._function
+        if len(function.body.blocks) != 1:
+            raise CompileError.at(function, f"bufferize-tensors: @{function.sym_name.data} has several blocks")
+        entry = function.body.block
+        for at, argument in enumerate(entry.args):
+            self._check_type(argument, function)
+            if is_tensor(argument):
+                self._put(argument, Place(Storage(is_writable(function, at), entry)))
+        self._block(entry)
+        return self.placement
+
+    # Places
+
+    def _put(self, value: SSAValue, place: Place) -> None:
+        self.placement.places[value] = place
+        place.storage.tensors.append(value)
+
+    def _allocate(self, value: SSAValue, home: Block) -> Storage:
+        storage = Storage(writable=True, home=home)
+        storage.is_allocated = True
+        self.placement.allocated[value] = storage
+        self._put(value, Place(storage))
+        return storage
+
+    def _fresh(self, op: Operation) -> None:
+        """The results lie in new memory."""
+        for result in op.results:
+            if is_tensor(result):
+                self._allocate(result, block_of(op))
+
+    def place(self, value: SSAValue) -> Place:
+        return self.placement.places[value]
+
+    def _write(self, op: Operation, index: int, value: SSAValue, home: Block, *, reads: bool) -> None:
+        """Let `value`, what `op` makes of its operand `index`, lie in the place of that operand or in new memory."""
+        operand = op.operands[index]
+        place = self.place(operand)
+        if self._may_write(op, index, place):
+            self.placement.in_place.add((op, index))
+            self._written_by.setdefault(op, set()).add(place.storage)
+            self._carrier[value] = operand
+            self._put(value, place)
+            return
+        if reads and not self._is_undefined(operand):
+            self.placement.filled.add((op, index))
+        self._allocate(value, home)
+
+    # Conflicts
+
+    def _may_write(self, op: Operation, index: int, place: Place) -> bool:
+        storage = place.storage
+        if not storage.writable or storage in self._written_by.get(op, ()):
+            return False
+        if not self._is_private(op, place):
+            return False
+        return not any(
+            self._is_clobbered(tensor_, op, index, place)
+            for tensor_ in storage.tensors
+            if not self._is_undefined(tensor_)
+        )
+
+    def _is_private(self, op: Operation, place: Place) -> bool:
+        """Whether no other iteration of a parallel loop around `op` sees the memory at `place`."""
+        home = place.storage.home.parent_op()
+        for around in ancestors(op):
+            if home is None or around is home or around.is_ancestor(home):
+                return True
+            if around.name in REPEATED or around.name in ONCE:
+                continue
+            shared = place.storage.shared.get(around, ())
+            if not any(place.views[: len(views)] == views for views in shared):
+                return False
+        return True
+
+    def _is_clobbered(self, value: SSAValue, op: Operation, index: int, place: Place) -> bool:
+        """Whether a write by `op` to its operand `index`, at `place`, changes `value` before a read of it."""
+        for use in value.uses:
+            user = use.operation
+            if user is op:
+                if use.index == index or user.name in REPEATED or not self._reads(use):
+                    continue
+                if op.name in INSERTS and use.index == 0 and self._is_filled_already(op):
+                    continue
+                if self.place(value) == place and is_pointwise(op, use.index, index):
+                    continue
+                return True
+            if self._reads(use) and self._runs_after(value, user, op) and not self._leaves_out(use, place):
+                return True
+        return False
+
+    def _runs_after(self, value: SSAValue, user: Operation, op: Operation) -> bool:
+        """Whether `user` may run after `op` while `value` is what it was."""
+        block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
+        while True:
+            writer, reader = block.find_ancestor_op_in_block(op), block.find_ancestor_op_in_block(user)
+            if writer is None or reader is None:
+                return False
+            if writer is not reader:
+                return self._order[writer] < self._order[reader]
+            if writer is op:
+                return True
+            if reader is user:
+                return False
+            if writer.name not in ONCE:
+                return True
+            inner = region_block(writer, op)
+            if inner is None or inner is not region_block(writer, user):
+                return False
+            block = inner
+
+    def _reads(self, use: Use) -> bool:
+        """Whether an operand is read: its content, or that of a view of it."""
+        op = use.operation
+        if op.name in NO_READS:
+            return False
+        if op.name in VIEWS:
+            return any(self._reads(inner) for inner in op.results[0].uses)
+        if op.name.startswith("linalg.") and op.results and use.index in destinations(op):
+            return reads_destination(op, use.index)
+        return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
+
+    def _leaves_out(self, use: Use, place: Place) -> bool:
+        """Whether the read is that of a slice's destination, and `place` is in this slice."""
+        op = use.operation
+        if op.name not in INSERTS or use.index != 1:
+            return False
+        inserted = self._inserted(op)
+        return inserted is not None and place.views[: len(inserted.views)] == inserted.views
+
+    def _inserted(self, op: Operation) -> Place | None:
+        """The place that an insertion of a slice writes when it is in place."""
+        destination = self.placement.places.get(op.operands[1])
+        if destination is None:
+            return None
+        part = Slice(*offsets_sizes_strides(op), shape_of_tensor(op.operands[0]))
+        return Place(destination.storage, (*destination.views, part))
+
+    def _is_filled_already(self, op: Operation) -> bool:
+        """Whether the source of an insertion lies where it is inserted."""
+        return self.place(op.operands[0]) == self._inserted(op)
+
+    def _is_undefined(self, value: SSAValue) -> bool:
+        """Whether the content of a tensor says nothing."""
+        owner = value.owner
+        if not isinstance(owner, Operation):
+            return False
+        if owner.name in VIEWS:
+            return self._is_undefined(owner.operands[0])
+        is_bare = owner.name == "bufferization.alloc_tensor" and getattr(owner, "copy", None) is None
+        return owner.name == "tensor.empty" or is_bare
+
+    # Operations
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self._operation(op)
+
+    def _regions(self, op: Operation) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.args:
+                    self._check_type(argument, op)
+                    if is_tensor(argument) and argument not in self.placement.places:
+                        raise _without_rule(op)
+                self._block(block)
+
+    def _check_type(self, value: SSAValue, op: Operation) -> None:
+        type_ = value.type
+        if isinstance(type_, UnrankedTensorType):
+            raise CompileError.at(op, f"bufferize-tensors: '{op.name}' has a tensor without rank, {type_}")
+        if isinstance(type_, TensorType) and not isinstance(type_.encoding, NoneAttr):
+            raise CompileError.at(op, f"bufferize-tensors: '{op.name}' has a tensor with an encoding, {type_}")
+
+    def _operation(self, op: Operation) -> None:
+        for value in (*op.operands, *op.results):
+            self._check_type(value, op)
+        rule = _RULES.get(op.name)
+        if rule is not None:
+            rule(self, op)
+            return
+        has_tensors = any(map(is_tensor, (*op.operands, *op.results)))
+        if op.name.startswith("linalg.") and has_tensors:
+            self._linalg(op)
+        elif op.name.startswith(("arith.", "math.")) and has_tensors:
+            self._elementwise(op)
+        elif has_tensors:
+            raise _without_rule(op)
+        else:
+            self._regions(op)
+
+    def _linalg(self, op: Operation) -> None:
+        if len(op.results) > len(op.operands) or any(
+            op.operands[at].type != result.type for at, result in zip(destinations(op), op.results, strict=False)
+        ):
+            raise _without_rule(op)
+        self._regions(op)
+        for at, result in zip(destinations(op), op.results, strict=True):
+            self._write(op, at, result, block_of(op), reads=reads_destination(op, at))
+
+    def _elementwise(self, op: Operation) -> None:
+        shapes = {shape_of_tensor(value) for value in (*op.operands, *op.results) if is_tensor(value)}
+        if len(op.results) != 1 or op.regions or len(shapes) != 1 or not any(map(is_tensor, op.operands)):
+            raise _without_rule(op)
+        self._fresh(op)
+
+    def constant(self, op: Operation) -> None:
+        result = op.results[0]
+        if not is_tensor(result):
+            return
+        value = op.properties["value"]
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            raise CompileError.at(op, f"bufferize-tensors: a constant is dense, got {value}")
+        self._put(result, Place(Storage(writable=False, home=self._function.body.block)))
+
+    def nothing(self, op: Operation) -> None:
+        self._regions(op)
+
+    def view(self, op: Operation) -> None:
+        source, result = op.operands[0], op.results[0]
+        place = self.place(source)
+        view: Slice | Reshape | None = None
+        if op.name == "tensor.extract_slice":
+            view = Slice(*offsets_sizes_strides(op), shape_of_tensor(result))
+        elif op.name != "tensor.cast":
+            shape = shape_of_tensor(result)
+            if not place.is_dense:
+                self._allocate(result, block_of(op))
+                return
+            groups = () if op.name == "tensor.reshape" else reassociation_of(op)
+            view = Reshape(groups, shape, len(shape) > len(shape_of_tensor(source)))
+        self._carrier[result] = source
+        self._put(result, place if view is None else Place(place.storage, (*place.views, view)))
+
+    def insert(self, op: Operation) -> None:
+        self._write(op, 1, op.results[0], block_of(op), reads=not self._is_whole(op))
+        if op.name == "tensor.insert_slice" and (op, 1) in self.placement.in_place and self._is_filled_already(op):
+            self.placement.in_place.add((op, 0))
+
+    def _is_whole(self, op: Operation) -> bool:
+        """Whether an insertion fills all of its destination."""
+        if op.name != "tensor.insert_slice":
+            return False
+        offsets, sizes, strides = offsets_sizes_strides(op)
+        return (
+            all(offset == 0 for offset in offsets)
+            and all(stride == 1 for stride in strides)
+            and sizes == shape_of_tensor(op.operands[1])
+        )
+
+    def generate(self, op: Operation) -> None:
+        self._regions(op)
+        self._fresh(op)
+
+    # Structure
+
+    def _enter(self, op: Operation, first: int, initial: Sequence[SSAValue], arguments: Sequence[SSAValue]) -> None:
+        """Let the tensors that a loop carries lie in their initial values' memory, or in new one."""
+        for at, (value, argument) in enumerate(zip(initial, arguments, strict=True)):
+            self._check_type(argument, op)
+            if is_tensor(value):
+                self._write(op, first + at, argument, block_of(op), reads=True)
+
+    def _move(self, terminator: Operation, sources: Sequence[SSAValue], targets: Sequence[SSAValue]) -> None:
+        """Copies of `sources` to where `targets` lie, in front of a terminator."""
+        pairs = [
+            (source, target)
+            for source, target in zip(sources, targets, strict=True)
+            if is_tensor(source)
+            and self.place(source) != self.place(target)
+            and self.place(source).storage.destination is not target
+        ]
+        written = {self.place(target).storage for _, target in pairs}
+        self.placement.moves[terminator] = [
+            Move(source, target, self.place(source).storage in written) for source, target in pairs
+        ]
+
+    def loop(self, op: Operation) -> None:
+        loop = cast("scf.ForOp", op)
+        body = loop.body.block
+        arguments = body.args[1:]
+        self._enter(op, 3, loop.iter_args, arguments)
+        self._block(body)
+        terminator = terminator_of(body)
+        for value, argument in zip(terminator.operands, arguments, strict=True):
+            self._check_same_shape(op, value, argument)
+        self._move(terminator, terminator.operands, arguments)
+        self._leave(op, arguments)
+
+    def _leave(self, op: Operation, arguments: Sequence[SSAValue]) -> None:
+        for result, argument in zip(op.results, arguments, strict=True):
+            if is_tensor(result):
+                self._carrier[result] = argument
+                self._put(result, self.place(argument))
+
+    def while_loop(self, op: Operation) -> None:
+        loop = cast("scf.WhileOp", op)
+        before, after = loop.before_region.block, loop.after_region.block
+        self._enter(op, 0, loop.arguments, before.args)
+        self._block(before)
+        condition = terminator_of(before)
+        passed = condition.operands[1:]
+        carried = {self.place(argument): argument for argument in before.args if is_tensor(argument)}
+        for value, argument in zip(passed, after.args, strict=True):
+            if not is_tensor(value):
+                continue
+            same = carried.pop(self.place(value), None)
+            if same is not None:
+                self._carrier[argument] = same
+                self._put(argument, self.place(same))
+            else:
+                self._allocate(argument, block_of(op))
+                self.placement.extents[argument] = self._extents_outside(op, value)
+        self._move(condition, passed, after.args)
+        self._block(after)
+        terminator = terminator_of(after)
+        for value, argument in zip(terminator.operands, before.args, strict=True):
+            self._check_same_shape(op, value, argument)
+        self._move(terminator, terminator.operands, before.args)
+        self._leave(op, after.args)
+
+    def branches(self, op: Operation) -> None:
+        """Each region runs once or not at all, and yields the results."""
+        self._regions(op)
+        if not any(map(is_tensor, op.results)):
+            return
+        terminators = [terminator_of(region.block) for region in op.regions]
+        for at, result in enumerate(op.results):
+            if not is_tensor(result):
+                continue
+            yielded = [terminator.operands[at] for terminator in terminators]
+            outside = [self._outside(value, op) for value in yielded]
+            first = outside[0]
+            if first is not None and all(
+                value is not None and self.place(value) == self.place(first) for value in outside
+            ):
+                self._carrier[result] = first
+                self._put(result, self.place(yielded[0]))
+                continue
+            extents = [self._extents_outside(op, value) for value in yielded]
+            if any(other != extents[0] for other in extents):
+                message = f"bufferize-tensors: the branches of '{op.name}' may yield tensors of different shapes"
+                raise CompileError.at(op, message)
+            self._allocate(result, block_of(op))
+            self.placement.extents[result] = extents[0]
+            for value, terminator in zip(yielded, terminators, strict=True):
+                self._lead(value, result, block_of(terminator))
+        for terminator in terminators:
+            self._move(terminator, terminator.operands, op.results)
+
+    def _lead(self, value: SSAValue, result: SSAValue, home: Block) -> None:
+        """Where the memory of `value` is allocated in the block `home`, use that of `result` in its place."""
+        place = self.place(value)
+        storage = place.storage
+        if storage.home is home and storage.is_allocated and storage.destination is None and not place.views:
+            storage.destination = result
+
+    def _outside(self, value: SSAValue, op: Operation) -> SSAValue | None:
+        """The tensor defined outside of `op` in whose place `value` lies; None when there is none."""
+        while is_inside(value, op):
+            carrier = self._carrier.get(value)
+            if carrier is None or self.place(carrier) != self.place(value):
+                return None
+            value = carrier
+        return value
+
+    def call(self, op: Operation) -> None:
+        if not any(map(is_tensor, (*op.operands, *op.results))):
+            return
+        call = cast("func.CallOp", op)
+        name = call.callee.string_value()
+        callee = self._callees.get(name)
+        if callee is None:
+            raise CompileError.at(
+                op, f"bufferize-tensors: @{name} is not in the module, so how it takes tensors is not known"
+            )
+        for at, value in enumerate(op.operands):
+            if not is_tensor(value):
+                continue
+            if is_writable(callee, at):
+                place = self.place(value)
+                others = [other for other in op.operands if other is not value and is_tensor(other)]
+                is_alone = all(self.place(other).storage is not place.storage for other in others)
+                if is_alone and op.operands.count(value) == 1 and place.is_dense and self._may_write(op, at, place):
+                    self.placement.in_place.add((op, at))
+                    self._written_by.setdefault(op, set()).add(place.storage)
+                else:
+                    self.placement.filled.add((op, at))
+            elif not self.place(value).is_dense:
+                self.placement.filled.add((op, at))
+        for at, result in enumerate(op.results):
+            if is_tensor(result):
+                self._allocate(result, block_of(op))
+                self.placement.extents[result] = self._extents_of_call(op, callee, at)
+
+    def returns(self, op: Operation) -> None:
+        """A result is computed in the parameter that it is returned in, where it is the whole of new memory."""
+        home = block_of(op)
+        for at, value in enumerate(op.operands):
+            if not is_tensor(value):
+                continue
+            place = self.place(value)
+            storage = place.storage
+            can_lead = storage.home is home and storage.is_allocated and storage.destination is None
+            if can_lead and not place.views:
+                storage.destination = at
+
+    # Shapes
+
+    def _extents_outside(self, op: Operation, value: SSAValue) -> tuple[Extent, ...]:
+        """The shape of a tensor by what is known in front of `op`."""
+        extents = self._shapes.extents(value)
+        for extent in extents:
+            base = extent[0] if isinstance(extent, tuple) else extent
+            if isinstance(base, SSAValue) and is_inside(base, op):
+                message = f"bufferize-tensors: the shape of a result of '{op.name}' is not known in front of it"
+                raise CompileError.at(op, message)
+        return extents
+
+    def _check_same_shape(self, op: Operation, value: SSAValue, argument: SSAValue) -> None:
+        if not is_tensor(value) or self.place(value) == self.place(argument):
+            return
+        if self._shapes.extents(value) != self._shapes.extents(argument):
+            message = f"the shape of a tensor that '{op.name}' carries may change, of type {value.type}"
+            raise CompileError.at(op, f"bufferize-tensors: {message}")
+
+    def _extents_of_call(self, op: Operation, callee: func.FuncOp, at: int) -> tuple[Extent, ...]:
+        """The shape of the result of a call, by the shapes of its arguments."""
+        returned = terminator_of(callee.body.block).operands[at]
+        shape = shape_of_tensor(op.results[at])
+        if DYNAMIC_INDEX not in shape:
+            return shape
+        extents: list[Extent] = []
+        arguments: dict[SSAValue, SSAValue] = dict(zip(callee.body.block.args, op.operands, strict=True))
+        for extent in TensorShapes(Placement()).extents(returned):
+            match extent:
+                case int():
+                    extents.append(extent)
+                case (SSAValue() as base, int() as dimension) if base in arguments:
+                    extents.append(self._shapes.extent(arguments[base], dimension))
+                case SSAValue() if extent in arguments:
+                    extents.append(self._shapes.of_index(arguments[extent]))
+                case _:
+                    name = callee.sym_name.data
+                    message = (
+                        f"bufferize-tensors: the shape of result {at} of @{name} does not follow from its arguments"
+                    )
+                    raise CompileError.at(op, message)
+        return tuple(extents)
+
+
+def _without_rule(op: Operation) -> CompileError:
+    return CompileError.at(op, f"bufferize-tensors: '{op.name}' on tensors has no form on buffers")
+
+
+_RULES: Final[Mapping[str, Callable[[BufferizationAnalysis, Operation], None]]] = {
+    "arith.constant": BufferizationAnalysis.constant,
+    "func.call": BufferizationAnalysis.call,
+    "func.return": BufferizationAnalysis.returns,
+    "scf.execute_region": BufferizationAnalysis.branches,
+    "scf.for": BufferizationAnalysis.loop,
+    "scf.if": BufferizationAnalysis.branches,
+    "scf.index_switch": BufferizationAnalysis.branches,
+    "scf.while": BufferizationAnalysis.while_loop,
+    **dict.fromkeys(VIEWS, BufferizationAnalysis.view),
+    **dict.fromkeys(("tensor.insert", "tensor.insert_slice"), BufferizationAnalysis.insert),
+    **dict.fromkeys(
+        ("tensor.concat", "tensor.empty", "tensor.from_elements", "tensor.generate", "tensor.pad", "tensor.splat"),
+        BufferizationAnalysis.generate,
+    ),
+    **dict.fromkeys(
+        ("scf.condition", "scf.yield", "linalg.yield", "tensor.dim", "tensor.extract", "tensor.rank", "tensor.yield"),
+        BufferizationAnalysis.nothing,
+    ),
+}

@@ -1,0 +1,266 @@
+"""Tensors and the memory in which they lie: what bufferization decides, and what it reads off operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, cast
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from weft.dialects.integer_arith import constant_integer
+
+WRITABLE: Final = "bufferization.writable"
+"""Attribute of a tensor argument: the function may write its buffer."""
+Extent: TypeAlias = "int | SSAValue | tuple[SSAValue, int]"
+"""A number, a value of type index, or the extent of a tensor in a dimension."""
+Mixed: TypeAlias = "tuple[int | SSAValue, ...]"
+"""Offsets, sizes or strides: numbers where they are known."""
+
+
+def is_tensor(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType)
+
+
+def shape_of_tensor(value: SSAValue) -> tuple[int, ...]:
+    return cast("TensorType[Attribute]", value.type).get_shape()
+
+
+@dataclass(eq=False)
+class Storage:
+    """Memory in which tensors lie."""
+
+    writable: bool
+    home: Block
+    """The block where it is allocated or passed in."""
+    is_dense: bool = True
+    tensors: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The tensors that lie in it, or in a part of it, in the order of their definition."""
+    shared: dict[Operation, tuple[Views, ...]] = field(default_factory=dict["Operation", "tuple[Views, ...]"])
+    """Parallel loops, with the parts that each iteration writes: those of different iterations are disjoint."""
+    is_allocated: bool = False
+    """Whether the function itself allocates it."""
+    destination: SSAValue | int | None = None
+    """What has its buffer used in the place of an allocation: the result of an operation with regions, or the operand
+    of `func.return` of this number."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a tensor."""
+
+    offsets: Mixed
+    sizes: Mixed
+    strides: Mixed
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The elements of a dense tensor in another shape."""
+
+    groups: tuple[tuple[int, ...], ...]
+    shape: tuple[int, ...]
+    expands: bool
+
+
+Views: TypeAlias = "tuple[Slice | Reshape, ...]"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The part of a storage in which a tensor lies. Tensors at equal places share each element."""
+
+    storage: Storage
+    views: Views = ()
+
+    @property
+    def is_dense(self) -> bool:
+        return self.storage.is_dense and not any(isinstance(view, Slice) for view in self.views)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A tensor that is copied to where another one lies."""
+
+    source: SSAValue
+    target: SSAValue
+    is_staged: bool
+    """Whether other moves of the same operation write what this one reads: it is read before all of them."""
+
+
+@dataclass
+class Placement:
+    """What the analysis of a function decides."""
+
+    places: dict[SSAValue, Place] = field(default_factory=dict["SSAValue", Place])
+    allocated: dict[SSAValue, Storage] = field(default_factory=dict["SSAValue", Storage])
+    """Results and block arguments -> memory that is allocated for them."""
+    carrier: dict[SSAValue, SSAValue] = field(default_factory=dict["SSAValue", "SSAValue"])
+    """Tensors -> the operand of their operation, or the value that their loop carries, in whose memory they lie."""
+    in_place: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
+    """Operations and positions of operands whose memory the operation writes."""
+    filled: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
+    """Those whose content is copied into new memory first."""
+    moves: dict[Operation, list[Move]] = field(default_factory=dict["Operation", list[Move]])
+    """Terminators -> what is copied in front of them."""
+    extents: dict[SSAValue, tuple[Extent, ...]] = field(default_factory=dict["SSAValue", tuple[Extent, ...]])
+    """The shapes of results whose memory is allocated before their operation can tell them."""
+
+
+def mixed_lists(op: Operation) -> list[list[int | SSAValue]]:
+    """The offsets, sizes and strides of an operation on a slice."""
+    lists: list[list[int | SSAValue]] = []
+    for name in ("offsets", "sizes", "strides"):
+        dynamic = iter(cast("Sequence[SSAValue]", getattr(op, name)))
+        static = static_numbers(op, f"static_{name}")
+        lists.append([next(dynamic) if number == DYNAMIC_INDEX else number for number in static])
+    return lists
+
+
+def static_numbers(op: Operation, name: str) -> Sequence[int]:
+    """The numbers of a property of an operation."""
+    return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
+
+
+def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
+    """As `mixed_lists`, with numbers in the place of constants."""
+    offsets, sizes, strides = (tuple(map(_folded, values)) for values in mixed_lists(op))
+    return offsets, sizes, strides
+
+
+def _folded(value: int | SSAValue) -> int | SSAValue:
+    number = value if isinstance(value, int) else constant_integer(value)
+    return value if number is None else number
+
+
+def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> list[int]:
+    """The dimensions of a slice that its type keeps, of sizes that MLIR matches from the left; the others are 1."""
+    kept: list[int] = []
+    for dimension, size in enumerate(sizes):
+        left, wanted = len(sizes) - dimension, len(shape) - len(kept)
+        if wanted and (left == wanted or _fits(size, shape[len(kept)])):
+            kept.append(dimension)
+    return kept
+
+
+def _fits(size: int | SSAValue, extent: int) -> bool:
+    return size == extent if isinstance(size, int) and extent != DYNAMIC_INDEX else not isinstance(size, int)
+
+
+def reassociation_of(op: Operation) -> tuple[tuple[int, ...], ...]:
+    """The groups of dimensions of a reshape."""
+    groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
+    return tuple(tuple(number.value.data for number in group) for group in groups)
+
+
+# Destinations
+
+
+def destinations(op: Operation) -> range:
+    """The positions of the operands that the results of an operation of linalg are written to: the last ones."""
+    return range(len(op.operands) - len(op.results), len(op.operands))
+
+
+def _indexing(op: Operation) -> tuple[Sequence[AffineMap], bool] | None:
+    """The maps of the operands of a linalg operation, and whether it reduces nothing."""
+    if not isinstance(op, LinalgStructuredOperation):
+        return None
+    maps = [attribute.data for attribute in op.get_indexing_maps()]
+    return maps, all(kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types())
+
+
+def reads_destination(op: Operation, index: int) -> bool:
+    """Whether an operation of linalg reads what its destination holds, or leaves a part of it as it is."""
+    indexing = _indexing(op)
+    if indexing is not None:
+        results = indexing[0][index].results
+        if not all(isinstance(e, AffineDimExpr) for e in results) or len(set(results)) != len(results):
+            return True
+    block = op.regions[0].blocks[0] if op.regions and len(op.regions[0].blocks) == 1 else None
+    if block is not None and len(block.args) == len(op.operands):
+        return block.args[index].first_use is not None
+    return op.name not in _WHOLE_WRITES
+
+
+_WHOLE_WRITES: Final = frozenset(
+    f"linalg.{name}" for name in ("map", "fill", "copy", "transpose", "broadcast", "elementwise", "pack", "unpack")
+)
+"""Operations that read nothing of their destination, whatever their form."""
+
+
+def is_pointwise(op: Operation, index: int, other: int) -> bool:
+    """Whether each instance of the body reads the element of operand `index` that it alone writes of `other`."""
+    indexing = _indexing(op)
+    if indexing is None or not indexing[1]:
+        return False
+    maps = indexing[0]
+    read, written = maps[index], maps[other]
+    is_permutation = all(isinstance(e, AffineDimExpr) for e in written.results)
+    return read == written and is_permutation and len(set(written.results)) == written.num_dims
+
+
+VIEWS: Final = frozenset(
+    ("tensor.extract_slice", "tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape")
+)
+NO_READS: Final = frozenset(("tensor.dim", "tensor.rank", "bufferization.dealloc_tensor"))
+REPEATED: Final = frozenset(("scf.for", "scf.while"))
+ONCE: Final = frozenset(("scf.if", "scf.execute_region", "scf.index_switch"))
+INSERTS: Final = frozenset(("tensor.insert_slice", "tensor.parallel_insert_slice"))
+
+
+def is_writable(function: func.FuncOp, at: int) -> bool:
+    """Whether an argument of a function may be written."""
+    if function.arg_attrs is None:
+        return False
+    attribute = function.arg_attrs.data[at].data.get(WRITABLE)
+    return isinstance(attribute, UnitAttr) or (isinstance(attribute, IntegerAttr) and attribute.value.data != 0)
+
+
+def dynamic_sizes(op: Operation) -> Sequence[SSAValue]:
+    return [operand for operand in op.operands if not is_tensor(operand) and operand.type == IndexType()]
+
+
+def initial_of(argument: BlockArgument, loop: Operation) -> SSAValue | None:
+    """The initial value of what a loop carries."""
+    if isinstance(loop, scf.ForOp):
+        return loop.iter_args[argument.index - 1]
+    if isinstance(loop, scf.WhileOp) and argument.block is loop.before_region.block:
+        return loop.arguments[argument.index]
+    return None
+
+
+def block_of(op: Operation) -> Block:
+    return cast("Block", op.parent)
+
+
+def terminator_of(block: Block) -> Operation:
+    return cast("Operation", block.last_op)
+
+
+def region_block(op: Operation, inner: Operation) -> Block | None:
+    """The block of `op` in which `inner` is."""
+    for region in op.regions:
+        for block in region.blocks:
+            if block.find_ancestor_op_in_block(inner) is not None:
+                return block
+    return None
+
+
+def is_inside(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+    return owner is not None and op.is_ancestor(owner) and not (isinstance(value, OpResult) and owner is op)
