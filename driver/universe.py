@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.universe import Universe
 
 from weft.dialects.sched import PRIMITIVE_STEPS
@@ -25,8 +25,12 @@ DIALECTS: Mapping[str, str] = {
     "tir": "weft.dialects.tir:TIR",
 }
 
-UPSTREAM_OPERATIONS: Mapping[str, str] = {}
-"""Dialect of xDSL -> the operations of its MLIR namesake that xDSL lacks and weft's tools read as well."""
+UPSTREAM_OPERATIONS: Mapping[str, str] = {
+    "bufferization": "weft.dialects.upstream.bufferization:OPERATIONS",
+    "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
+}
+"""Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
+xDSL's where the name is the same."""
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
@@ -112,8 +116,13 @@ def register_dialects(ctx: Context, *universes: Universe) -> None:
 
 
 def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
-    dialect = factory()
-    return Dialect(name, [*dialect.operations, *load(UPSTREAM_OPERATIONS[name])], [*dialect.attributes])
+    dialect, added = factory(), load(UPSTREAM_OPERATIONS[name])
+    names = {definition.name for definition in added}
+    operations = [op for op in dialect.operations if op.name not in names]
+    attributes = [attribute for attribute in dialect.attributes if attribute.name not in names]
+    for definition in added:
+        (operations if issubclass(definition, Operation) else attributes).append(definition)
+    return Dialect(name, operations, attributes)
 
 
 def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:

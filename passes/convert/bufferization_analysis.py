@@ -26,11 +26,12 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
+    MemRefType,
     NoneAttr,
     TensorType,
     UnrankedTensorType,
 )
-from xdsl.ir import Block, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 
 from weft.dialects.traversal import ancestors, operations_in
 from weft.passes.convert.tensor_places import (
@@ -78,6 +79,8 @@ class BufferizationAnalysis:
         self._written_by: dict[Operation, set[Storage]] = {}
         """The memory that an operation writes in place so far."""
         self._carrier = self.placement.carrier
+        self._external: dict[SSAValue, Storage] = {}
+        """Buffers of the program that tensors lie in."""
 
     def run(self) -> Placement:
         function = self._function
@@ -445,6 +448,43 @@ class BufferizationAnalysis:
             value = carrier
         return value
 
+    def forall(self, op: Operation) -> None:
+        """Iterations that run at once and give a slice each to the results.
+
+        A result lies in the place of its initial value if each iteration reads no other slice than the one it writes.
+        Otherwise iterations read the initial value, and write other memory.
+        """
+        first = len(op.operands) - len(op.results)
+        body = op.regions[0].block
+        inserts = _inserts_of(terminator_of(body))
+        arguments = body.args[len(body.args) - len(op.results) :]
+        for at, (argument, result) in enumerate(zip(arguments, op.results, strict=True)):
+            self._check_type(result, op)
+            own = [insert for insert in inserts if insert.operands[1] is argument]
+            part = Slice(*offsets_sizes_strides(own[0]), shape_of_tensor(own[0].operands[0])) if own else None
+            if len(own) == 1 and part is not None and all(_is_of_slice(use, own[0], part) for use in argument.uses):
+                self._write(op, first + at, argument, block_of(op), reads=True)
+                place = self.place(argument)
+                shared = place.storage.shared
+                shared[op] = (*shared.get(op, ()), (*place.views, part))
+            else:
+                self._put(argument, self.place(op.operands[first + at]))
+                if not self._is_undefined(op.operands[first + at]):
+                    self.placement.filled.add((op, first + at))
+                self._allocate(result, block_of(op))
+        self._block(body)
+        for argument, result in zip(arguments, op.results, strict=True):
+            if result not in self.placement.places:
+                self._carrier[result] = argument
+                self._put(result, self.place(argument))
+        targets = dict(zip(arguments, op.results, strict=True))
+        moved = [insert for insert in inserts if self.place(insert.operands[0]) != self._inserted(insert)]
+        written = {self.place(targets[cast("BlockArgument", insert.operands[1])]).storage for insert in moved}
+        self.placement.moves[op] = [
+            Move(insert.operands[0], insert.operands[1], self.place(insert.operands[0]).storage in written, insert)
+            for insert in moved
+        ]
+
     def call(self, op: Operation) -> None:
         if not any(map(is_tensor, (*op.operands, *op.results))):
             return
@@ -485,6 +525,49 @@ class BufferizationAnalysis:
             can_lead = storage.home is home and storage.is_allocated and storage.destination is None
             if can_lead and not place.views:
                 storage.destination = at
+
+    # Borders
+
+    def to_tensor(self, op: Operation) -> None:
+        """A tensor that alone accesses a buffer lies in it, another one is a copy."""
+        source, result = op.operands[0], op.results[0]
+        if "restrict" not in op.properties:
+            self._allocate(result, block_of(op))
+            return
+        storage = self._external.get(source)
+        if storage is None:
+            home = source.owner if isinstance(source.owner, Block) else block_of(source.owner)
+            is_dense = isinstance(cast("MemRefType[Attribute]", source.type).layout, NoneAttr)
+            storage = self._external[source] = Storage("writable" in op.properties, home, is_dense)
+        self._put(result, Place(storage))
+
+    def to_buffer(self, op: Operation) -> None:
+        """The buffer of a tensor, which from there on is not written; a copy where the program may write it."""
+        place = self.place(op.operands[0])
+        storage = place.storage
+        layout = cast("MemRefType[Attribute]", op.results[0].type).layout
+        if not place.is_dense and isinstance(layout, NoneAttr):
+            return
+        is_constant = "read_only" in op.properties and not storage.writable
+        if is_constant or (storage.home is block_of(op) and self._may_write(op, 0, place)):
+            self.placement.in_place.add((op, 0))
+            storage.writable = False
+            storage.escapes = True
+
+    def materialize(self, op: Operation) -> None:
+        """The source is computed in the destination, where this is a parameter of which nothing else is known."""
+        source, target = op.operands
+        if op.results:
+            self._write(op, 1, op.results[0], block_of(op), reads=False)
+            return
+        storage = self.place(source).storage
+        is_dense = isinstance(cast("MemRefType[Attribute]", target.type).layout, NoneAttr)
+        is_lone = target.owner is self._function.body.block and target.has_one_use()
+        is_ours = {"restrict", "writable"} <= op.properties.keys()
+        can_lead = storage.home is block_of(op) and storage.is_allocated and storage.destination is None
+        if is_dense and is_lone and is_ours and can_lead and not self.place(source).views:
+            storage.destination = target
+            self.placement.in_place.add((op, 0))
 
     # Shapes
 
@@ -530,27 +613,50 @@ class BufferizationAnalysis:
         return tuple(extents)
 
 
+def _inserts_of(terminator: Operation) -> list[Operation]:
+    """The insertions of slices at the end of an `scf.forall`."""
+    return [op for op in operations_in(terminator) if op.name == "tensor.parallel_insert_slice"]
+
+
+def _is_of_slice(use: Use, insert: Operation, part: Slice) -> bool:
+    """Whether a use of what the iterations of an `scf.forall` share accesses the slice `part` alone."""
+    op = use.operation
+    if op.name == "tensor.extract_slice":
+        return Slice(*offsets_sizes_strides(op), shape_of_tensor(op.results[0])) == part
+    return op is insert or op.name in NO_READS
+
+
 def _without_rule(op: Operation) -> CompileError:
     return CompileError.at(op, f"bufferize-tensors: '{op.name}' on tensors has no form on buffers")
 
 
 _RULES: Final[Mapping[str, Callable[[BufferizationAnalysis, Operation], None]]] = {
     "arith.constant": BufferizationAnalysis.constant,
+    "bufferization.materialize_in_destination": BufferizationAnalysis.materialize,
+    "bufferization.to_buffer": BufferizationAnalysis.to_buffer,
+    "bufferization.to_tensor": BufferizationAnalysis.to_tensor,
     "func.call": BufferizationAnalysis.call,
     "func.return": BufferizationAnalysis.returns,
     "scf.execute_region": BufferizationAnalysis.branches,
     "scf.for": BufferizationAnalysis.loop,
+    "scf.forall": BufferizationAnalysis.forall,
     "scf.if": BufferizationAnalysis.branches,
     "scf.index_switch": BufferizationAnalysis.branches,
     "scf.while": BufferizationAnalysis.while_loop,
     **dict.fromkeys(VIEWS, BufferizationAnalysis.view),
     **dict.fromkeys(("tensor.insert", "tensor.insert_slice"), BufferizationAnalysis.insert),
     **dict.fromkeys(
-        ("tensor.concat", "tensor.empty", "tensor.from_elements", "tensor.generate", "tensor.pad", "tensor.splat"),
+        (
+            "bufferization.alloc_tensor",
+            *(f"tensor.{n}" for n in ("concat", "empty", "from_elements", "gather", "generate", "pad", "splat")),
+        ),
         BufferizationAnalysis.generate,
     ),
     **dict.fromkeys(
-        ("scf.condition", "scf.yield", "linalg.yield", "tensor.dim", "tensor.extract", "tensor.rank", "tensor.yield"),
+        (
+            *("bufferization.dealloc_tensor", "linalg.yield", "scf.condition", "scf.forall.in_parallel", "scf.yield"),
+            *("tensor.dim", "tensor.extract", "tensor.parallel_insert_slice", "tensor.rank", "tensor.yield"),
+        ),
         BufferizationAnalysis.nothing,
     ),
 }

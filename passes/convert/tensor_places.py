@@ -54,9 +54,11 @@ class Storage:
     """Parallel loops, with the parts that each iteration writes: those of different iterations are disjoint."""
     is_allocated: bool = False
     """Whether the function itself allocates it."""
+    escapes: bool = False
+    """Whether the program has a name for the buffer."""
     destination: SSAValue | int | None = None
     """What has its buffer used in the place of an allocation: the result of an operation with regions, or the operand
-    of `func.return` of this number."""
+    of `func.return` of this number; or a buffer of the program."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class Move:
     target: SSAValue
     is_staged: bool
     """Whether other moves of the same operation write what this one reads: it is read before all of them."""
+    insertion: Operation | None = None
+    """What names the slice of the target that is written; None for all of it."""
 
 
 @dataclass
@@ -239,6 +243,9 @@ def initial_of(argument: BlockArgument, loop: Operation) -> SSAValue | None:
     """The initial value of what a loop carries."""
     if isinstance(loop, scf.ForOp):
         return loop.iter_args[argument.index - 1]
+    if loop.name == "scf.forall" and loop.results:
+        at = argument.index - len(argument.block.args)
+        return loop.operands[at] if -at <= len(loop.results) else None
     if isinstance(loop, scf.WhileOp) and argument.block is loop.before_region.block:
         return loop.arguments[argument.index]
     return None

@@ -47,7 +47,7 @@ class TensorShapes:
             sizes = dynamic_sizes(owner)
             if len(sizes) == shape_of_tensor(value).count(DYNAMIC_INDEX):
                 return self.of_index(sizes[shape_of_tensor(value)[:dimension].count(DYNAMIC_INDEX)])
-        if owner.name.startswith("linalg.") and owner.results:
+        if owner.name.startswith("linalg.") or owner.name == "scf.forall":
             at = destinations(owner)[owner.results.index(cast("OpResult[Attribute]", value))]
             return self.extent(owner.operands[at], dimension)
         if owner.name in ("tensor.insert_slice", "tensor.insert", "bufferization.materialize_in_destination"):

@@ -1,0 +1,107 @@
+"""`bufferization`: the ops between tensors and buffers, on buffers of any layout, which xDSL's own ops refuse."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType, UnitAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    opt_result_def,
+    result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+
+def _check_same(op: IRDLOperation, left: Attribute, right: Attribute) -> None:
+    """Raises `VerifyException` for tensors or buffers of different elements or shapes."""
+    if not isinstance(left, TensorType | MemRefType) or not isinstance(right, TensorType | MemRefType):
+        return
+    if left.element_type != right.element_type:
+        raise VerifyException(f"{op.name}: {left} and {right} have different elements")
+    shapes = left.get_shape(), right.get_shape()
+    ranks = set(map(len, shapes))
+    pairs = zip(*shapes, strict=False)
+    if len(ranks) > 1 or any(a != b and DYNAMIC_INDEX not in (a, b) for a, b in pairs):
+        raise VerifyException(f"{op.name}: {left} and {right} have different shapes")
+
+
+@irdl_op_definition
+class ToTensorOp(IRDLOperation):
+    """What a buffer holds: `%t = bufferization.to_tensor %m restrict writable : memref<4xf32> to tensor<4xf32>`.
+
+    `restrict`: the program accesses this memory through the tensor alone; `writable`: it may be written.
+    """
+
+    name = "bufferization.to_tensor"
+
+    memref = operand_def(MemRefType)
+    restrict = opt_prop_def(UnitAttr)
+    writable = opt_prop_def(UnitAttr)
+    tensor = result_def(TensorType)
+
+    assembly_format = (
+        "$memref (`restrict` $restrict^)? (`writable` $writable^)? attr-dict `:` type($memref) `to` type($tensor)"
+    )
+
+    def verify_(self) -> None:
+        _check_same(self, self.memref.type, self.tensor.type)
+
+
+@irdl_op_definition
+class ToBufferOp(IRDLOperation):
+    """The buffer of a tensor: `%m = bufferization.to_buffer %t read_only : tensor<4xf32> to memref<4xf32>`."""
+
+    name = "bufferization.to_buffer"
+
+    tensor = operand_def(TensorType)
+    read_only = opt_prop_def(UnitAttr)
+    memref = result_def(MemRefType)
+
+    assembly_format = "$tensor (`read_only` $read_only^)? attr-dict `:` type($tensor) `to` type($memref)"
+
+    def verify_(self) -> None:
+        _check_same(self, self.tensor.type, self.memref.type)
+
+
+@irdl_op_definition
+class MaterializeInDestinationOp(IRDLOperation):
+    """The content of a tensor in the place of another one, or in a buffer.
+
+    `bufferization.materialize_in_destination %t in restrict writable %m : (tensor<4xf32>, memref<4xf32>) -> ()`
+    """
+
+    name = "bufferization.materialize_in_destination"
+
+    source = operand_def(TensorType)
+    dest = operand_def(base(TensorType) | base(MemRefType))
+    restrict = opt_prop_def(UnitAttr)
+    writable = opt_prop_def(UnitAttr)
+    result = opt_result_def(TensorType)
+
+    assembly_format = (
+        "$source `in` (`restrict` $restrict^)? (`writable` $writable^)? $dest attr-dict `:` "
+        "functional-type(operands, results)"
+    )
+
+    def verify_(self) -> None:
+        _check_same(self, self.source.type, self.dest.type)
+        if (self.result is not None) != isinstance(self.dest.type, TensorType):
+            raise VerifyException(f"{self.name} has a result if its destination is a tensor")
+
+
+@irdl_op_definition
+class DeallocTensorOp(IRDLOperation):
+    """The end of a tensor's buffer: `bufferization.dealloc_tensor %t : tensor<4xf32>`."""
+
+    name = "bufferization.dealloc_tensor"
+
+    tensor = operand_def(TensorType)
+
+    assembly_format = "$tensor attr-dict `:` type($tensor)"
+
+
+OPERATIONS = (ToTensorOp, ToBufferOp, MaterializeInDestinationOp, DeallocTensorOp)

@@ -1,0 +1,167 @@
+"""Ops of `tensor` that xDSL lacks, or reads of fewer types than MLIR."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, TensorType, UnitAttr, i64
+from xdsl.dialects.tensor import YieldOp
+from xdsl.dialects.utils import DynamicIndexList
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoMemoryEffect, Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
+from xdsl.utils.exceptions import VerifyException
+
+
+@irdl_op_definition
+class RankOp(IRDLOperation):
+    """The number of dimensions of a tensor: `%r = tensor.rank %t : tensor<?x8xf32>`."""
+
+    name = "tensor.rank"
+
+    tensor = operand_def(TensorType)
+    result = result_def(IndexType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$tensor attr-dict `:` type($tensor)"
+
+
+@irdl_op_definition
+class ReshapeOp(IRDLOperation):
+    """The elements of a tensor, in order, in a shape that a tensor of extents tells; they may be dynamic.
+
+    `%r = tensor.reshape %t(%shape) : (tensor<4x8xf32>, tensor<2xindex>) -> tensor<?x?xf32>`
+    """
+
+    name = "tensor.reshape"
+
+    source = operand_def(TensorType)
+    shape = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict $source `(` $shape `)` `:` `(` type($source) `,` type($shape) `)` `->` type($result)"
+
+
+@irdl_op_definition
+class GenerateOp(IRDLOperation):
+    """A tensor whose elements a region computes of their indices.
+
+    ```mlir
+    %t = tensor.generate %n { ^bb0(%i: index, %j: index): ... tensor.yield %x : f32 } : tensor<?x8xf32>
+    ```
+    """
+
+    name = "tensor.generate"
+
+    dynamic_extents = var_operand_def(IndexType)
+    body = region_def("single_block")
+    result = result_def(TensorType[Attribute])
+
+    traits = traits_def(RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    assembly_format = "$dynamic_extents $body attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        shape = self.result.type.get_shape()
+        if len(self.dynamic_extents) != list(shape).count(DYNAMIC_INDEX):
+            raise VerifyException(f"{self.name} needs the dynamic extents of {self.result.type}")
+        if self.body.block.arg_types != (IndexType(),) * len(shape):
+            raise VerifyException(f"{self.name} body takes {len(shape)} indices")
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Parts of a tensor at indices that another one holds, in the dimensions `gather_dims`.
+
+    `%r = tensor.gather %t[%i] gather_dims([0]) : (tensor<4x8xf32>, tensor<3x1xindex>) -> tensor<3x1x8xf32>`
+    """
+
+    name = "tensor.gather"
+
+    source = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    gather_dims = prop_def(DenseArrayBase.constr(i64))
+    unique = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GatherOp:
+        source = parser.parse_unresolved_operand()
+        parser.parse_punctuation("[")
+        indices = parser.parse_unresolved_operand()
+        parser.parse_punctuation("]")
+        parser.parse_keyword("gather_dims")
+        parser.parse_punctuation("(")
+        dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        parser.parse_punctuation(")")
+        properties: dict[str, Attribute] = {"gather_dims": DenseArrayBase.from_list(i64, dims)}
+        if parser.parse_optional_keyword("unique") is not None:
+            properties["unique"] = UnitAttr()
+        attributes = parser.parse_optional_attr_dict()
+        at = parser.pos
+        parser.parse_punctuation(":")
+        type_ = parser.parse_function_type()
+        return cls.create(
+            operands=parser.resolve_operands([source, indices], type_.inputs.data, at),
+            result_types=type_.outputs.data,
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string("[")
+        printer.print_ssa_value(self.indices)
+        printer.print_string(f"] gather_dims([{', '.join(map(str, self.gather_dims.get_values()))}])")
+        if self.unique is not None:
+            printer.print_string(" unique")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+
+
+@irdl_op_definition
+class ParallelInsertSliceOp(IRDLOperation):
+    """What one iteration of an `scf.forall` gives to a slice of a result.
+
+    `tensor.parallel_insert_slice %s into %o[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<4x8xf32>`
+    """
+
+    name = "tensor.parallel_insert_slice"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType)
+    static_offsets = prop_def(DenseArrayBase.constr(i64))
+    static_sizes = prop_def(DenseArrayBase.constr(i64))
+    static_strides = prop_def(DenseArrayBase.constr(i64))
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = (
+        "$source `into` $dest ``"
+        "custom<DynamicIndexList>($offsets, $static_offsets)"
+        "custom<DynamicIndexList>($sizes, $static_sizes)"
+        "custom<DynamicIndexList>($strides, $static_strides)"
+        "attr-dict `:` type($source) `into` type($dest)"
+    )
+    custom_directives = (DynamicIndexList,)
+
+
+OPERATIONS = (RankOp, ReshapeOp, GenerateOp, GatherOp, ParallelInsertSliceOp)

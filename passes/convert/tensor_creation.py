@@ -1,0 +1,185 @@
+"""How `bufferize-tensors` writes the operations that make new tensors: they fill a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Final, cast
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, IntegerType, MemRefType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
+from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_tensor, static_numbers, terminator_of
+
+
+def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Sequence[SSAValue]) -> SSAValue:
+    """The buffer of the result of `op`, of these dynamic extents."""
+    result = op.results[0]
+    dynamic = iter(sizes)
+    shape = shape_of_tensor(result)
+    buffer = bufferization.allocate(result, lambda: [next(dynamic) if n == DYNAMIC_INDEX else n for n in shape])
+    bufferization.buffers[result] = buffer
+    return buffer
+
+
+def _empty(bufferization: FunctionBufferization, op: Operation) -> None:
+    _allocated(bufferization, op, op.operands)
+    bufferization.done(op)
+
+
+def _alloc_tensor(bufferization: FunctionBufferization, op: Operation) -> None:
+    result = op.results[0]
+    copied = next(filter(is_tensor, op.operands), None)
+    if copied is None:
+        _allocated(bufferization, op, op.operands)
+    else:
+        source = bufferization.buffers[copied]
+        target = bufferization.allocate(result, lambda: bufferization.extents(source))
+        bufferization.buffers[result] = target
+        bufferization.copy(source, target)
+    bufferization.done(op)
+
+
+def _splat(bufferization: FunctionBufferization, op: Operation) -> None:
+    bufferization.fill(op.operands[0], _allocated(bufferization, op, op.operands[1:]))
+    bufferization.done(op)
+
+
+def _from_elements(bufferization: FunctionBufferization, op: Operation) -> None:
+    buffer = _allocated(bufferization, op, ())
+    shape = shape_of_tensor(op.results[0])
+    numbers = [bufferization.index(number) for number in range(max(shape, default=0))]
+    for element, place in zip(op.operands, product(*map(range, shape)), strict=True):
+        bufferization.insert(memref.StoreOp.get(element, buffer, [numbers[at] for at in place]))
+    bufferization.done(op)
+
+
+def _generate(bufferization: FunctionBufferization, op: Operation) -> None:
+    buffer = _allocated(bufferization, op, op.operands)
+    bufferization.regions(op)
+    _by_region(bufferization, op, buffer)
+    bufferization.done(op)
+
+
+def _by_region(bufferization: FunctionBufferization, op: Operation, buffer: SSAValue) -> None:
+    """Compute each element by the region of `op`, of its indices."""
+    block = op.regions[0].detach_block(0)
+    _with_indices(block)
+    block.insert_arg(_element(buffer), 0)
+    last = terminator_of(block)
+    block.insert_op_before(linalg.YieldOp(*last.operands), last)
+    last.detach()
+    last.erase()
+    bufferization.pointwise([], buffer, block)
+
+
+def _with_indices(block: Block) -> None:
+    """Let a block of `linalg.generic` compute its indices, which were arguments."""
+    for argument in reversed(block.args):
+        properties = {"dim": IntegerAttr(argument.index, 64)}
+        index = linalg.IndexOp.create(result_types=[IndexType()], properties=properties)
+        block.insert_op_before(index, cast("Operation", block.first_op))
+        argument.replace_all_uses_with(index.results[0])
+        block.erase_arg(argument)
+
+
+def _element(buffer: SSAValue) -> Attribute:
+    return cast("MemRefType[Attribute]", buffer.type).element_type
+
+
+def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
+    """Padding is written everywhere, then the source over it."""
+    source, result = bufferization.buffers[op.operands[0]], op.results[0]
+    amounts = iter(op.operands[1:])
+    low, high = (
+        [next(amounts) if n == DYNAMIC_INDEX else n for n in static_numbers(op, f"static_{side}")]
+        for side in ("low", "high")
+    )
+    sizes = bufferization.extents(source)
+
+    def extents() -> list[int | SSAValue]:
+        return [bufferization.sum(*terms) for terms in zip(low, sizes, high, strict=True)]
+
+    buffer = bufferization.buffers[result] = bufferization.allocate(result, extents)
+    block = op.regions[0].block
+    value = terminator_of(block).operands[0]
+    if isinstance(value.owner, arith.ConstantOp) and is_inside(value, op):
+        constant = value.owner
+        constant.detach()
+        bufferization.insert(constant)
+    if is_inside(value, op):
+        bufferization.regions(op)
+        _by_region(bufferization, op, buffer)
+    else:
+        bufferization.fill(value, buffer)
+    bufferization.copy(source, bufferization.subview(buffer, low, sizes, [1] * len(sizes), range(len(sizes))))
+    bufferization.done(op)
+
+
+def _concat(bufferization: FunctionBufferization, op: Operation) -> None:
+    axis = cast("IntegerAttr[IntegerType]", op.properties["dim"]).value.data
+    sources = [bufferization.buffers[value] for value in op.operands]
+    sizes = [bufferization.extents(source) for source in sources]
+    result = op.results[0]
+
+    def extents() -> list[int | SSAValue]:
+        along = bufferization.sum(*(size[axis] for size in sizes))
+        return [along if d == axis else extent for d, extent in enumerate(sizes[0])]
+
+    buffer = bufferization.buffers[result] = bufferization.allocate(result, extents)
+    offset: int | SSAValue = 0
+    for source, size in zip(sources, sizes, strict=True):
+        offsets = [offset if d == axis else 0 for d in range(len(size))]
+        target = bufferization.subview(buffer, offsets, size, [1] * len(size), range(len(size)))
+        bufferization.copy(source, target)
+        offset = bufferization.sum(offset, size[axis])
+    bufferization.done(op)
+
+
+def _gather(bufferization: FunctionBufferization, op: Operation) -> None:
+    """Each element by the place that the indices tell."""
+    source, indices = (bufferization.buffers[value] for value in op.operands)
+    result = op.results[0]
+    gathered = cast("DenseArrayBase[IntegerType]", op.properties["gather_dims"]).get_values()
+    batch = len(shape_of_tensor(op.operands[1])) - 1
+    rank = len(shape_of_tensor(op.operands[0]))
+    is_reduced = len(shape_of_tensor(result)) == batch + rank - len(gathered)
+    kept = [d for d in range(rank) if not is_reduced or d not in gathered]
+
+    def extents() -> list[int | SSAValue]:
+        outer, inner = bufferization.extents(indices)[:batch], bufferization.extents(source)
+        return [*outer, *(1 if d in gathered else inner[d] for d in kept)]
+
+    buffer = bufferization.buffers[result] = bufferization.allocate(result, extents)
+    block = Block(arg_types=[IndexType()] * (batch + len(kept)))
+    places: list[SSAValue] = [block.args[batch + kept.index(d)] if d in kept else block.args[0] for d in range(rank)]
+    ops: list[Operation] = []
+    for number, d in enumerate(gathered):
+        at = arith.ConstantOp(IntegerAttr(number, IndexType()))
+        load = memref.LoadOp.get(indices, [*block.args[:batch], at.result])
+        ops += [at, load]
+        if not isinstance(load.res.type, IndexType):
+            ops.append(arith.IndexCastOp(load.res, IndexType()))
+        places[d] = ops[-1].results[0]
+    element = memref.LoadOp.get(source, places)
+    block.add_ops([*ops, element, linalg.YieldOp(element.res)])
+    _with_indices(block)
+    block.insert_arg(_element(buffer), 0)
+    bufferization.pointwise([], buffer, block)
+    bufferization.done(op)
+
+
+CREATION: Final[Mapping[str, Rule]] = {
+    "bufferization.alloc_tensor": _alloc_tensor,
+    "tensor.concat": _concat,
+    "tensor.empty": _empty,
+    "tensor.from_elements": _from_elements,
+    "tensor.gather": _gather,
+    "tensor.generate": _generate,
+    "tensor.pad": _pad,
+    "tensor.splat": _splat,
+}
+"""Operations that make tensors -> how they are written."""
