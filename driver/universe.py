@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.universe import Universe
 
 from weft.dialects.sched import PRIMITIVE_STEPS
@@ -26,6 +26,7 @@ DIALECTS: Mapping[str, str] = {
 }
 
 UPSTREAM_OPERATIONS: Mapping[str, str] = {
+    "arith": "weft.dialects.upstream.arith:OPERATIONS",
     "bufferization": "weft.dialects.upstream.bufferization:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
 }
@@ -118,10 +119,9 @@ def register_dialects(ctx: Context, *universes: Universe) -> None:
 def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
     dialect, added = factory(), load(UPSTREAM_OPERATIONS[name])
     names = {definition.name for definition in added}
-    operations = [op for op in dialect.operations if op.name not in names]
-    attributes = [attribute for attribute in dialect.attributes if attribute.name not in names]
-    for definition in added:
-        (operations if issubclass(definition, Operation) else attributes).append(definition)
+    kept = [definition for definition in (*dialect.operations, *dialect.attributes) if definition.name not in names]
+    operations = [definition for definition in (*kept, *added) if issubclass(definition, Operation)]
+    attributes = [definition for definition in (*kept, *added) if issubclass(definition, Attribute)]
     return Dialect(name, operations, attributes)
 
 

@@ -33,17 +33,16 @@ from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from weft.dialects.upstream.arith import element_form
+from weft.dialects.upstream.slices import kept_dimensions, mixed_lists, static_numbers
 from weft.passes.convert.tensor_places import (
     WRITABLE,
     Extent,
     Placement,
     destinations,
     is_tensor,
-    kept_dimensions,
-    mixed_lists,
     reassociation_of,
     shape_of_tensor,
-    static_numbers,
 )
 from weft.passes.te.bufferize import buffer_type
 from weft.support.names import free_name
@@ -287,16 +286,9 @@ class FunctionBufferization:
         first = self.buffers[sources[0]]
         buffer = self.buffers[result] = self.allocate(result, lambda: self.extents(first))
         inputs = [self.buffers[value] for value in sources]
-        block = Block(arg_types=[_element(value.type) for value in (*inputs, buffer)])
-        elements = dict(zip(sources, block.args, strict=False))
-        scalar = type(op).create(
-            operands=[elements.get(value, value) for value in op.operands],
-            result_types=[_element(result.type)],
-            properties=dict(op.properties),
-            attributes=dict(op.attributes),
-        )
-        scalar.location = op.location
-        block.add_ops([scalar, linalg.YieldOp(scalar.results[0])])
+        block = element_form(op)
+        block.insert_arg(_element(buffer.type), len(inputs))
+        block.add_op(linalg.YieldOp(*cast("Operation", block.last_op).results))
         self.pointwise(inputs, buffer, block)
         self.done(op)
 

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, Inte
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from weft.dialects.upstream.slices import static_numbers
 from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
-from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_tensor, static_numbers, terminator_of
+from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_tensor, terminator_of
 
 
 def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Sequence[SSAValue]) -> SSAValue:

@@ -8,12 +8,9 @@ from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     ArrayAttr,
-    DenseArrayBase,
     IndexType,
     IntegerAttr,
-    IntegerType,
     TensorType,
     UnitAttr,
 )
@@ -23,6 +20,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.upstream.slices import mixed_lists
 
 WRITABLE: Final = "bufferization.writable"
 """Attribute of a tensor argument: the function may write its buffer."""
@@ -126,21 +124,6 @@ class Placement:
     """The shapes of results whose memory is allocated before their operation can tell them."""
 
 
-def mixed_lists(op: Operation) -> list[list[int | SSAValue]]:
-    """The offsets, sizes and strides of an operation on a slice."""
-    lists: list[list[int | SSAValue]] = []
-    for name in ("offsets", "sizes", "strides"):
-        dynamic = iter(cast("Sequence[SSAValue]", getattr(op, name)))
-        static = static_numbers(op, f"static_{name}")
-        lists.append([next(dynamic) if number == DYNAMIC_INDEX else number for number in static])
-    return lists
-
-
-def static_numbers(op: Operation, name: str) -> Sequence[int]:
-    """The numbers of a property of an operation."""
-    return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
-
-
 def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
     """As `mixed_lists`, with numbers in the place of constants."""
     offsets, sizes, strides = (tuple(map(_folded, values)) for values in mixed_lists(op))
@@ -150,20 +133,6 @@ def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
 def _folded(value: int | SSAValue) -> int | SSAValue:
     number = value if isinstance(value, int) else constant_integer(value)
     return value if number is None else number
-
-
-def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> list[int]:
-    """The dimensions of a slice that its type keeps, of sizes that MLIR matches from the left; the others are 1."""
-    kept: list[int] = []
-    for dimension, size in enumerate(sizes):
-        left, wanted = len(sizes) - dimension, len(shape) - len(kept)
-        if wanted and (left == wanted or _fits(size, shape[len(kept)])):
-            kept.append(dimension)
-    return kept
-
-
-def _fits(size: int | SSAValue, extent: int) -> bool:
-    return size == extent if isinstance(size, int) and extent != DYNAMIC_INDEX else not isinstance(size, int)
 
 
 def reassociation_of(op: Operation) -> tuple[tuple[int, ...], ...]:

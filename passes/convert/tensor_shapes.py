@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.upstream.slices import kept_dimensions
 from weft.passes.convert.tensor_places import (
     Extent,
     Placement,
@@ -16,7 +17,6 @@ from weft.passes.convert.tensor_places import (
     dynamic_sizes,
     initial_of,
     is_tensor,
-    kept_dimensions,
     offsets_sizes_strides,
     shape_of_tensor,
 )
