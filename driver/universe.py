@@ -28,6 +28,7 @@ DIALECTS: Mapping[str, str] = {
 UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "arith": "weft.dialects.upstream.arith:OPERATIONS",
     "bufferization": "weft.dialects.upstream.bufferization:OPERATIONS",
+    "linalg": "weft.dialects.upstream.linalg:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of

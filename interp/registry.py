@@ -160,6 +160,7 @@ ROOMS: Mapping[str, str] = {
     "te": "te",
     "tensor": "te",
     "graph": "graph",
+    "linalg": "linalg",
 }
 """Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from weft.interp.emitter import Emitter
 
 
-def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
+def tensor_source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
     """The flat list of a tensor, made by a line of the current scope where there is none yet."""
     known = emitter.tensors.get(value)
     if known is not None and known.data:
@@ -63,7 +63,7 @@ def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | st
 
 @emits(tensor.ExtractOp)
 def emit_extract(emitter: Emitter, op: tensor.ExtractOp) -> None:
-    source = _source(emitter, op.tensor, op)
+    source = tensor_source(emitter, op.tensor, op)
     index = emitter.element(source, op.indices, op)
     name = emitter.define(op.result)
     emitter.line(f"{name} = {source.data}[{index}]", op)
@@ -93,7 +93,7 @@ emits(te.YieldOp)(emit_nothing)
 def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
     for inner in op.walk():
         if isinstance(inner, tensor.ExtractOp):
-            _source(emitter, inner.tensor, inner)
+            tensor_source(emitter, inner.tensor, inner)
         elif isinstance(inner, tensor.DimOp):
             _extents(emitter, inner.source, inner)
     extents = _written_extents(emitter, op, op.extents)

@@ -1,0 +1,528 @@
+"""The named ops of linalg, from one table: loops, indexing maps, and what is computed of one element of each operand.
+
+xDSL has some of them, without the casts of MLIR (`f16` times `f16` into `f32`), indexing maps (`linalg.matmul` of a
+transposed operand) and defaults (`strides` of ones), so that weft's tools read all of them as the ops of this module,
+and `linalg.generic` with several results, which xDSL does not parse. `structure_of` also knows xDSL's own classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar, Final, cast
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntElementsAttr,
+    MemRefType,
+    ShapedType,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.linalg import ops
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    SameVariadicOperandSize,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, NoMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.upstream.linalg_bodies import body_of
+from weft.dialects.upstream.linalg_forms import (
+    FORMS,
+    MAPPED,
+    ElementwiseKindAttr,
+    Form,
+    FormOp,
+    TypeFnAttr,
+    default_maps,
+    element_type,
+    maps_of,
+    output_count,
+    region_of,
+)
+
+
+class DestinationEffects(MemoryEffect):
+    """Trait of ops that read their buffers and write the last of them."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
+        buffers = [operand for operand in op.operands if isinstance(operand.type, MemRefType)]
+        reads = {EffectInstance(MemoryEffectKind.READ, buffer) for buffer in buffers}
+        outputs = [operand for operand in op.operands[-output_count(op) :] if isinstance(operand.type, MemRefType)]
+        return frozenset(reads | {EffectInstance(MemoryEffectKind.WRITE, buffer) for buffer in outputs})
+
+
+# Ops
+
+
+def _parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:
+    """`ins(%a, %b : type, type)`, which may be missing."""
+    if parser.parse_optional_keyword(keyword) is None:
+        return []
+    at = parser.pos
+    with parser.in_parens():
+        values = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+    return list(parser.resolve_operands(values, types, at))
+
+
+def _print_operands(printer: Printer, keyword: str, operands: Sequence[SSAValue]) -> None:
+    if not operands:
+        return
+    printer.print_string(f" {keyword}(")
+    printer.print_list(operands, printer.print_ssa_value)
+    printer.print_string(" : ")
+    printer.print_list([operand.type for operand in operands], printer.print_attribute)
+    printer.print_string(")")
+
+
+def _parse_results(parser: Parser) -> list[Attribute]:
+    """`-> type` or `-> (type, type)`, which may be missing."""
+    if parser.parse_optional_punctuation("->") is None:
+        return []
+    types = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if types is None else [*types]
+
+
+def _print_results(printer: Printer, results: Sequence[SSAValue]) -> None:
+    if not results:
+        return
+    printer.print_string(" -> ")
+    with nullcontext() if len(results) == 1 else printer.in_parens():
+        printer.print_list([result.type for result in results], printer.print_attribute)
+
+
+def _parse_integers(parser: Parser, keyword: str) -> DenseArrayBase[Any]:
+    parser.parse_keyword(keyword)
+    parser.parse_punctuation("=")
+    numbers = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_integer)
+    return DenseArrayBase.from_list(i64, numbers)
+
+
+def _tensor_types(outputs: Sequence[SSAValue]) -> list[Attribute]:
+    return [output.type for output in outputs if isinstance(output.type, TensorType)]
+
+
+def _verify_results(op: Operation) -> None:
+    """The results are the outputs that are tensors."""
+    outputs = _tensor_types(op.operands[-output_count(op) :])
+    if [result.type for result in op.results] != outputs:
+        raise VerifyException(f"{op.name} gives a result for each output that is a tensor, of its type")
+
+
+def _iterator_types(maps: Sequence[AffineMap], inputs: int) -> ArrayAttr[IteratorTypeAttr]:
+    """Loops that index an output are parallel."""
+    kept = {dim for map_ in maps[inputs:] for result in map_.results for dim in result.used_dims()}
+    kinds = (IteratorType.PARALLEL if d in kept else IteratorType.REDUCTION for d in range(maps[-1].num_dims))
+    return ArrayAttr(IteratorTypeAttr(kind) for kind in kinds)
+
+
+class NamedOp(FormOp):
+    """A named op of `FORMS`, with the region that MLIR gives it."""
+
+    traits = traits_def(DestinationEffects())
+
+    def __init__(
+        self,
+        inputs: Sequence[SSAValue],
+        outputs: Sequence[SSAValue],
+        properties: Mapping[str, Attribute | None] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        """Raises `VerifyException` where the op is not defined on the types of the operands."""
+        given = {name: value for name, value in (properties or {}).items() if value is not None}
+        super().__init__(
+            inputs,
+            outputs,
+            [_tensor_types(outputs)],
+            given,
+            attributes,
+            region_of(self.name, [*inputs, *outputs], given),
+        )
+
+    @classmethod
+    def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
+        return region_of(cls.name, [*inputs, *outputs], {})
+
+    def get_default_indexing_maps(self) -> Sequence[AffineMap]:
+        return maps_of(self)
+
+    def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
+        return _iterator_types(self.get_default_indexing_maps(), len(self.inputs))
+
+    def verify_(self) -> None:
+        _verify_results(self)
+        super().verify_()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> NamedOp:
+        at = parser.pos
+        known = cls.get_irdl_definition().properties
+        properties: dict[str, Attribute] = {}
+        for name in ("kind", "indexing_maps"):
+            if name in known and parser.parse_optional_keyword(name) is not None:
+                parser.parse_punctuation("=")
+                properties[name] = parser.parse_attribute()
+        attributes = dict(parser.parse_optional_attr_dict())
+        properties |= {name: attributes.pop(name) for name in [*attributes] if name in known}
+        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        results = _parse_results(parser)
+        try:
+            op = cls(inputs, outputs, properties, attributes)
+            if results != [result.type for result in op.results]:
+                raise VerifyException(f"{cls.name} gives a result for each output that is a tensor, of its type")
+        except VerifyException as error:
+            parser.raise_error(f"{cls.name}: {error}", at, parser.pos)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        kind, maps = self.properties.get("kind"), self.properties.get("indexing_maps")
+        if kind is not None:
+            printer.print_string(" kind=")
+            printer.print_attribute(kind)
+        if maps is not None and (self.name == "linalg.contract" or maps != _maps_attribute(default_maps(self))):
+            printer.print_string(" indexing_maps = ")
+            printer.print_attribute(maps)
+        hidden = ("kind", "indexing_maps", "operandSegmentSizes", _MEMOIZED)
+        shown = {name: a for name, a in {**self.properties, **self.attributes}.items() if name not in hidden}
+        if shown:
+            printer.print_string(" ")
+            printer.print_attr_dict(shown)
+        _print_operands(printer, "ins", self.inputs)
+        _print_operands(printer, "outs", self.outputs)
+        _print_results(printer, self.results)
+
+
+_MEMOIZED: Final = "linalg.memoized_indexing_maps"
+
+
+def _maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
+    return ArrayAttr(AffineMapAttr(map_) for map_ in maps)
+
+
+class _WindowOp(NamedOp):
+    """Convolutions and poolings, whose strides and dilations are 1 where they are not given."""
+
+    strides = opt_prop_def(DenseIntElementsAttr)
+    dilations = opt_prop_def(DenseIntElementsAttr)
+
+
+class _CopyOp(NamedOp):
+    cast = opt_prop_def(TypeFnAttr)
+
+
+class _MappedOp(_CopyOp):
+    """Products whose indexing maps are an attribute."""
+
+    indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
+
+
+class _ContractOp(_CopyOp):
+    indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
+
+
+class _ElementwiseOp(NamedOp):
+    kind = prop_def(ElementwiseKindAttr)
+    indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
+
+
+def _named_op(name: str, form: Form) -> type[NamedOp]:
+    base = _WindowOp if form.has_windows else _MappedOp if name in MAPPED else NamedOp
+    base = {"copy": _CopyOp, "contract": _ContractOp, "elementwise": _ElementwiseOp}.get(name, base)
+    title = "".join(part.capitalize() for part in name.split("_"))
+    described = f"`linalg.{name}`: {form.body or 'its kind'}, by loops `{form.loops or 'of the output'}`."
+    members = {"name": f"linalg.{name}", "__doc__": described}
+    return cast("Any", irdl_op_definition)(type(f"{title}Op", (base,), members))
+
+
+class _DimensionsOp(LinalgStructuredOperation):
+    """Ops whose maps follow from a list of dimensions: `transpose`, `broadcast`, `reduce`."""
+
+    inputs = var_operand_def()
+    outputs = var_operand_def(ShapedType)
+    res = var_result_def(TensorType)
+    irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
+    traits = traits_def(DestinationEffects())
+    LISTED: ClassVar[str] = "dimensions"
+    """The property with the dimensions."""
+
+    def __init__(
+        self, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue], listed: Attribute, body: Region | None = None
+    ) -> None:
+        """The region copies where none is given."""
+        types = [element_type(operand) for operand in (*inputs, *outputs)]
+        super().__init__(
+            operands=[inputs, outputs],
+            result_types=[_tensor_types(outputs)],
+            properties={self.LISTED: listed},
+            regions=[body_of("copy", types, False) if body is None else body],
+        )
+
+    def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
+        return _maps_attribute(maps_of(self))
+
+    def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
+        return _iterator_types(maps_of(self), len(self.inputs))
+
+    def verify_(self) -> None:
+        _verify_results(self)
+        super().verify_()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> _DimensionsOp:
+        at = parser.pos
+        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        listed = _parse_integers(parser, cls.LISTED)
+        attributes = parser.parse_optional_attr_dict()
+        try:
+            op = cls(inputs, outputs, listed)
+        except VerifyException as error:
+            parser.raise_error(f"{cls.name}: {error}", at, parser.pos)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        _print_operands(printer, "ins", self.inputs)
+        _print_operands(printer, "outs", self.outputs)
+        self.print_listed(printer)
+
+    def print_listed(self, printer: Printer) -> None:
+        printer.print_string(f" {self.LISTED} = ")
+        numbers = cast("DenseArrayBase[Any]", self.properties[self.LISTED]).get_values()
+        with printer.in_square_brackets():
+            printer.print_list(numbers, lambda number: printer.print_string(str(number)))
+        if self.attributes:
+            printer.print_string(" ")
+            printer.print_attr_dict(self.attributes)
+
+
+@irdl_op_definition
+class TransposeOp(_DimensionsOp):
+    """`linalg.transpose ins(%a : t) outs(%b : t) permutation = [1, 0]`: dimension d of the output is `permutation[d]`
+    of the input."""
+
+    name = "linalg.transpose"
+    LISTED: ClassVar[str] = "permutation"
+    permutation = prop_def(DenseArrayBase.constr(i64))
+    body = region_def("single_block")
+
+
+@irdl_op_definition
+class BroadcastOp(_DimensionsOp):
+    """`linalg.broadcast ins(%a : t) outs(%b : t) dimensions = [1]`: the dimensions that the input has not."""
+
+    name = "linalg.broadcast"
+    dimensions = prop_def(DenseArrayBase.constr(i64))
+    body = region_def("single_block")
+
+
+@irdl_op_definition
+class ReduceOp(_DimensionsOp):
+    """`linalg.reduce { arith.addf } ins(%a : t) outs(%b : t) dimensions = [1]`, or with a region
+    `(%in: f32, %init: f32) { ... }` at the end: combines along the dimensions, any number of inputs at once."""
+
+    name = "linalg.reduce"
+    dimensions = prop_def(DenseArrayBase.constr(i64))
+    body = region_def("single_block")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        at = parser.pos
+        payload = _parse_payload(parser)
+        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        listed = _parse_integers(parser, cls.LISTED)
+        attributes = parser.parse_optional_attr_dict()
+        if payload is None:
+            body = parser.parse_region(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument))
+        else:
+            types = [element_type(operand) for operand in (*inputs, *outputs)]
+            body = _payload_region(parser, payload, types, lambda arguments: [arguments[-1], *arguments[:-1]], at)
+        op = cls(inputs, outputs, listed, body)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        super().print(printer)
+        _print_body(printer, self.body)
+
+
+@irdl_op_definition
+class MapOp(IRDLOperation):
+    """`linalg.map { arith.addf } ins(%a, %b : t, t) outs(%c : t)`, or with a region
+    `(%x: f32, %y: f32, %old: f32) { ... }` at the end: computes elements from those at the same place."""
+
+    name = "linalg.map"
+
+    inputs = var_operand_def()
+    init = operand_def(ShapedType)
+    res = var_result_def(TensorType)
+    body = region_def("single_block")
+    traits = traits_def(DestinationEffects())
+
+    def __init__(self, inputs: Sequence[SSAValue], init: SSAValue, body: Region) -> None:
+        super().__init__(operands=[inputs, init], result_types=[_tensor_types([init])], regions=[body])
+
+    @property
+    def outputs(self) -> Sequence[SSAValue]:
+        return (self.init,)
+
+    def verify_(self) -> None:
+        _verify_results(self)
+        types = [element_type(operand) for operand in self.operands]
+        if list(self.body.block.arg_types) != types:
+            raise VerifyException(
+                f"linalg.map: the region takes an element of each operand, {', '.join(map(str, types))}, "
+                f"got {', '.join(map(str, self.body.block.arg_types))}"
+            )
+        shape = self.init.type.get_shape()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+        for operand in self.inputs:
+            if not isinstance(operand.type, ShapedType) or operand.type.get_shape() != shape:
+                raise VerifyException(f"linalg.map: operands have one shape, got {operand.type} and {self.init.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MapOp:
+        at = parser.pos
+        payload = _parse_payload(parser)
+        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        attributes = parser.parse_optional_attr_dict()
+        if len(outputs) != 1:
+            parser.raise_error("linalg.map has one output", at, parser.pos)
+        types = [element_type(operand) for operand in (*inputs, *outputs)]
+        if payload is None:
+            body = parser.parse_region(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument))
+            if len(body.block.args) == len(inputs):  # before MLIR 22
+                body.block.insert_arg(types[-1], len(inputs))
+        else:
+            body = _payload_region(parser, payload, types, lambda arguments: arguments[:-1], at)
+        op = cls(inputs, outputs[0], body)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        _print_operands(printer, "ins", self.inputs)
+        _print_operands(printer, "outs", self.outputs)
+        if self.attributes:
+            printer.print_string(" ")
+            printer.print_attr_dict(self.attributes)
+        _print_body(printer, self.body)
+
+
+_Payload = tuple[str, dict[str, Attribute]]
+
+
+def _parse_payload(parser: Parser) -> _Payload | None:
+    """`{ arith.addf {attributes} }`: the only op of the region, on its arguments."""
+    if parser.parse_optional_punctuation("{") is None:
+        return None
+    name = parser.parse_identifier()
+    attributes = dict(parser.parse_optional_attr_dict())
+    parser.parse_punctuation("}")
+    return name, attributes
+
+
+def _payload_region(
+    parser: Parser,
+    payload: _Payload,
+    types: Sequence[Attribute],
+    operands_of: Callable[[Sequence[SSAValue]], Sequence[SSAValue]],
+    at: int,
+) -> Region:
+    name, attributes = payload
+    op_class = parser.ctx.get_optional_op(name)
+    if op_class is None or not issubclass(op_class, IRDLOperation):
+        parser.raise_error(f"unknown operation '{name}'", at, parser.pos)
+    known = op_class.get_irdl_definition().properties
+    properties = {key: given.default_value for key, given in known.items() if given.default_value is not None}
+    properties |= {key: attributes.pop(key) for key in [*attributes] if key in known}
+    block = Block(arg_types=types)
+    op = op_class.create(
+        operands=operands_of(block.args), result_types=[types[-1]], properties=properties, attributes=attributes
+    )
+    block.add_ops([op, ops.YieldOp(*op.results)])
+    return Region(block)
+
+
+def _print_body(printer: Printer, body: Region) -> None:
+    printer.print_string(" (")
+    printer.print_list(body.block.args, printer.print_block_argument)
+    printer.print_string(") ")
+    printer.print_region(body, print_entry_block_args=False)
+
+
+class GenericOp(ops.GenericOp):
+    """`linalg.generic` of xDSL, which parses several results as MLIR prints them and has effects."""
+
+    traits = traits_def(DestinationEffects())
+
+    def verify_(self) -> None:
+        _verify_results(self)
+        super().verify_()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GenericOp:
+        at = parser.pos
+        attributes = dict(parser.parse_optional_attr_dict())
+        maps, kinds = attributes.pop("indexing_maps", None), attributes.pop("iterator_types", None)
+        if not isinstance(maps, ArrayAttr) or not isinstance(kinds, ArrayAttr):
+            parser.raise_error("linalg.generic needs indexing_maps and iterator_types, which are lists", at, parser.pos)
+        doc, library_call = attributes.pop("doc", None), attributes.pop("library_call", None)
+        known: list[Attribute] = []
+        for kind in kinds:
+            if isinstance(kind, StringAttr) and kind.data in set(IteratorType):
+                kind = IteratorTypeAttr(IteratorType(kind.data))
+            if not isinstance(kind, IteratorTypeAttr):
+                parser.raise_error(f"unknown iterator type {kind}", at, parser.pos)
+            known.append(kind)
+        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        if parser.parse_optional_keyword("attrs") is not None:
+            parser.parse_punctuation("=")
+            attributes |= parser.parse_optional_attr_dict()
+        body = parser.parse_region()
+        results = _parse_results(parser)
+        op = cls(
+            inputs,
+            outputs,
+            body,
+            cast("ArrayAttr[AffineMapAttr]", maps),
+            known,
+            results,
+            cast("StringAttr | None", doc),
+            cast("StringAttr | None", library_call),
+        )
+        op.attributes |= attributes
+        return op
+
+
+class IndexOp(ops.IndexOp):
+    """`linalg.index` of xDSL, which may stand in the region of `linalg.map` and others too."""
+
+    traits = traits_def(NoMemoryEffect())
+
+
+OPERATIONS: Final[tuple[type[Operation] | type[Attribute], ...]] = (
+    *(_named_op(name, form) for name, form in FORMS.items()),
+    *(TransposeOp, BroadcastOp, ReduceOp, MapOp, GenericOp, IndexOp),
+    *(TypeFnAttr, ElementwiseKindAttr),
+)
+"""The ops that weft's tools read in the place of xDSL's, and their attributes."""

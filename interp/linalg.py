@@ -1,0 +1,128 @@
+"""`linalg` on memrefs and tensors: the loops of a structured op, in order, around the ops of its region.
+
+Extents are those of the operands. Where two operands say different things about a loop, the call fails.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, TensorType
+from xdsl.dialects.linalg.ops import IndexOp, YieldOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.linalg import OPERATIONS
+from weft.dialects.upstream.linalg_forms import is_structured, structure_of
+from weft.interp.control import assign_affine
+from weft.interp.emitter import BufferSource
+from weft.interp.registry import emit_nothing, emits
+from weft.interp.te import tensor_source
+from weft.interp.values import array_of
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import Attribute
+
+    from weft.dialects.upstream.linalg_forms import Structure
+    from weft.interp.emitter import Emitter
+
+emits(YieldOp, IndexOp)(emit_nothing)
+
+
+@emits(*(op for op in OPERATIONS if issubclass(op, Operation) and is_structured(cast("Operation", op))))
+def emit_structured(emitter: Emitter, op: Operation) -> None:
+    structure = structure_of(op)
+    sources = [_source(emitter, value, op) for value in structure.operands]
+    for at in range(len(structure.inputs), len(sources)):
+        source = sources[at]
+        if isinstance(structure.operands[at].type, TensorType) and source is not None:
+            name = emitter.fresh(f"{source.hint}_result")
+            emitter.line(f"{name} = list({source.data})", op)
+            sources[at] = BufferSource(name, source.extents, source.hint)
+    extents = _extents(emitter, op, structure, sources)
+    loops = Block(arg_types=[IndexType()] * len(extents)).args
+    with ExitStack() as nest:
+        for loop, hint, extent in zip(loops, structure.loop_names, extents, strict=True):
+            loop.name_hint = hint
+            name = nest.enter_context(emitter.loop(loop, f"range({extent})", op))
+            known = isinstance(extent, int)
+            emitter.bind(loop, name, (0, max(extent - 1, 0) if known else None), None if known else extent)
+        _emit_element(emitter, op, structure, sources, loops)
+    for result, source in zip(op.results, sources[len(structure.inputs) :], strict=False):
+        if source is not None:
+            _define_tensor(emitter, op, result, source)
+
+
+def _emit_element(
+    emitter: Emitter,
+    op: Operation,
+    structure: Structure,
+    sources: Sequence[BufferSource | None],
+    loops: Sequence[SSAValue],
+) -> None:
+    """Read the elements of one iteration, compute, and store."""
+    for inner in operations_in(op):
+        if inner.name == "linalg.index":
+            emitter.alias(inner.results[0], loops[cast("IntegerAttr", inner.properties["dim"]).value.data])
+    outputs: list[tuple[BufferSource, str]] = []
+    operands = zip(structure.operands, structure.maps, structure.body.args, sources, strict=True)
+    for at, (operand, map_, element, source) in enumerate(operands):
+        if source is None:
+            emitter.alias(element, operand)
+            continue
+        place = emitter.element(source, _indices(emitter, map_, loops, op), op)
+        if at >= len(structure.inputs):
+            outputs.append((source, place))
+        if element.first_use is not None:
+            emitter.line(f"{emitter.define(element, maybe_unwritten=True)} = {source.data}[{place}]", op)
+    emitter.region(structure.body)
+    for (source, place), value in zip(outputs, structure.yielded, strict=True):
+        with emitter.store():
+            emitter.line(f"{source.data}[{place}] = {emitter.value(value)}", op)
+
+
+def _indices(emitter: Emitter, map_: AffineMap, loops: Sequence[SSAValue], op: Operation) -> Sequence[SSAValue]:
+    indices = Block(arg_types=[IndexType()] * len(map_.results)).args
+    for index, expr in zip(indices, map_.results, strict=True):
+        assign_affine(emitter, index, expr, list(loops), op)
+    return indices
+
+
+def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource | None:
+    """The elements of an operand; None for scalars."""
+    if isinstance(value.type, TensorType):
+        return tensor_source(emitter, value, op)
+    return emitter.buffer(value) if isinstance(value.type, MemRefType) else None
+
+
+def _extents(
+    emitter: Emitter, op: Operation, structure: Structure, sources: Sequence[BufferSource | None]
+) -> list[int | str]:
+    """The extent of each loop, after checks that the operands agree."""
+    found: dict[int, int | str] = {}
+    for map_, source in zip(structure.maps, sources, strict=True):
+        for expr, extent in zip(map_.results, () if source is None else source.extents, strict=True):
+            if not isinstance(expr, AffineDimExpr):
+                continue
+            known = found.setdefault(expr.position, extent)
+            if known != extent:
+                loop = structure.loop_names[expr.position]
+                message = f"{op.name}: the extent of loop {loop} is {{}} by one operand and {{}} by another"
+                emitter.refuse(f"{known} != {extent}", message, op, known, extent)
+    missing = [name for at, name in enumerate(structure.loop_names) if at not in found]
+    if missing:
+        raise CompileError.at(op, f"{op.name}: no operand tells the extent of loop {', '.join(missing)}")
+    return [found[loop] for loop in range(len(structure.loop_names))]
+
+
+def _define_tensor(emitter: Emitter, op: Operation, result: SSAValue, source: BufferSource) -> None:
+    shape = "".join(f"{extent}, " for extent in source.extents)
+    element = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
+    emitter.line(f"{emitter.define(result)} = {emitter.helper(array_of)}({source.data}, ({shape}), {element})", op)
+    if emitter.scope is emitter.root:
+        emitter.tensors[result] = source
