@@ -37,6 +37,7 @@ xDSL's where the name is the same."""
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
     "bufferize-tensors": "weft.passes.convert.bufferize_tensors:BufferizeTensorsPass",
+    "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",

@@ -1,0 +1,404 @@
+"""convert-linalg-to-tir: ops of linalg become blocks of tir, one each, in a nest of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import AllocaOp, AllocOp, DimOp, LoadOp, StoreOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.index import Index
+from weft.analysis.structure import child_blocks
+from weft.dialects.effects import effects_of, underlying
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.promises import PROMISES, Promise, parse_promises, promises_of, set_promises
+from weft.dialects.tir import AssumeShapeOp, BlockOp, InitOp
+from weft.dialects.tir_kinds import REDUCE, SPATIAL
+from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
+from weft.passes.index_ops import constant_before, erase_dead, insert_at_start, insert_before, result_before
+from weft.passes.schedule.loop_nests import block_in_loops, values_in
+from weft.support.errors import CompileError, remark
+from weft.support.names import free_name
+
+
+@dataclass(frozen=True)
+class ConvertLinalgToTirPass(ModulePass):
+    """Convert functions of linalg on memrefs to tir.
+
+    ```mlir
+    linalg.fill ins(%zero : f32) outs(%C : memref<8x8xf32>)
+    linalg.matmul ins(%A, %B : memref<8x4xf32>, memref<4x8xf32>) outs(%C : memref<8x8xf32>)
+    // becomes
+    tir.for %m in 8 {
+      tir.for %n in 8 {
+        tir.for %k in 4 {
+          tir.block "matmul" iters(%vm: spatial<8>, %vn: spatial<8>, %vk: reduce<4>) = [%m, %n, %k] {
+            tir.init { memref.store %zero, %C[%vm, %vn] : memref<8x8xf32> }
+            ...
+    ```
+    Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer,
+    where nothing touches the buffer in between, and no input may overlap with it: where the function promises
+    `noalias`, or one of the two is allocated in it. Extents are those of the operands; that dynamic ones of parameters
+    agree becomes a condition of calls (`tir.assume_shape`), for the ops at the top of the function.
+
+    `promises` names what callers promise (`tir.promises`) besides what the function says already. Ops that are left as
+    they are get a remark, with `strict` an error.
+
+    Raises `CompileError` for ops on types on which they are not defined, for loops whose extent no operand tells, and
+    for operands that do not fit each other.
+    """
+
+    name = "convert-linalg-to-tir"
+
+    promises: tuple[str, ...] = ()
+    strict: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        promises = parse_promises(self.promises)
+        found = False
+        for function in [inner for inner in op.ops if isinstance(inner, FuncOp) and not inner.is_declaration]:
+            if any(map(is_structured, operations_in(function))):
+                stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
+                set_promises(function, promises | stated)
+                found = _Conversion(function).run() or found
+        for left in operations_in(op):
+            if left.name.startswith("linalg.") and left.name not in _PARTS:
+                self._leave(left, "has no form in tir" if not is_structured(left) else _why_not_buffers(left))
+        if not found:
+            self._leave(op, "the module has no linalg on memrefs")
+
+    def _leave(self, op: Operation, reason: str) -> None:
+        message = f"{self.name}: {op.name} {reason}" if not isinstance(op, ModuleOp) else f"{self.name}: {reason}"
+        if self.strict:
+            raise CompileError.at(op, message)
+        remark(op, message)
+
+
+_PARTS: Final = ("linalg.yield", "linalg.index")
+
+
+def _why_not_buffers(op: Operation) -> str:
+    for operand in op.operands:
+        if isinstance(operand.type, TensorType):
+            return f"stays as it is, for it is on tensors: {operand.type}"
+        if isinstance(operand.type, MemRefType) and not isinstance(operand.type.layout, NoneAttr | StridedLayoutAttr):
+            return f"stays as it is: buffers of tir are row-major or strided, not {operand.type}"
+    return ""
+
+
+def _shape(value: SSAValue) -> Sequence[int]:
+    return value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+
+
+@dataclass
+class _Conversion:
+    """The conversion of one function."""
+
+    function: FuncOp
+    _labels: set[str] = field(default_factory=set[str])
+    _dims: _Dims = field(init=False)
+    _starts: dict[SSAValue, tuple[Operation, BlockOp]] = field(
+        default_factory=dict[SSAValue, tuple[Operation, BlockOp]]
+    )
+    """Buffers of which all elements were set to a scalar: the nest that does it, and its block."""
+
+    def run(self) -> bool:
+        """Whether there was something to convert."""
+        ops = [op for op in operations_in(self.function) if is_structured(op) and not _why_not_buffers(op)]
+        structures = [(op, structure_of(op)) for op in ops]
+        if not ops:
+            return False
+        self._dims = _Dims(self.function)
+        self._labels = {block.label for block in child_blocks(self.function)}
+        for op, structure in structures:
+            _check(op, structure)
+            if op.parent is self.function.body.block:
+                self._dims.unite(structure)
+        self._dims.place()
+        for op, structure in structures:
+            self._convert(op, structure)
+        self._dims.finish()
+        erase_dead(self.function.body.block)
+        return True
+
+    def _convert(self, op: Operation, structure: Structure) -> None:
+        extents = self._dims.extents(op, structure)
+        if 0 in extents:
+            Rewriter.erase_op(op)
+            return
+        label = free_name(op.name.removeprefix("linalg."), self._labels)
+        self._labels.add(label)
+        indexing = {d for map_ in structure.maps[len(structure.inputs) :] for e in map_.results for d in e.used_dims()}
+        kinds = [SPATIAL if loop in indexing else REDUCE for loop in range(len(extents))]
+        hints = [f"v{name}" for name in structure.loop_names]
+        block, nest = block_in_loops(label, kinds, extents, hints, op, structure.loop_names)
+        starts = self._starts_of(op, structure)
+        _fill_block(block, op, structure)
+        for output, map_ in zip(structure.outputs, structure.maps[len(structure.inputs) :], strict=True):
+            if starts:
+                _make_init(block, map_, *starts[output])
+            self._starts.pop(output, None)
+        Rewriter.insert_op(nest, InsertPoint.before(op))
+        Rewriter.erase_op(op)
+        if _is_start(block, structure):
+            self._starts[structure.outputs[0]] = nest, block
+
+    def _starts_of(self, op: Operation, structure: Structure) -> dict[SSAValue, tuple[Operation, BlockOp]]:
+        """What sets the outputs of a reduction before it, where that may become its init; nothing otherwise."""
+        maps = structure.maps[len(structure.inputs) :]
+        starts = {output: self._starts[output] for output in structure.outputs if output in self._starts}
+        if len(starts) != len(structure.outputs) or not all(map(_is_projection, maps)):
+            return {}
+        spatial = set(_loops_in(maps[0]))
+        if len(spatial) == maps[0].num_dims or any(set(_loops_in(map_)) != spatial for map_ in maps):
+            return {}
+        inner = [inner for inner in operations_in(op) if inner is not op and inner.name not in _PARTS]
+        inside = [*structure.inputs, *(buffer for other in inner for buffer in _touched(other))]
+        if any(self._overlaps(value, output) for value in inside for output in starts):
+            return {}
+        for output, (nest, _) in starts.items():
+            if nest.parent is not op.parent or any(self._touches(other, output) for other in _between(nest, op)):
+                return {}
+        return starts
+
+    def _touches(self, op: Operation, buffer: SSAValue) -> bool:
+        return any(self._overlaps(value, buffer) for inner in operations_in(op) for value in _touched(inner))
+
+    def _overlaps(self, value: SSAValue | None, buffer: SSAValue) -> bool:
+        """Whether memory may be that of `buffer`; that of None may be any."""
+        if value is None:
+            return True
+        if not isinstance(value.type, MemRefType):
+            return False
+        roots = underlying(value), underlying(buffer)
+        if roots[0] is roots[1]:
+            return True
+        parameters = [isinstance(r, BlockArgument) and r.block is self.function.body.block for r in roots]
+        fresh = [isinstance(r.owner, AllocOp | AllocaOp) for r in roots]
+        if all(parameters):
+            return Promise.NOALIAS not in promises_of(self.function)
+        return not (any(fresh) and all(map(bool.__or__, parameters, fresh)))
+
+
+def _touched(op: Operation) -> Iterator[SSAValue | None]:
+    """The buffers that an op touches; None for one that may touch any."""
+    effects = effects_of(op)
+    if effects.is_opaque or effects.reads_all:
+        yield None
+    yield from (*effects.reads, *effects.writes)
+
+
+def _between(first: Operation, last: Operation) -> Iterator[Operation]:
+    op = first.next_op
+    while op is not None and op is not last:
+        yield op
+        op = op.next_op
+
+
+# Blocks
+
+
+def _fill_block(block: BlockOp, op: Operation, structure: Structure) -> None:
+    """Move the region of a structured op into its block, between loads and stores."""
+    body = block.body.block
+    places: dict[AffineMap, list[SSAValue]] = {}
+    for map_ in structure.maps:
+        if map_ not in places:
+            places[map_] = values_in(body, Index.of_map(map_, block.iter_vars))
+    elements: list[SSAValue] = []
+    for operand, map_, element in zip(structure.operands, structure.maps, structure.body.args, strict=True):
+        if not isinstance(operand.type, MemRefType) or element.first_use is None:
+            elements.append(operand)
+            continue
+        load = LoadOp.create(operands=[operand, *places[map_]], result_types=[element.type])
+        body.add_op(load)
+        load.res.name_hint = element.name_hint
+        elements.append(load.res)
+    for inner in [inner for inner in structure.body.walk() if inner.name == "linalg.index"]:
+        loop = cast("IntegerAttr", inner.properties["dim"]).value.data
+        inner.results[0].replace_all_uses_with(block.iter_vars[loop])
+        Rewriter.erase_op(inner)
+    Rewriter.inline_block(structure.body, InsertPoint.at_end(body), elements)
+    last = body.last_op
+    yielded = () if last is None else tuple(last.operands)
+    if last is not None:
+        Rewriter.erase_op(last)
+    outputs = zip(structure.outputs, structure.maps[len(structure.inputs) :], yielded, strict=True)
+    body.add_ops(StoreOp.create(operands=[value, output, *places[map_]]) for output, map_, value in outputs)
+    for inner in body.ops:
+        if inner.parent_op() is block:
+            inner.location = op.location
+
+
+def _is_start(block: BlockOp, structure: Structure) -> bool:
+    """Whether a block sets every element of its only output to a scalar."""
+    *computing, store = block.body.block.ops
+    return (
+        len(structure.outputs) == 1
+        and _is_projection(structure.maps[-1])
+        and len(_loops_in(structure.maps[-1])) == structure.maps[-1].num_dims
+        and isinstance(store, StoreOp)
+        and not any(op.regions or next(_touched(op), op) is not op for op in computing)
+        and all(use.operation is store for variable in block.iter_vars for use in variable.uses)
+        and store.value not in block.iter_vars
+    )
+
+
+def _is_projection(map_: AffineMap) -> bool:
+    """Whether the subscripts are different loops."""
+    loops = _loops_in(map_)
+    return len(loops) == len(map_.results) == len(set(loops))
+
+
+def _loops_in(map_: AffineMap) -> list[int]:
+    """The loops that are subscripts themselves."""
+    return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
+
+
+def _make_init(block: BlockOp, map_: AffineMap, nest: Operation, start: BlockOp) -> None:
+    """Move what `start` does for an element into the init of `block`, whose output has the subscripts `map_`."""
+    body = start.body.block
+    store = cast("StoreOp", body.last_op)
+    places = dict(zip(store.indices, (block.iter_vars[loop] for loop in _loops_in(map_)), strict=True))
+    init = block.init
+    if init is None:
+        init = InitOp(Region(Block()))
+        init.location = start.location
+        insert_at_start(block.body.block, init)
+    Rewriter.inline_block(body, InsertPoint.at_end(init.body.block), [places[v] for v in start.iter_vars])
+    Rewriter.erase_op(nest)
+
+
+# Extents
+
+
+def _check(op: Operation, structure: Structure) -> None:
+    """Each loop has an extent, and static ones agree."""
+    for map_ in structure.maps:
+        if map_.num_symbols:
+            raise CompileError.at(op, f"{op.name}: subscripts have no symbols, got {map_}")
+    known: dict[int, int] = {}
+    for _, _, loop, extent in _plain_subscripts(structure):
+        before = known.get(loop, DYNAMIC_INDEX)
+        if DYNAMIC_INDEX not in (before, extent) and before != extent:
+            name = structure.loop_names[loop]
+            raise CompileError.at(op, f"{op.name}: loop {name} has extents {before} and {extent} by its operands")
+        known[loop] = extent if before == DYNAMIC_INDEX else before
+    missing = [name for loop, name in enumerate(structure.loop_names) if loop not in known]
+    if missing:
+        raise CompileError.at(
+            op, f"{op.name}: no operand has loop {', '.join(missing)} as a subscript, which would tell its extent"
+        )
+
+
+_Dim = tuple[SSAValue, int]
+"""A buffer and one of its dimensions."""
+
+
+class _Dims:
+    """The dynamic extents of a function. Those of parameters that agree are one value, or number, at its top."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self._function = function
+        self._top = scf.YieldOp()
+        insert_at_start(function.body.block, self._top)
+        self._same: dict[_Dim, _Dim | int] = {}
+        """Leads from an extent of a parameter to one that it equals."""
+        self._values: dict[_Dim | int, SSAValue] = {}
+
+    def unite(self, structure: Structure) -> None:
+        """The operands of an op that always runs have one extent along a loop."""
+        found: dict[int, _Dim | int] = {}
+        for operand, at, loop, extent in _plain_subscripts(structure):
+            if extent == DYNAMIC_INDEX and not self._is_parameter(operand):
+                continue
+            dim = self._first((operand, at)) if extent == DYNAMIC_INDEX else extent
+            other = found.setdefault(loop, dim)
+            if dim != other and isinstance(dim, tuple):
+                self._same[dim] = other
+            elif dim != other and isinstance(other, tuple):
+                self._same[other] = found[loop] = dim
+
+    def place(self) -> None:
+        """State what agrees, and let `memref.dim` of parameters be what agrees."""
+        for dim in [op for op in operations_in(self._function) if isinstance(op, DimOp)]:
+            at = constant_integer(dim.index)
+            if (
+                at is not None
+                and self._is_parameter(dim.source)
+                and _shape(dim.source)[at : at + 1] == (DYNAMIC_INDEX,)
+            ):
+                dim.result.replace_all_uses_with(self._value(self._first((dim.source, at))))
+                Rewriter.erase_op(dim)
+        for buffer in dict.fromkeys(buffer for buffer, _ in self._same):
+            dynamic = [at for at, extent in enumerate(_shape(buffer)) if extent == DYNAMIC_INDEX]
+            values = [self._value(self._first((buffer, at))) for at in dynamic]
+            insert_before(self._top, [AssumeShapeOp(buffer, values)])
+
+    def finish(self) -> None:
+        Rewriter.erase_op(self._top)
+
+    def _is_parameter(self, value: SSAValue) -> bool:
+        return isinstance(value, BlockArgument) and value.block is self._function.body.block
+
+    def _first(self, dim: _Dim | int) -> _Dim | int:
+        while isinstance(dim, tuple) and dim in self._same:
+            dim = self._same[dim]
+        return dim
+
+    def _value(self, dim: _Dim | int) -> SSAValue:
+        if dim not in self._values:
+            self._values[dim] = _dim_before(dim, self._top)
+        return self._values[dim]
+
+    def extents(self, op: Operation, structure: Structure) -> list[int | SSAValue]:
+        """The extents of the loops of an op, static where an operand tells."""
+        found: dict[int, int | SSAValue] = {}
+        for operand, at, loop, extent in _plain_subscripts(structure):
+            if extent == DYNAMIC_INDEX and loop not in found:
+                found[loop] = self._dynamic(operand, at, op)
+            elif extent != DYNAMIC_INDEX and not isinstance(found.get(loop), int):
+                found[loop] = extent
+        return [found[loop] for loop in range(len(structure.loop_names))]
+
+    def _dynamic(self, buffer: SSAValue, at: int, op: Operation) -> int | SSAValue:
+        if self._is_parameter(buffer):
+            first = self._first((buffer, at))
+            return first if isinstance(first, int) else self._value(first)
+        if isinstance(buffer.owner, AllocOp | AllocaOp):
+            before = sum(extent == DYNAMIC_INDEX for extent in _shape(buffer)[:at])
+            return buffer.owner.dynamic_sizes[before]
+        return _dim_before((buffer, at), op)
+
+
+def _dim_before(dim: _Dim | int, anchor: Operation) -> SSAValue:
+    """The value of an extent, computed before `anchor`."""
+    if isinstance(dim, int):
+        return constant_before(dim, anchor)
+    return result_before(DimOp(dim[0], constant_before(dim[1], anchor)), anchor)
+
+
+def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int, int]]:
+    """Operand, dimension, loop and extent, where the subscript of a dimension is a loop itself."""
+    for operand, map_ in zip(structure.operands, structure.maps, strict=True):
+        for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
+            if isinstance(expr, AffineDimExpr):
+                yield operand, at, expr.position, extent
