@@ -23,9 +23,9 @@ from xdsl.ir.affine import (
     AffineDimExpr,
     AffineExpr,
     AffineMap,
-    AffineSymExpr,
 )
 
+from weft.dialects.index_map import over_dims
 from weft.dialects.intervals import Interval
 from weft.dialects.tir import range_of_index
 from weft.dialects.traversal import sources_in
@@ -87,7 +87,7 @@ class Index:
             if isinstance(op, affine.ApplyOp):
                 operands = [Index.of(v) for v in op.operands]
                 try:
-                    return Index.of_expr(op.map.data.results[0], operands)
+                    return Index.of_expr(over_dims(op.map.data)[0], operands)
                 except CompileError as error:
                     raise CompileError.at(op, error.message) from None
             if type(value.type) is IndexType:
@@ -107,8 +107,8 @@ class Index:
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
-        """The normal form of an affine expression whose dimension d (then symbols) stands for `dims[d]`."""
-        if type(expr) is AffineDimExpr or type(expr) is AffineSymExpr:
+        """The normal form of an affine expression without symbols, whose dimension d stands for `dims[d]`."""
+        if type(expr) is AffineDimExpr:
             return dims[expr.position]
         terms: dict[Atom, int] = {}
         return _without_zeros(terms, _add_expr(expr, dims, 1, terms))
@@ -117,7 +117,7 @@ class Index:
     def of_map(map_: AffineMap, operands: Sequence[SSAValue]) -> tuple[Index, ...]:
         """The results of a map over SSA values, traced through what computes them."""
         dims = [Index.of(v) for v in operands]
-        return tuple(Index.of_expr(expr, dims) for expr in map_.results)
+        return tuple(Index.of_expr(expr, dims) for expr in over_dims(map_))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Index) and self.constant == other.constant and self.terms == other.terms
@@ -357,7 +357,7 @@ def _sum(left: Index, right: Index, factor: int) -> Index:
 
 def _add_expr(expr: AffineExpr, dims: Sequence[Index], factor: int, terms: dict[Atom, int]) -> int:
     """Add the terms of `factor * expr` to `terms`; returns its constant."""
-    if type(expr) is AffineDimExpr or type(expr) is AffineSymExpr:
+    if type(expr) is AffineDimExpr:
         index = dims[expr.position]
     elif type(expr) is AffineConstantExpr:
         return expr.value * factor

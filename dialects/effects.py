@@ -31,6 +31,7 @@ from xdsl.traits import (
 
 from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.upstream.memref_transpose import TransposeOp
 from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
@@ -392,7 +393,13 @@ def opaque_advice(op: Operation) -> str:
 
 # Sets of types: `isinstance` of a class that is none of them takes a microsecond each, for they have a metaclass.
 _CASTS = frozenset((memref.CastOp, memref.MemorySpaceCastOp))
-_VIEWS = _CASTS | {memref.ReinterpretCastOp, memref.SubviewOp}
+_VIEWS = _CASTS | {
+    memref.CollapseShapeOp,
+    memref.ExpandShapeOp,
+    memref.ReinterpretCastOp,
+    memref.SubviewOp,
+    TransposeOp,
+}
 
 
 def underlying(buffer: SSAValue) -> SSAValue:

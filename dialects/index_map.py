@@ -46,6 +46,15 @@ def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> 
     return AffineMap(len(order), 0, results), tuple(order)
 
 
+def over_dims(map_: AffineMap) -> tuple[AffineExpr, ...]:
+    """The results of a map with its symbols as further dimensions, in the order of its operands."""
+    if not map_.num_symbols:
+        return map_.results
+    dims: list[AffineExpr] = [AffineDimExpr(d) for d in range(map_.num_dims)]
+    symbols: list[AffineExpr] = [AffineDimExpr(map_.num_dims + s) for s in range(map_.num_symbols)]
+    return tuple(expr.replace_dims_and_symbols(dims, symbols) for expr in map_.results)
+
+
 def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
     """Parse `[%i * 4 + %j, %k floordiv 2]` into a canonical map over its SSA values."""
     parsed, operands = parser.parse_affine_map_of_ssa_ids()

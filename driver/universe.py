@@ -33,6 +33,11 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
 xDSL's where the name is the same."""
+    "affine": "weft.dialects.upstream.affine:OPERATIONS",
+    "memref": "weft.dialects.upstream.memref:OPERATIONS",
+    "scf": "weft.dialects.upstream.scf:OPERATIONS",
+"""Dialect of xDSL -> the operations of its MLIR namesake that xDSL lacks and weft's tools read as well; those of a name
+that xDSL has are read in the place of xDSL's (`dialects/upstream/custom_syntax.py`)."""
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
@@ -40,6 +45,7 @@ PASSES: Mapping[str, str] = {
     "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
+    "raise-affine-to-tir": "weft.passes.convert.raise_affine_to_tir:RaiseAffineToTirPass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
@@ -125,6 +131,10 @@ def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
     operations = [definition for definition in (*kept, *added) if issubclass(definition, Operation)]
     attributes = [definition for definition in (*kept, *added) if issubclass(definition, Attribute)]
     return Dialect(name, operations, attributes)
+    dialect = factory()
+    added = import_module(UPSTREAM_OPERATIONS[name].partition(":")[0])
+    operations = {op.name: op for op in (*dialect.operations, *added.OPERATIONS)}
+    return Dialect(name, [*operations.values()], [*dialect.attributes, *getattr(added, "ATTRIBUTES", ())])
 
 
 def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:

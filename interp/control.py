@@ -1,4 +1,4 @@
-"""Functions, structured control flow, index arithmetic, loops and blocks: `func`, `scf`, `affine.apply`, `tir`.
+"""Functions, structured control flow, loops and blocks: `func`, `scf`, `tir`.
 
 A block instance runs when its guards hold. Its iterators must then lie in their domain, and the init runs in the
 instances where all reduce iterators are 0, or, for a reduction over nothing, in front of it (`dialects/tir_empty.py`).
@@ -19,9 +19,11 @@ from weft.dialects.tir import AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp, In
 from weft.dialects.tir_assume import AssumeOp, affine_text
 from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
+from weft.dialects.upstream.scf_forall import ForallOp, InParallelOp
 from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import AssumptionError, InterpreterError
 from weft.interp.registry import emit_nothing, emits
+from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -50,20 +52,6 @@ def emit_call(emitter: Emitter, op: func.CallOp) -> None:
     emitter.line(f"{results}= {call}" if results else call, op)
 
 
-@emits(affine.ApplyOp)
-def emit_apply(emitter: Emitter, op: affine.ApplyOp) -> None:
-    expr = op.map.data.results[0]
-    dims = list(op.mapOperands)
-    if op.map.data.num_symbols:
-        # Symbols are values as dimensions are: read them as further dimensions.
-        count = op.map.data.num_dims
-        expr = expr.replace_dims_and_symbols(
-            [AffineExpr.dimension(d) for d in range(count)],
-            [AffineExpr.dimension(count + s) for s in range(op.map.data.num_symbols)],
-        )
-    assign_affine(emitter, op.result, expr, dims, op)
-
-
 def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[SSAValue], op: Operation) -> None:
     """Bind `result` to an affine expression: to its text when that is a name or a number, else to a new local."""
     if isinstance(expr, AffineDimExpr):
@@ -86,18 +74,19 @@ def emit_if(emitter: Emitter, op: scf.IfOp) -> None:
     condition = emitter.written(op.cond, op)
     results = [emitter.define(result) for result in op.results]
     with emitter.nested(f"if {condition}:", op):
-        _branch(emitter, op, op.true_region.block if op.true_region.blocks else None, results)
+        branch(emitter, op, op.true_region.block if op.true_region.blocks else None, results)
     if op.false_region.blocks:
         with emitter.nested("else:", op):
-            _branch(emitter, op, op.false_region.block, results)
+            branch(emitter, op, op.false_region.block, results)
 
 
-def _branch(emitter: Emitter, op: scf.IfOp, block: Block | None, results: list[str]) -> None:
+def branch(emitter: Emitter, op: scf.IfOp | affine.IfOp, block: Block | None, results: list[str]) -> None:
+    """A branch, whose terminator gives the results."""
     if block is None:
         return
     emitter.region(block)
     last = block.last_op
-    if not results or not isinstance(last, scf.YieldOp):
+    if not results or not isinstance(last, scf.YieldOp | affine.YieldOp):
         return
     emitter.line(f"{', '.join(results)} = {', '.join(emitter.value(v) for v in last.operands)}", last)
     for result, value in zip(op.results, last.operands, strict=True):
@@ -107,26 +96,103 @@ def _branch(emitter: Emitter, op: scf.IfOp, block: Block | None, results: list[s
 
 @emits(scf.ForOp)
 def emit_for(emitter: Emitter, op: scf.ForOp) -> None:
-    block = op.body.block
-    carried: list[str] = []
-    for argument_, initial in zip(block.args[1:], op.iter_args, strict=True):
-        name = emitter.define(argument_, maybe_unwritten=True)
-        emitter.line(f"{name} = {emitter.value(initial)}", op)
-        carried.append(name)
     low, high, step = (emitter.written(v, op) for v in (op.lb, op.ub, op.step))
     if emitter.range_of(op.step)[0] is None or cast(int, emitter.range_of(op.step)[0]) < 1:
         emitter.refuse(f"{step} < 1", f"'{op.name}' needs a positive step, got {{}}", op, step)
     bounds = f"range({low}, {high})" if step == "1" else f"range({low}, {high}, {step})"
-    with emitter.loop(block.args[0], bounds, op, carried) as variable:
-        first, last = emitter.range_of(op.lb)[0], emitter.range_of(op.ub)[1]
-        emitter.bind(block.args[0], variable, (first, None if last is None else last - 1))
+    first, last = emitter.range_of(op.lb)[0], emitter.range_of(op.ub)[1]
+    loop_with_values(emitter, op, bounds, op.iter_args, (first, None if last is None else last - 1))
+
+
+def loop_with_values(
+    emitter: Emitter,
+    op: scf.ForOp | affine.ForOp,
+    iterable: str,
+    starts: Sequence[SSAValue],
+    interval: Interval | None = None,
+) -> None:
+    """A loop whose iterations pass values on, which start as `starts` and end as the results of `op`."""
+    block = op.body.block
+    carried: list[str] = []
+    for argument_, initial in zip(block.args[1:], starts, strict=True):
+        name = emitter.define(argument_, maybe_unwritten=True)
+        emitter.line(f"{name} = {emitter.value(initial)}", op)
+        carried.append(name)
+    with emitter.loop(block.args[0], iterable, op, carried) as variable:
+        emitter.bind(block.args[0], variable, interval)
         emitter.region(block)
         end = block.last_op
-        if carried and isinstance(end, scf.YieldOp):
+        if carried and isinstance(end, scf.YieldOp | affine.YieldOp):
             emitter.line(f"{', '.join(carried)} = {', '.join(emitter.value(v) for v in end.operands)}", end)
     for result, name in zip(op.results, carried, strict=True):
         emitter.bind(result, name)
         emitter.mark_unwritten(result)
+
+
+emits(scf.ConditionOp, InParallelOp)(emit_nothing)
+
+
+@emits(scf.WhileOp)
+def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
+    """The first region runs before each test, the second behind one that holds."""
+    before, after = op.before_region.block, op.after_region.block
+    carried = [emitter.define(argument) for argument in before.args]
+    for name, start in zip(carried, op.arguments, strict=True):
+        emitter.line(f"{name} = {emitter.value(start)}", op)
+    results = [emitter.define(result) for result in op.res]
+    with emitter.nested("while True:", op, loop=True):
+        emitter.region(before)
+        test = before.last_op
+        if not isinstance(test, scf.ConditionOp):
+            raise CompileError.at(op, f"the first region of '{op.name}' ends in scf.condition")
+        if results:
+            emitter.line(f"{', '.join(results)} = {', '.join(emitter.value(v) for v in test.args)}", test)
+        emitter.line(f"if not {emitter.written(test.condition, test)}: break", test)
+        for argument, name in zip(after.args, results, strict=True):
+            emitter.bind(argument, name)
+        emitter.region(after)
+        last = after.last_op
+        if carried and isinstance(last, scf.YieldOp):
+            emitter.line(f"{', '.join(carried)} = {', '.join(emitter.value(v) for v in last.operands)}", last)
+
+
+@emits(scf.ParallelOp)
+def emit_parallel(emitter: Emitter, op: scf.ParallelOp) -> None:
+    """In order; each iteration combines its values into the results in turn."""
+    names = [emitter.define(result) for result in op.res]
+    for name, start in zip(names, op.initVals, strict=True):
+        emitter.line(f"{name} = {emitter.value(start)}", op)
+    body = op.body.block
+    with ExitStack() as stack:
+        for variable, low, high, step in zip(body.args, op.lowerBound, op.upperBound, op.step, strict=True):
+            bounds = ", ".join(emitter.written(value, op) for value in (low, high, step))
+            emitter.bind(variable, stack.enter_context(emitter.loop(variable, f"range({bounds})", op, names)))
+        emitter.region(body)
+        reduce = body.last_op
+        regions = reduce.reductions if isinstance(reduce, scf.ReduceOp) else ()
+        for name, value, region in zip(names, () if reduce is None else reduce.operands, regions, strict=True):
+            left, right = region.block.args
+            emitter.bind(left, name)
+            emitter.bind(right, emitter.value(value))
+            emitter.region(region.block)
+            last = region.block.last_op
+            if last is not None:
+                emitter.line(f"{name} = {emitter.value(last.operands[0])}", last)
+
+
+emits(scf.ReduceOp, scf.ReduceReturnOp)(emit_nothing)
+
+
+@emits(ForallOp)
+def emit_forall(emitter: Emitter, op: ForallOp) -> None:
+    if op.outputs:
+        raise CompileError.at(op, f"the interpreter runs '{op.name}' on buffers, not on tensors that it shares")
+    body = op.body.block
+    with ExitStack() as stack:
+        for variable, *values in zip(body.args, op.lower, op.upper, op.step, strict=True):
+            bounds = ", ".join(str(value) if isinstance(value, int) else emitter.written(value, op) for value in values)
+            emitter.bind(variable, stack.enter_context(emitter.loop(variable, f"range({bounds})", op)))
+        emitter.region(body)
 
 
 def emit_loop(

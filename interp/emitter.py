@@ -10,10 +10,10 @@ import keyword
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAttr, StridedLayoutAttr, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, VectorType
 from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir import Block
 
@@ -95,6 +95,10 @@ class BufferSource:
     data: str
     extents: tuple[int | str, ...]
     hint: str
+    strides: tuple[int | str, ...] | None = None
+    """Elements between neighbours in each dimension of a view; None where elements lie row by row."""
+    offset: int | str = 0
+    """The place of the first element of a view."""
 
 
 class Emitter:
@@ -329,7 +333,11 @@ class Emitter:
             return self.value(value)
         buffer = self.buffer(value)
         extents = "".join(f"{extent}, " for extent in buffer.extents)
-        return f"{self.helper(BufferStorage)}({buffer.data}, ({extents}), {buffer.hint!r})"
+        view = ""
+        if buffer.strides is not None:
+            strides = "".join(f"{stride}, " for stride in buffer.strides)
+            view = f", ({strides}), {buffer.offset}"
+        return f"{self.helper(BufferStorage)}({buffer.data}, ({extents}), {buffer.hint!r}{view})"
 
     # Loops and operations
 
@@ -402,15 +410,21 @@ class Emitter:
 
     # Buffers
 
-    def bind_buffer(self, value: SSAValue, data: str, extents: Sequence[int | str]) -> BufferSource:
-        """Let the memref `value` stand for the flat list named `data`, in which its elements lie row by row.
+    def bind_buffer(
+        self,
+        value: SSAValue,
+        data: str,
+        extents: Sequence[int | str],
+        strides: Sequence[int | str] | None = None,
+        offset: int | str = 0,
+    ) -> BufferSource:
+        """Let the memref `value` stand for the flat list named `data`, in which its elements lie row by row, or where
+        `strides` and `offset` say.
 
-        Strides say where elements lie for compiled code. Raises `CompileError` for other layouts.
+        Layouts of types say where elements lie for compiled code.
         """
-        type_ = cast("MemRefType[Attribute]", value.type)
-        if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
-            raise self.unsupported(value)
-        buffer = BufferSource(data, tuple(extents), value.name_hint or data)
+        places = None if strides is None else tuple(strides)
+        buffer = BufferSource(data, tuple(extents), value.name_hint or data, places, offset)
         self._buffers[value] = buffer
         return buffer
 
@@ -452,7 +466,7 @@ class Emitter:
         new = f"[{fill}] * len({old.data})"
         kept = self._private.get(value)
         self.line(f"{name} = {new}" if kept is None else f"{name} = {kept}.setdefault(({iteration},), {new})")
-        self._buffers[value] = BufferSource(name, old.extents, old.hint)
+        self._buffers[value] = replace(old, data=name)
         return old
 
     def keep_private(self, value: SSAValue) -> None:
@@ -498,7 +512,9 @@ class Emitter:
             lanes = mask or [True] * last_lanes
             place = (repr(buffer.hint), f"[{values}]", f"[{extents}]", lanes)
             self.refuse(f"not ({' and '.join(checks)})", out_of_bounds, op, *place)
-        return self.flat_index([self.value(index) for index in indices], buffer.extents)
+        if buffer.strides is None:
+            return self.flat_index([self.value(index) for index in indices], buffer.extents)
+        return place_in_view([self.value(index) for index in indices], buffer)
 
     def _bounds_check(self, index: SSAValue, extent: int | str, lanes: int) -> str | None:
         """The condition that keeps `index` inside, or None when the ranges prove it."""
@@ -552,6 +568,13 @@ class Emitter:
         home.head.append((f"{name} = {product}", None))
         self._hoisted[key] = name
         return name
+
+
+def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
+    """The place of an element of a view in the flat list."""
+    strides = buffer.strides or ()
+    terms = [i if s == 1 else f"{i} * {s}" for i, s in zip(indices, strides, strict=True) if s != 0]
+    return " + ".join(terms if buffer.offset == 0 and terms else [*terms, str(buffer.offset)])
 
 
 def out_of_bounds(

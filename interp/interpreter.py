@@ -8,13 +8,14 @@ in place when the call ends; when it fails, all arrays are as before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, Operation, SSAValue
 
+    from weft.interp.values import BufferStorage
     from weft.support.call_signature import Signature
 
 
@@ -122,8 +124,26 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
             name = emitter.fresh(f"{data}_{dimension}")
             emitter.line(f"{name} = {parameter}.shape[{dimension}]")
             extents.append(name)
-    emitter.bind_buffer(argument, data, extents)
+    strides: list[str] | None = None
+    offset = "0"
+    if not isinstance(type_.layout, NoneAttr):
+        # A view of the caller, which is interpreted; callers of the interpreter give copies.
+        strides, offset = (
+            [emitter.fresh(f"{data}_s{at}") for at in range(len(extents))],
+            emitter.fresh(f"{data}_offset"),
+        )
+        given = "".join(f"{name}, " for name in (*strides, offset))
+        emitter.line(f"{given}= {emitter.helper(places_of)}({parameter})")
+    emitter.bind_buffer(argument, data, extents, strides, offset)
     return parameter
+
+
+def places_of(buffer: BufferStorage) -> tuple[int, ...]:
+    """The strides of a buffer, and the place of its first element."""
+    strides = buffer.strides
+    if strides is None:
+        strides = tuple(math.prod(buffer.shape[at + 1 :]) for at in range(len(buffer.shape)))
+    return (*strides, buffer.offset)
 
 
 def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]) -> tuple[Any, ...]:

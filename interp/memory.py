@@ -6,15 +6,18 @@ import math
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import memref, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
 from xdsl.traits import SymbolTable
 
+from weft.dialects.effects import underlying
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import strides_of
 from weft.dialects.tir import AssumeStridesOp
-from weft.interp.emitter import out_of_bounds
+from weft.dialects.upstream.memref_transpose import TransposeOp
+from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
+from weft.interp.emitter import out_of_bounds, place_in_view
 from weft.interp.kernels import emit_shared_alloca
 from weft.interp.registry import emits
 from weft.interp.values import MAX_ELEMENTS, array_of_dense, flat_list
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import MemRefType
     from xdsl.ir import Attribute, Operation, SSAValue
 
-    from weft.interp.emitter import Emitter
+    from weft.interp.emitter import BufferSource, Emitter
 
 
 @emits(AccessPtrOp)
@@ -115,18 +118,52 @@ def deallocated() -> None:
 
 @emits(memref.LoadOp)
 def emit_load(emitter: Emitter, op: memref.LoadOp) -> None:
-    buffer = emitter.buffer(op.memref)
-    index = emitter.element(buffer, op.indices, op)
-    name = emitter.define(op.res, maybe_unwritten=True)
+    load_element(emitter, op, op.res, op.memref, op.indices)
+
+
+def load_element(
+    emitter: Emitter, op: Operation, result: SSAValue, source: SSAValue, indices: Sequence[SSAValue]
+) -> None:
+    """An element of a buffer as the value `result` of an op."""
+    buffer = emitter.buffer(source)
+    index = emitter.element(buffer, indices, op)
+    name = emitter.define(result, maybe_unwritten=True)
     emitter.line(f"{name} = {buffer.data}[{index}]", op)
 
 
 @emits(memref.StoreOp)
 def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
-    buffer = emitter.buffer(op.memref)
-    index = emitter.element(buffer, op.indices, op)
+    store_element(emitter, op, op.value, op.memref, op.indices)
+
+
+def store_element(
+    emitter: Emitter, op: Operation, value: SSAValue, target: SSAValue, indices: Sequence[SSAValue]
+) -> None:
+    """Store a value to an element of a buffer."""
+    buffer = emitter.buffer(target)
+    index = emitter.element(buffer, indices, op)
     with emitter.store():
-        emitter.line(f"{buffer.data}[{index}] = {emitter.value(op.value)}", op)
+        emitter.line(f"{buffer.data}[{index}] = {emitter.value(value)}", op)
+
+
+@emits(memref.CopyOp)
+def emit_copy(emitter: Emitter, op: memref.CopyOp) -> None:
+    """All elements at once, so that views of one buffer may overlap."""
+    source, target = emitter.buffer(op.source), emitter.buffer(op.destination)
+    sizes = [f"({', '.join(map(str, buffer.extents))})" for buffer in (source, target)]
+    if source.extents != target.extents:
+        emitter.refuse(f"{sizes[0]} != {sizes[1]}", f"'{op.name}' copies {{}} to {{}}", op, *sizes)
+    names = [emitter.fresh(f"i{at}") for at in range(len(source.extents))]
+    loops = "".join(f" for {name} in range({extent})" for name, extent in zip(names, source.extents, strict=True))
+    places = [
+        emitter.flat_index(names, buffer.extents) if buffer.strides is None else place_in_view(names, buffer)
+        for buffer in (source, target)
+    ]
+    elements = emitter.fresh("copied")
+    emitter.line(f"{elements} = [({places[1]}, {source.data}[{places[0]}]){loops or ' for _ in range(1)'}]", op)
+    place, element = emitter.fresh("place"), emitter.fresh("element")
+    with emitter.store(), emitter.nested(f"for {place}, {element} in {elements}:", op):
+        emitter.line(f"{target.data}[{place}] = {element}", op)
 
 
 @emits(memref.DimOp)
@@ -157,33 +194,104 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
         known if extent == DYNAMIC_INDEX else extent
         for extent, known in zip(type_.get_shape(), buffer.extents, strict=True)
     ]
-    emitter.bind_buffer(op.dest, buffer.data, extents)
+    emitter.bind_buffer(op.dest, buffer.data, extents, buffer.strides, buffer.offset)
 
 
 @emits(memref.ReinterpretCastOp)
 def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> None:
-    """The same elements by other extents; dense buffers alone are interpreted (CompileError)."""
+    """The memory of a buffer by other extents and strides."""
+    buffer = emitter.buffer(underlying(op.source))
+    extents, strides, (offset,) = (
+        _mixed(emitter, op, static.get_values(), dynamic)
+        for static, dynamic in (
+            (op.static_sizes, op.sizes),
+            (op.static_strides, op.strides),
+            (op.static_offsets, op.offsets),
+        )
+    )
+    if buffer.strides is not None:
+        raise CompileError.at(op, f"the interpreter does not have the memory around a view, '{op.name}' of one")
+    last = " + ".join([str(offset), *(f"({e} - 1) * {s}" for e, s in zip(extents, strides, strict=True))])
+    empty = " or ".join(f"{extent} == 0" for extent in extents) or "False"
+    condition = f"not ({empty}) and {last} >= len({buffer.data})"
+    emitter.refuse(condition, f"'{op.name}' views more elements than the buffer has", op)
+    emitter.bind_buffer(op.result, buffer.data, extents, strides, offset)
+
+
+def _mixed(emitter: Emitter, op: Operation, static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[int | str]:
+    values = iter(emitter.written(value, op) for value in dynamic)
+    return [next(values) if number == DYNAMIC_INDEX else number for number in static]
+
+
+def _computed(emitter: Emitter, op: Operation, text: str, hint: str) -> int | str:
+    """A number, or the name of a local that is assigned the value of an expression."""
+    try:
+        return int(text)
+    except ValueError:
+        name = emitter.fresh(hint)
+        emitter.line(f"{name} = {text}", op)
+        return name
+
+
+def _product(emitter: Emitter, op: Operation, factors: Sequence[int | str], hint: str) -> int | str:
+    static = math.prod(factor for factor in factors if isinstance(factor, int))
+    names = [factor for factor in factors if isinstance(factor, str)]
+    return static if not names else _computed(emitter, op, " * ".join([str(static), *names]), hint)
+
+
+def _strides(emitter: Emitter, op: Operation, buffer: BufferSource) -> list[int | str]:
+    if buffer.strides is not None:
+        return list(buffer.strides)
+    return [_product(emitter, op, buffer.extents[at + 1 :], "stride") for at in range(len(buffer.extents))]
+
+
+@emits(memref.SubviewOp)
+def emit_subview(emitter: Emitter, op: memref.SubviewOp) -> None:
     buffer = emitter.buffer(op.source)
-    sizes = iter(emitter.written(size, op) for size in op.sizes)
-    extents = [next(sizes) if size == DYNAMIC_INDEX else size for size in op.static_sizes.get_values()]
-    if not _is_dense(op):
-        raise CompileError.at(op, f"the interpreter views buffers as dense ones, '{op.name}' gives {op.result.type}")
-    count = " * ".join(map(str, extents)) or "1"
-    emitter.refuse(f"len({buffer.data}) < {count}", f"'{op.name}' views more elements than the buffer has", op)
-    emitter.bind_buffer(op.result, buffer.data, extents)
+    offsets = _mixed(emitter, op, op.static_offsets.get_values(), op.offsets)
+    sizes = _mixed(emitter, op, op.static_sizes.get_values(), op.sizes)
+    steps = _mixed(emitter, op, op.static_strides.get_values(), op.strides)
+    for at, (offset, size, step, extent) in enumerate(zip(offsets, sizes, steps, buffer.extents, strict=True)):
+        message = f"'{op.name}' leaves dimension {at}: {{}} elements from {{}} with stride {{}}, the extent is {{}}"
+        leaves = f"{offset} < 0 or {offset} + ({size} - 1) * {step} >= {extent}"
+        emitter.refuse(f"{size} > 0 and ({leaves})", message, op, size, offset, step, extent)
+    strides = _strides(emitter, op, buffer)
+    terms = [f"{offset} * {stride}" for offset, stride in zip(offsets, strides, strict=True)]
+    place = _computed(emitter, op, " + ".join([str(buffer.offset), *terms]), "offset")
+    dropped = dropped_dimensions(op)
+    kept = [at for at in range(len(sizes)) if at not in dropped]
+    inner = [_product(emitter, op, (strides[at], steps[at]), "stride") for at in kept]
+    emitter.bind_buffer(op.result, buffer.data, [sizes[at] for at in kept], inner, place)
 
 
-def _is_dense(op: memref.ReinterpretCastOp) -> bool:
-    """Whether the offset is 0 and the strides are products of the extents behind them. Strides that vary are, for the
-    type has no layout that says otherwise."""
-    if op.static_offsets.get_values() != (0,) or not isinstance(op.result.type.layout, NoneAttr):
-        return False
-    dense = 1
-    for size, stride in zip(op.static_sizes.get_values()[::-1], op.static_strides.get_values()[::-1], strict=True):
-        if stride != DYNAMIC_INDEX and dense != DYNAMIC_INDEX and stride != dense:
-            return False
-        dense = DYNAMIC_INDEX if DYNAMIC_INDEX in (size, dense) else dense * size
-    return True
+@emits(TransposeOp)
+def emit_transpose(emitter: Emitter, op: TransposeOp) -> None:
+    buffer = emitter.buffer(op.source)
+    strides = _strides(emitter, op, buffer)
+    order = op.order
+    extents = [buffer.extents[at] for at in order]
+    emitter.bind_buffer(op.result, buffer.data, extents, [strides[at] for at in order], buffer.offset)
+
+
+@emits(memref.CollapseShapeOp, memref.ExpandShapeOp)
+def emit_reshape(emitter: Emitter, op: memref.CollapseShapeOp | memref.ExpandShapeOp) -> None:
+    """Dimensions that follow each other in memory as one, or the other way round."""
+    buffer = emitter.buffer(op.src)
+    strides = _strides(emitter, op, buffer)
+    extents: list[int | str] = []
+    inner: list[int | str] = []
+    if isinstance(op, memref.CollapseShapeOp):
+        for group in reassociation_groups(op):
+            extents.append(_product(emitter, op, [buffer.extents[at] for at in group], "extent"))
+            inner.append(strides[group[-1]] if group else 1)
+    else:
+        extents = _mixed(emitter, op, op.static_output_shape.get_values(), op.output_shape)
+        for at, group in enumerate(reassociation_groups(op)):
+            for position, dimension in enumerate(group):
+                within = [extents[other] for other in group[position + 1 :]]
+                inner.append(_product(emitter, op, [strides[at], *within], f"stride{dimension}"))
+    dense = buffer.strides is None
+    emitter.bind_buffer(op.result, buffer.data, extents, None if dense else inner, buffer.offset)
 
 
 @emits(memref.GetGlobalOp)

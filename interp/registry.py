@@ -150,7 +150,7 @@ def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator
 ROOMS: Mapping[str, str] = {
     "arith": "scalar",
     "math": "scalar",
-    "affine": "control",
+    "affine": "affine",
     "scf": "control",
     "func": "control",
     "memref": "memory",

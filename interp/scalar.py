@@ -271,11 +271,14 @@ def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPE
         emitter.bind(op.result, emitter.constant(values, "lanes"))
 
 
-def combined(emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str) -> str:
-    """The expression of two scalars combined by an op of `arith`, as `op` does, whose first result has their type."""
+def combined(
+    emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str, type_: Attribute | None = None
+) -> str:
+    """The expression of two scalars of a type, that of the first result of `op` if none is given, combined by an op of
+    `arith`, as `op` does."""
     rule, finish = TEMPLATES[combining.name]
     text = rule(emitter, op, [left, right])
-    return finished_scalar(emitter, text, op.results[0].type) if finish else text
+    return finished_scalar(emitter, text, type_ or op.results[0].type) if finish else text
 
 
 # Floating point

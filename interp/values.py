@@ -48,6 +48,10 @@ class BufferStorage:
     data: list[Scalar | None]
     shape: tuple[int, ...]
     name: str
+    strides: tuple[int, ...] | None = None
+    """Elements between neighbours in each dimension of a view; None where elements lie row by row."""
+    offset: int = 0
+    """The place of the first element of a view."""
 
 
 def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:

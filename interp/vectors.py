@@ -35,6 +35,8 @@ def _lanes_at(
     """The buffer, and the name of the position of the first lane in it, after the checks."""
     buffer = emitter.buffer(base)
     check_alive(emitter, base, op)
+    if buffer.strides is not None and buffer.strides[-1:] != (1,):
+        raise CompileError.at(op, f"the lanes of '{op.name}' follow each other in memory, those of {base.type} may not")
     index = emitter.element(buffer, list(indices), op, count, mask)
     first = emitter.fresh("first")
     emitter.line(f"{first} = {index}", op)
@@ -43,18 +45,28 @@ def _lanes_at(
 
 @emits(vector.LoadOp)
 def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
-    count = lane_count(op, op.result.type)
-    buffer, first = _lanes_at(emitter, op, op.base, op.indices, count)
-    name = emitter.define(op.result, maybe_unwritten=True)
+    load_lanes(emitter, op, op.result, op.base, op.indices)
+
+
+def load_lanes(emitter: Emitter, op: Operation, result: SSAValue, base: SSAValue, indices: Any) -> None:
+    """Lanes that follow each other, as the value `result` of an op."""
+    count = lane_count(op, result.type)
+    buffer, first = _lanes_at(emitter, op, base, indices, count)
+    name = emitter.define(result, maybe_unwritten=True)
     emitter.line(f"{name} = {buffer.data}[{first}:{first} + {count}]", op)
 
 
 @emits(vector.StoreOp)
 def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
-    count = lane_count(op, op.vector.type)
-    buffer, first = _lanes_at(emitter, op, op.base, op.indices, count)
+    store_lanes(emitter, op, op.vector, op.base, op.indices)
+
+
+def store_lanes(emitter: Emitter, op: Operation, value: SSAValue, base: SSAValue, indices: Any) -> None:
+    """Store lanes that follow each other."""
+    count = lane_count(op, value.type)
+    buffer, first = _lanes_at(emitter, op, base, indices, count)
     with emitter.store():
-        emitter.line(f"{buffer.data}[{first}:{first} + {count}] = {emitter.value(op.vector)}", op)
+        emitter.line(f"{buffer.data}[{first}:{first} + {count}] = {emitter.value(value)}", op)
 
 
 @emits(vector.MaskedLoadOp)

@@ -48,8 +48,9 @@ def accepted_by_iree(text: str) -> str:
 class UpstreamLibrary:
     """The functions of a module in upstream's dialects, lowered and compiled by MLIR's passes and LLVM."""
 
-    def __init__(self, text: str) -> None:
-        ir = _run([MLIR_TRANSLATE, "--mlir-to-llvmir"], _run([MLIR_OPT, *TO_LLVM], text))
+    def __init__(self, text: str, first: Sequence[str] = ()) -> None:
+        """`first` are passes that run before those of `TO_LLVM`."""
+        ir = _run([MLIR_TRANSLATE, "--mlir-to-llvmir"], _run([MLIR_OPT, *first, *TO_LLVM], text))
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         module = llvm.parse_assembly(ir)

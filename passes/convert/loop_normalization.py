@@ -1,0 +1,652 @@
+"""Loops of `scf` and `affine` as `tir.for`: from 0, with step 1, over rectangular domains; what they carry in buffers.
+
+- Bounds become extents. A loop whose bounds depend on loops around it runs over the largest of its extents, and
+  conditions keep the iterations that it has. A loop of which data decides how often it runs is *dynamic*.
+- Values that iterations pass on (`iter_args`, reductions), and results of conditions in which something is stored, are
+  in temporaries, which have an element for each iteration of the loops around them.
+- Indices are index maps over loop variables. Accesses through views are accesses of what they view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from math import prod
+from typing import Final, cast
+
+from xdsl.dialects import affine, arith, memref, scf, vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, IndexType, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstraintKind, AffineExpr, AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.accesses import range_of
+from weft.analysis.block_patterns import neutral_value
+from weft.analysis.index import Atom, Index, Quotient, Remainder
+from weft.analysis.structure import child_towards
+from weft.dialects.effects import is_pure, may_trap, only_computes
+from weft.dialects.index_map import over_dims
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import operations_in, sources_in
+from weft.dialects.upstream.affine import REDUCTIONS, MaxOp, ParallelOp
+from weft.dialects.upstream.scf_forall import ForallOp
+from weft.passes.convert.buffer_views import VIEWS, element_of_base, extents_of
+from weft.passes.index_ops import (
+    arith_op,
+    compare_before,
+    conjunction_before,
+    detached_ops,
+    divided_up,
+    index_before,
+    insert_before,
+    number_attribute,
+    result_before,
+)
+from weft.passes.schedule.loop_nests import always_less, new_loop
+from weft.support.errors import CompileError
+
+_MOST_ELEMENTS: Final = 1 << 24
+"""Elements up to which a temporary has one for each iteration of the loops around it."""
+Bound = Sequence[Index]
+"""The indices of which a bound is the greatest (lower) or the least (upper)."""
+
+
+def only_reads(op: Operation) -> bool:
+    """Whether an op, and what is in it, only gives values: nothing is written, and nothing else happens."""
+    if not op.regions:
+        return only_computes(op) or isinstance(op, scf.YieldOp | scf.ConditionOp)
+    return isinstance(op, scf.IfOp | scf.WhileOp | ForOp) and all(
+        only_reads(inner) for region in op.regions for block in region.blocks for inner in block.ops
+    )
+
+
+def hoist_invariants(function: FuncOp) -> None:
+    """Move what is computed from values of the top level of a function in front of the nest that it stands in."""
+    top = function.body.block
+    for op in operations_in(function.body):
+        if op.parent is top or op.parent is None or not is_pure(op) or may_trap(op):
+            continue
+        if all(_block_of(operand) is top for operand in op.operands):
+            around = child_towards(function, op)
+            op.detach()
+            top.insert_op_before(op, around)
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    return (
+        value.block
+        if isinstance(value, BlockArgument)
+        else value.owner.parent
+        if isinstance(value.owner, Operation)
+        else None
+    )
+
+
+class LoopNormalization:
+    """Rewrites the loops of a function in place. Ops of tir that stand in it are left alone."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self.function = function
+        self.dynamic: set[ForOp] = set()
+        """Loops of which data decides how often they run, and those in them."""
+        self.parallel: list[ForOp] = []
+        """The outermost loops whose iterations the program says to be independent."""
+        self._loops: list[ForOp] = []
+        """The loops around the present place that are not dynamic."""
+        self._is_static = True
+        """Whether only those loops, and conditions, are around it."""
+
+    def run(self) -> None:
+        hoist_invariants(self.function)
+        self._region(self.function.body.block)
+        for op in reversed(operations_in(self.function.body)):
+            if isinstance(op, (*VIEWS, memref.DimOp)) and op.results[0].first_use is None:
+                Rewriter.erase_op(op)
+
+    def _region(self, block: Block) -> None:
+        for op in list(block.ops):
+            self._operation(op)
+
+    def _operation(self, op: Operation) -> None:
+        match op:
+            case affine.MinOp() | MaxOp():
+                self._choice(op, arith.MaxSIOp if isinstance(op, MaxOp) else arith.MinSIOp)
+            case affine.LoadOp() | memref.LoadOp():
+                buffer, indices = self._access(op)
+                self._replace(op, memref.LoadOp.get(buffer, indices))
+            case affine.StoreOp() | memref.StoreOp():
+                buffer, indices = self._access(op)
+                self._replace(op, memref.StoreOp.get(op.value, buffer, indices))
+            case affine.VectorLoadOp():
+                buffer, indices = self._access(op)
+                self._replace(op, vector.LoadOp(buffer, indices, op.result.type))
+            case affine.VectorStoreOp():
+                buffer, indices = self._access(op)
+                self._replace(op, vector.StoreOp(op.value, buffer, indices))
+            case affine.ForOp():
+                lower = _bound(op.lowerBoundMap, op.lowerBoundOperands)
+                upper = _bound(op.upperBoundMap, op.upperBoundOperands)
+                self._serial(op, lower, upper, op.step.value.data)
+            case scf.ForOp():
+                step = constant_integer(op.step)
+                lower, upper = _chosen(op.lb, arith.MaxSIOp), _chosen(op.ub, arith.MinSIOp)
+                self._serial(op, lower, upper, op.step if step is None or step < 1 else step)
+            case scf.ParallelOp():
+                bounds = [
+                    (_chosen(low, arith.MaxSIOp), _chosen(high, arith.MinSIOp), _number(step))
+                    for low, high, step in zip(op.lowerBound, op.upperBound, op.step, strict=True)
+                ]
+                self._scf_parallel(op, bounds)
+            case ForallOp():
+                self._forall(op)
+            case ParallelOp():
+                self._affine_parallel(op)
+            case affine.IfOp():
+                self._affine_if(op)
+            case scf.IfOp():
+                self._if(op)
+            case memref.CopyOp():
+                self._copy(op)
+            case memref.AllocOp() | memref.AllocaOp():
+                self._allocate(op)
+            case memref.DeallocOp():
+                if isinstance(op.memref.owner, memref.AllocOp):
+                    Rewriter.erase_op(op)
+            case memref.DimOp():
+                self._dim(op)
+            case ForOp() | BlockOp():
+                pass
+            case _ if op.regions:
+                self._opaque(op)
+            case _:
+                pass
+
+    # Indices
+
+    def _choice(self, op: affine.MinOp | MaxOp, arith_class: type[Operation]) -> None:
+        dims = [Index.of(value) for value in op.arguments]
+        values = [index_before(Index.of_expr(expr, dims), op) for expr in over_dims(op.map.data)]
+        chosen = reduce(lambda left, right: result_before(arith_op(arith_class, left, right), op), values)
+        self._use_instead(op.result, chosen)
+        Rewriter.erase_op(op)
+
+    def _access(
+        self,
+        op: affine.LoadOp
+        | affine.StoreOp
+        | affine.VectorLoadOp
+        | affine.VectorStoreOp
+        | memref.LoadOp
+        | memref.StoreOp,
+    ) -> tuple[SSAValue, list[SSAValue]]:
+        """The buffer that is accessed, no view, and the indices there."""
+        dims = [Index.of(value) for value in op.indices]
+        if not isinstance(op, memref.LoadOp | memref.StoreOp):
+            dims = [Index.of_expr(expr, dims) for expr in over_dims(op.map.data)]
+        if isinstance(op.memref.owner, VIEWS) and not isinstance(
+            op, memref.LoadOp | memref.StoreOp | affine.LoadOp | affine.StoreOp
+        ):
+            raise CompileError.at(op, f"{op.name} of a view, {op.memref.type}: its lanes may lie elsewhere")
+        buffer, indices = element_of_base(op.memref, dims, op)
+        return buffer, [index_before(index, op) for index in indices]
+
+    def _replace(self, op: Operation, new: Operation) -> None:
+        for old, result in zip(op.results, new.results, strict=True):
+            result.name_hint = old.name_hint
+        new.location = op.location
+        Rewriter.replace_op(op, new)
+
+    def _use_instead(self, old: SSAValue, new: SSAValue) -> None:
+        new.name_hint = new.name_hint or old.name_hint
+        old.replace_all_uses_with(new)
+
+    def _dim(self, op: memref.DimOp) -> None:
+        dimension = constant_integer(op.index)
+        if dimension is None or isinstance(op.source, BlockArgument):
+            return
+        extent = extents_of(op.source, op)[dimension]
+        value = index_before(Index.of(extent), op) if isinstance(extent, int) else extent
+        if value is not op.result:
+            self._use_instead(op.result, value)
+            Rewriter.erase_op(op)
+
+    # Loops
+
+    def _serial(self, op: affine.ForOp | scf.ForOp, lower: Bound, upper: Bound, step: int | SSAValue) -> None:
+        inits = op.inits if isinstance(op, affine.ForOp) else op.iter_args
+        body = op.body.block
+        hints = [
+            result.name_hint or argument.name_hint for result, argument in zip(op.results, body.args[1:], strict=True)
+        ]
+        carried = [_Carried(self, value, hint, op) for value, hint in zip(inits, hints, strict=True)]
+        old = body.args[1:]
+
+        def fill(end: Operation, ops: list[Operation]) -> None:
+            for argument, cell in zip(old, carried, strict=True):
+                argument.replace_all_uses_with(cell.load(end))
+            *inside, last = ops
+            insert_before_keeping(end, inside)
+            for value, cell in zip(last.operands, carried, strict=True):
+                cell.store(value, end)
+            last.erase()
+
+        self._nest(op, body, [(lower, upper, step)], LoopKind.SERIAL, fill)
+        self._give(op, carried)
+
+    def _give(self, op: Operation, carried: Sequence[_Carried]) -> None:
+        """Replace the results of an op by what is in temporaries behind it, and erase it."""
+        for result, cell in zip(op.results, carried, strict=True):
+            if result.first_use is not None:
+                self._use_instead(result, cell.load(op))
+        Rewriter.erase_op(op)
+
+    def _scf_parallel(self, op: scf.ParallelOp, bounds: Sequence[tuple[Bound, Bound, int | SSAValue]]) -> None:
+        cells = [_Carried(self, value, result.name_hint, op) for value, result in zip(op.initVals, op.res, strict=True)]
+
+        def fill(end: Operation, ops: list[Operation]) -> None:
+            *inside, last = ops
+            insert_before_keeping(end, inside)
+            for value, region, cell in zip(last.operands, last.regions, cells, strict=True):
+                combined = region.block.last_op
+                Rewriter.inline_block(region.block, InsertPoint.before(end), [cell.load(end), value])
+                if combined is not None:
+                    cell.store(combined.operands[0], end)
+                    Rewriter.erase_op(combined)
+            last.erase()
+
+        kind = LoopKind.SERIAL if cells else LoopKind.PARALLEL
+        self._nest(op, op.body.block, bounds, kind, fill)
+        self._give(op, cells)
+
+    def _affine_parallel(self, op: ParallelOp) -> None:
+        count = op.lower_map.data.num_dims + op.lower_map.data.num_symbols
+        groups: list[list[list[Index]]] = []
+        for map_, operands, sizes in (
+            (op.lower_map, op.map_operands[:count], op.lower_groups),
+            (op.upper_map, op.map_operands[count:], op.upper_groups),
+        ):
+            left = iter(_bound(map_, operands))
+            groups.append([[next(left) for _ in range(size)] for size in sizes.get_values()])
+        bounds = [(low, high, step.value.data) for low, high, step in zip(*groups, op.steps, strict=True)]
+        classes: list[type[Operation]] = []
+        for kind in op.kinds:
+            if kind not in REDUCTIONS:
+                raise CompileError.at(op, f"{op.name}: results of reduction '{kind}' depend on the order of iterations")
+            classes.append(getattr(arith, _ARITH_CLASSES[kind]))
+        cells: list[_Carried] = []
+        for result, combiner in zip(op.res, classes, strict=True):
+            neutral = neutral_value(combiner, result.type)
+            if neutral is None:
+                raise CompileError.at(op, f"{op.name}: {combiner.name} has no neutral element of type {result.type}")
+            start = arith.ConstantOp(number_attribute(neutral, result.type))
+            cells.append(_Carried(self, result_before(start, op), result.name_hint, op))
+
+        def fill(end: Operation, ops: list[Operation]) -> None:
+            *inside, last = ops
+            insert_before_keeping(end, inside)
+            for value, combiner, cell in zip(last.operands, classes, cells, strict=True):
+                new = combiner.create(
+                    operands=[cell.load(end), value], result_types=[value.type], properties=_flags(combiner)
+                )
+                cell.store(result_before(new, end), end)
+            last.erase()
+
+        self._nest(op, op.body.block, bounds, LoopKind.SERIAL if cells else LoopKind.PARALLEL, fill)
+        self._give(op, cells)
+
+    def _forall(self, op: ForallOp) -> None:
+        if op.outputs:
+            raise CompileError.at(op, f"{op.name} shares tensors: bufferize-tensors comes first")
+        bounds = [
+            ([Index.of(low)], [Index.of(high)], _number(step))
+            for low, high, step in zip(op.lower, op.upper, op.step, strict=True)
+        ]
+
+        def fill(end: Operation, ops: list[Operation]) -> None:
+            *inside, last = ops
+            insert_before_keeping(end, inside)
+            last.erase()
+
+        self._nest(op, op.body.block, bounds, LoopKind.PARALLEL, fill)
+        Rewriter.erase_op(op)
+
+    def _nest(
+        self,
+        op: Operation,
+        body: Block,
+        bounds: Sequence[tuple[Bound, Bound, int | SSAValue]],
+        kind: LoopKind,
+        fill: Callable[[Operation, list[Operation]], None],
+    ) -> None:
+        """Put loops with these bounds, outermost first, before `op`. `fill` puts the ops of `body` before the end of
+        the innermost; the first arguments of `body` become the loop variables."""
+        count, was_static = len(self._loops), self._is_static
+        anchor: Operation = op
+        indices: list[Index] = []
+        guards: list[tuple[Index, Index]] = []
+        for at, (lower, upper, step) in enumerate(bounds):
+            first, extent, own = self._domain(lower, upper, step, op, anchor)
+            loop = new_loop(extent, body.args[at].name_hint or "i", op)
+            insert_before(anchor, [loop])
+            end = scf.YieldOp()
+            loop.body.block.add_op(end)
+            variable = Index.of(loop.induction_variable)
+            indices.append(first + _scaled(variable, step, end))
+            if self._is_static:
+                if kind is LoopKind.PARALLEL and not any(outer in self.parallel for outer in self._loops):
+                    self.parallel.append(loop)
+                self._loops.append(loop)
+            else:
+                self.dynamic.add(loop)
+            guards += [(left(indices[-1]), right(indices[-1])) for left, right in own]
+            if anchor is not op:
+                Rewriter.erase_op(anchor)
+            anchor = end
+        inner = cast(Block, anchor.parent)
+        for argument, index in zip(list(body.args), indices, strict=False):
+            if argument.first_use is not None:
+                argument.replace_all_uses_with(index_before(index, anchor, argument.name_hint))
+        conditions = [
+            compare_before("slt", left, right, anchor)
+            for left, right in dict.fromkeys(guards)
+            if not always_less(left.simplified(range_of), right.simplified(range_of))
+        ]
+        end = anchor
+        if conditions:
+            end = scf.YieldOp()
+            insert_before(anchor, [scf.IfOp(conjunction_before(conditions, anchor), [], Region(Block([end])))])
+        fill(end, detached_ops(body))
+        Rewriter.erase_op(anchor)
+        self._region(inner)
+        del self._loops[count:]
+        self._is_static = was_static
+
+    def _domain(
+        self, lower: Bound, upper: Bound, step: int | SSAValue, op: Operation, anchor: Operation
+    ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
+        """The first value of a loop, the number of its iterations, and what keeps it in its bounds: functions of its
+        value of which the first gives less than the second."""
+        static = self._is_static and isinstance(step, int) and (step == 1 or len(lower) == 1)
+        if not static or not isinstance(step, int) or not all(map(self._is_known, (*lower, *upper))):
+            self._is_static = False
+            return self._dynamic_domain(lower, upper, step, anchor)
+        first = next((index for index in lower if not self._varies(index)), lower[0])
+        counts: list[Index] = []
+        hulls: list[Index] = []
+        guards: list[tuple[Callable[[Index], Index], Callable[[Index], Index]]] = [
+            (lambda _, low=low: low - 1, lambda value: value) for low in lower if low != first
+        ]
+        for high in upper:
+            span = high - first
+            if not self._varies(span):
+                counts.append(divided_up(span, step))
+                continue
+            hulls.append(divided_up(self._greatest(span), step))
+            guards.append((lambda value: value, lambda _, high=high: high))
+        numbers = [index.constant for index in (*counts, *hulls) if index.is_constant]
+        symbols = [index for index in (counts or hulls) if not index.is_constant]
+        if not numbers and not symbols:
+            symbols = hulls[:1]
+        top = child_towards(self.function, anchor)
+        if not symbols:
+            return first, max(min(numbers), 0), guards
+        values = [index_before(index, top) for index in symbols]
+        if numbers and counts:
+            values.append(index_before(Index({}, min(numbers)), top))
+        elif numbers:
+            return first, max(min(numbers), 0), guards
+        return first, _least(values, top), guards
+
+    def _dynamic_domain(
+        self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
+    ) -> tuple[Index, SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
+        lows, highs = ([index_before(index, anchor) for index in bound] for bound in (lower, upper))
+        first = Index.of(reduce(lambda a, b: result_before(arith_op(arith.MaxSIOp, a, b), anchor), lows))
+        last = Index.of(_least(highs, anchor))
+        span = last - first
+        if isinstance(step, int):
+            return first, index_before(divided_up(span, step), anchor), []
+        count = arith.CeilDivSIOp(index_before(span, anchor), step)
+        return first, result_before(count, anchor), []
+
+    def _is_known(self, index: Index) -> bool:
+        """Whether an index is of loop variables and of what is computed from parameters, at the top of the function."""
+        variables = {loop.induction_variable for loop in self._loops}
+        return all(value in variables or self._is_of_parameters(value) for value in index.values())
+
+    def _is_of_parameters(self, value: SSAValue) -> bool:
+        return _block_of(value) is self.function.body.block and all(
+            isinstance(source.owner, Block) or (is_pure(source.owner) and not may_trap(source.owner))
+            for source in sources_in([value])
+            if not isinstance(source.type, MemRefType)
+        )
+
+    def _varies(self, index: Index) -> bool:
+        return index.mentions(loop.induction_variable for loop in self._loops)
+
+    def _greatest(self, index: Index) -> Index:
+        """An upper bound of an index in all iterations of the loops around."""
+        return self._extreme(index, largest=True)
+
+    def _extreme(self, index: Index, *, largest: bool) -> Index:
+        total = Index({}, index.constant)
+        for atom, factor in index.terms.items():
+            total = total + self._extreme_atom(atom, largest=largest == (factor > 0)) * factor
+        return self._extreme(total, largest=largest) if self._varies(total) else total
+
+    def _extreme_atom(self, atom: Atom, *, largest: bool) -> Index:
+        if isinstance(atom, Quotient):
+            return self._extreme(atom.numerator, largest=largest) // atom.divisor
+        if isinstance(atom, Remainder):
+            return Index({}, atom.divisor - 1 if largest else 0)
+        loop = next((loop for loop in self._loops if loop.induction_variable is atom), None)
+        if loop is None:
+            return Index.of(atom)
+        return Index.of(loop.extent) - 1 if largest else Index({})
+
+    # Conditions
+
+    def _affine_if(self, op: affine.IfOp) -> None:
+        set_ = op.condition.data
+        values = [Index.of(value) for value in op.args]
+        dims, symbols = values[: set_.num_dims], values[set_.num_dims :]
+        tests: list[SSAValue] = []
+        for constraint in set_.constraints:
+            left, right = (_of_set(expr, dims, symbols) for expr in (constraint.lhs, constraint.rhs))
+            predicate = {AffineConstraintKind.ge: "sge", AffineConstraintKind.le: "sle", AffineConstraintKind.eq: "eq"}
+            tests.append(compare_before(predicate[constraint.kind], left, right, op))
+        regions = [op.detach_region(0), op.detach_region(0)]
+        for region in regions:
+            for block in region.blocks:
+                last = block.last_op
+                if isinstance(last, affine.YieldOp):
+                    Rewriter.replace_op(last, scf.YieldOp(*last.arguments))
+        new = scf.IfOp(
+            conjunction_before(tests, op),
+            [result.type for result in op.results],
+            regions[0],
+            regions[1] if regions[1].blocks else None,
+        )
+        for old, result in zip(op.results, new.results, strict=True):
+            result.name_hint = old.name_hint
+        new.location = op.location
+        Rewriter.replace_op(op, new)
+        self._if(new)
+
+    def _if(self, op: scf.IfOp) -> None:
+        blocks = [block for region in op.regions for block in region.blocks]
+        for block in blocks:
+            self._region(block)
+        if not op.results or only_reads(op):
+            return
+        cells = [_Carried(self, None, result.name_hint, op, result.type) for result in op.results]
+        for block in blocks:
+            last = block.last_op
+            if isinstance(last, scf.YieldOp):
+                for value, cell in zip(last.operands, cells, strict=True):
+                    cell.store(value, last)
+                Rewriter.replace_op(last, scf.YieldOp())
+        regions = [op.detach_region(0), op.detach_region(0)]
+        new = scf.IfOp(op.cond, [], regions[0], regions[1] if regions[1].blocks else None)
+        insert_before(op, [new])
+        self._give(op, cells)
+
+    def _opaque(self, op: Operation) -> None:
+        was_static, self._is_static = self._is_static, False
+        for region in op.regions:
+            for block in region.blocks:
+                self._region(block)
+        self._is_static = was_static
+
+    # Buffers
+
+    def _copy(self, op: memref.CopyOp) -> None:
+        extents = extents_of(op.source, op)
+        end: Operation = scf.YieldOp()
+        indices = [BlockArgument(IndexType(), Block(), at) for at in range(len(extents))]
+        body = Block([end], arg_types=[IndexType()] * len(indices))
+        for argument, at in zip(body.args, range(len(extents)), strict=True):
+            argument.name_hint = f"i{at}"
+        load = memref.LoadOp.get(op.source, body.args)
+        insert_before(end, [load, memref.StoreOp.get(load.res, op.destination, body.args)])
+        end.location = op.location
+        bounds = [([Index({})], [Index.of(extent)], 1) for extent in extents]
+
+        def fill(anchor: Operation, ops: list[Operation]) -> None:
+            insert_before_keeping(anchor, ops[:-1])
+
+        self._nest(op, body, bounds, LoopKind.SERIAL, fill)
+        Rewriter.erase_op(op)
+
+    def _allocate(self, op: memref.AllocOp | memref.AllocaOp) -> None:
+        """Temporaries are allocated in front of the nest that uses them, where their size is known there; without a
+        layout, for nobody else sees where their elements lie."""
+        top = self.function.body.block
+        type_ = op.memref.type
+        if op.symbol_operands:
+            raise CompileError.at(op, f"{op.name}: symbols of layouts are not supported, got {type_}")
+        known = all(_block_of(size) is top for size in op.dynamic_sizes)
+        new = memref.AllocOp.build(
+            operands=[list(op.dynamic_sizes), []],
+            result_types=[MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)],
+            properties={} if op.alignment is None else {"alignment": op.alignment},
+        )
+        new.memref.name_hint = op.memref.name_hint
+        insert_before(child_towards(self.function, op) if known and op.parent is not top else op, [new])
+        new.location = op.location
+        for use in list(op.memref.uses):
+            if isinstance(use.operation, memref.DeallocOp):
+                Rewriter.erase_op(use.operation)
+        op.memref.replace_all_uses_with(new.memref)
+        Rewriter.erase_op(op)
+
+    def temporary(
+        self, type_: Attribute, hint: str | None, op: Operation, loops: Sequence[ForOp] | None = None
+    ) -> tuple[SSAValue, list[SSAValue]]:
+        """A buffer with an element for each iteration of the loops around `op`, and the indices of the present one."""
+        loops = self._loops if loops is None else loops
+        static = [loop.extent for loop in loops if isinstance(loop.extent, int)]
+        if prod(static) > _MOST_ELEMENTS:
+            loops = []
+        top = child_towards(self.function, op) if op.parent is not self.function.body.block else op
+        shape = [loop.extent if isinstance(loop.extent, int) else DYNAMIC_INDEX for loop in loops]
+        sizes: list[SSAValue] = []
+        for loop in loops:
+            if isinstance(extent := loop.extent, SSAValue):
+                low, _ = Index.of(extent).range(range_of)
+                if low is None or low < 0:
+                    zero = index_before(Index({}), top)
+                    extent = result_before(arith_op(arith.MaxSIOp, extent, zero), top)
+                sizes.append(extent)
+        alloc = memref.AllocOp.build(operands=[sizes, []], result_types=[MemRefType(type_, shape)])
+        alloc.memref.name_hint = hint or "carried"
+        insert_before(top, [alloc])
+        return alloc.memref, [loop.induction_variable for loop in loops]
+
+
+class _Carried:
+    """A value in a temporary."""
+
+    def __init__(
+        self,
+        loops: LoopNormalization,
+        start: SSAValue | None,
+        hint: str | None,
+        op: Operation,
+        type_: Attribute | None = None,
+    ) -> None:
+        """With the value `start` before `op`."""
+        wanted = start.type if start is not None else type_
+        if wanted is None or isinstance(wanted, MemRefType):
+            raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
+        self._hint = hint
+        self._buffer, self._indices = loops.temporary(wanted, hint, op)
+        if start is not None:
+            self.store(start, op)
+
+    def load(self, anchor: Operation) -> SSAValue:
+        value = result_before(memref.LoadOp.get(self._buffer, self._indices), anchor)
+        value.name_hint = self._hint
+        return value
+
+    def store(self, value: SSAValue, anchor: Operation) -> None:
+        insert_before(anchor, [memref.StoreOp.get(value, self._buffer, self._indices)])
+
+
+def insert_before_keeping(anchor: Operation, ops: Sequence[Operation]) -> None:
+    """Insert detached ops before `anchor`; they keep their locations."""
+    if ops:
+        Rewriter.insert_op(ops, InsertPoint.before(anchor))
+
+
+_ARITH_CLASSES: Final = {
+    kind: next(
+        name
+        for name, op in vars(arith).items()
+        if isinstance(op, type) and getattr(op, "name", None) == full and name.endswith("Op")
+    )
+    for kind, full in REDUCTIONS.items()
+}
+
+
+def _flags(combiner: type[Operation]) -> dict[str, Attribute]:
+    if issubclass(combiner, arith.SignlessIntegerBinaryOperationWithOverflow):
+        return {"overflowFlags": arith.IntegerOverflowAttr("none")}
+    if issubclass(combiner, arith.FloatingPointLikeBinaryOperation):
+        return {"fastmath": arith.FastMathFlagsAttr("none")}
+    return {}
+
+
+def _bound(map_: AffineMapAttr, operands: Sequence[SSAValue]) -> list[Index]:
+    dims = [Index.of(value) for value in operands]
+    return [Index.of_expr(expr, dims) for expr in over_dims(map_.data)]
+
+
+def _chosen(value: SSAValue, choice: type[Operation]) -> list[Index]:
+    """The indices of which `value` is the least or greatest."""
+    op = value.owner
+    if isinstance(op, choice):
+        return [index for operand in op.operands for index in _chosen(operand, choice)]
+    return [Index.of(value)]
+
+
+def _number(step: int | SSAValue) -> int | SSAValue:
+    known = step if isinstance(step, int) else constant_integer(step)
+    return step if known is None or known < 1 else known
+
+
+def _scaled(variable: Index, step: int | SSAValue, anchor: Operation) -> Index:
+    if isinstance(step, int):
+        return variable * step
+    return Index.of(result_before(arith_op(arith.MuliOp, index_before(variable, anchor), step), anchor))
+
+
+def _least(values: Sequence[SSAValue], anchor: Operation) -> SSAValue:
+    return reduce(lambda a, b: result_before(arith_op(arith.MinSIOp, a, b), anchor), values)
+
+
+def _of_set(expr: AffineExpr, dims: Sequence[Index], symbols: Sequence[Index]) -> Index:
+    return Index.of_expr(over_dims(AffineMap(len(dims), len(symbols), (expr,)))[0], [*dims, *symbols])

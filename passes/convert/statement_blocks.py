@@ -1,0 +1,327 @@
+"""Statements of loop nests as `tir.block`s: each store with what it needs, over the loops around it.
+
+    tir.for %i in 8 {                                  tir.for %i in 8 {
+      %a = memref.load %A[%i]                    ->      tir.block "B" iters(%vi: spatial<8>) = [%i] {
+      memref.store %a, %B[%i]                              %a = memref.load %A[%vi]  memref.store %a, %B[%vi]
+
+What a statement needs is computed in its block again. Where something between may have written what was read, the
+statements there become one block; where that is not possible, the value is kept in a temporary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.index import Index
+from weft.analysis.structure import ancestors, stored_buffer
+from weft.dialects.aliasing import may_overlap
+from weft.dialects.effects import effects_of, op_name, touches_memory, underlying
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import REDUCE, SPATIAL
+from weft.dialects.traversal import captured_values, copy_of, operations_in
+from weft.passes.convert.loop_normalization import LoopNormalization, only_reads
+from weft.passes.index_ops import detached_ops, if_around, insert_before, replace_operands, result_before
+from weft.passes.schedule.loop_nests import new_block
+from weft.support.errors import InternalError
+from weft.support.names import free_name
+
+
+@dataclass
+class _Statement:
+    """Ops of one block that become a `tir.block` together; what is between them only computes."""
+
+    members: list[Operation]
+    loops: list[ForOp]
+    """The loops around it, outermost first."""
+
+
+class StatementBlocks:
+    """Puts the statements of a function, whose loops are normalized, into blocks."""
+
+    def __init__(self, function: FuncOp, loops: LoopNormalization) -> None:
+        self._function = function
+        self._top = function.body.block
+        self._normalized = loops
+        self._labels = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
+
+    def run(self) -> None:
+        self._sink_conditions(self._top)
+        while not self._find_statements():
+            pass
+        for statement in self._statements:
+            self._build(statement)
+        _erase_unused(self._top)
+
+    # Conditions
+
+    def _sink_conditions(self, block: Block) -> None:
+        """Move conditions into the loops that they hold, and give each statement its own."""
+        for op in list(block.ops):
+            if isinstance(op, ForOp) and self._is_open(op):
+                self._sink_conditions(op.body.block)
+            elif isinstance(op, scf.IfOp) and not only_reads(op):
+                self._split_condition(op)
+
+    def _split_condition(self, op: scf.IfOp) -> None:
+        """One condition for each effect in an `scf.if`, inside of the loops that are among them."""
+        branches = [region.block for region in op.regions if region.blocks]
+        effects = [inner for block in branches for inner in block.ops if not only_reads(inner)]
+        if len(effects) < 2 and not any(isinstance(inner, ForOp) and self._is_open(inner) for inner in effects):
+            return
+        for holds, block in zip((True, False), branches, strict=False):
+            for effect in [inner for inner in block.ops if not only_reads(inner)]:
+                self._insert_conditional(op, effect, holds)
+        Rewriter.erase_op(op)
+
+    def _insert_conditional(self, op: scf.IfOp, effect: Operation, holds: bool) -> None:
+        """Put one effect of a branch of `op` before it, under its condition, with what it needs of the branch."""
+        mapping: dict[SSAValue, SSAValue] = {}
+        copies = [copy_of(source, mapping) for source in _sources_within(effect, effect.parent)]
+        effect.detach()
+        if isinstance(effect, ForOp) and self._is_open(effect):
+            inside = detached_ops(effect.body.block)
+            replace_operands(inside, mapping)
+            effect.body.block.add_op(_conditional(op.cond, [*copies, *inside], holds))
+            Rewriter.insert_op(effect, InsertPoint.before(op))
+            self._sink_conditions(effect.body.block)
+        else:
+            replace_operands([effect], mapping)
+            insert_before(op, [_conditional(op.cond, [*copies, effect], holds)])
+
+    # Statements
+
+    def _is_open(self, loop: ForOp) -> bool:
+        """Whether a loop is around statements, not part of one, and of this pass."""
+        return loop not in self._normalized.dynamic and not any(isinstance(op, BlockOp) for op in operations_in(loop))
+
+    def _find_statements(self) -> bool:
+        """List the statements; False when one more value is kept in a temporary now: they are to be listed again."""
+        self._order = {op: at for at, op in enumerate(operations_in(self._function))}
+        self._statements: list[_Statement] = []
+        self._collect(self._top, [])
+        at = 0
+        while at < len(self._statements):
+            statement = self._statements[at]
+            for value_op in self._slice(statement):
+                conflicts = self._conflicts(value_op, statement)
+                if not conflicts:
+                    continue
+                merged = (
+                    self._merge(conflicts[0], statement) if value_op.parent is statement.members[0].parent else None
+                )
+                if merged is None:
+                    self._keep(value_op)
+                    return False
+                at = merged - 1
+                break
+            at += 1
+        return True
+
+    def _collect(self, block: Block, loops: list[ForOp]) -> None:
+        for op in block.ops:
+            if isinstance(op, ForOp) and self._is_open(op):
+                self._collect(op.body.block, [*loops, op])
+            elif not only_reads(op) and not _is_left(op):
+                self._statements.append(_Statement([op], loops))
+
+    def _slice(self, statement: _Statement) -> list[Operation]:
+        """The ops that compute what a statement needs in the loops around it, in program order."""
+        found: set[Operation] = set()
+        pending = [value for member in statement.members for value in (*member.operands, *captured_values(member))]
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if isinstance(op, Block) or op in found or op in statement.members or op.parent is self._top:
+                continue
+            if any(member.is_ancestor(op) for member in statement.members) or not only_reads(op):
+                continue
+            found.add(op)
+            pending += [*op.operands, *captured_values(op)]
+        return sorted(found, key=self._order.__getitem__)
+
+    def _conflicts(self, value_op: Operation, statement: _Statement) -> list[Operation]:
+        """The ops between an op that reads, and a statement that computes it again, that may write what it reads."""
+        reads = [op for op in operations_in(value_op) if touches_memory(op)]
+        block = value_op.parent
+        if not reads or block is None:
+            return []
+        first = statement.members[0]
+        target = block.find_ancestor_op_in_block(first)
+        found: list[Operation] = []
+        op = value_op.next_op
+        while op is not None and op is not target:
+            if not only_reads(op) and self._may_write(op, reads):
+                found.append(op)
+            op = op.next_op
+        if target is not None and target is not first and self._may_write(target, reads):
+            found.append(target)
+        return found
+
+    def _may_write(self, effect: Operation, reads: Sequence[Operation]) -> bool:
+        for op in operations_in(effect):
+            if not touches_memory(op):
+                continue
+            effects = effects_of(op)
+            if effects.is_opaque:
+                return True
+            for read in reads:
+                for written in effects.writes:
+                    if any(_may_touch(op, written, read, buffer) for buffer in effects_of(read).reads):
+                        return True
+        return False
+
+    def _merge(self, effect: Operation, statement: _Statement) -> int | None:
+        """Make one statement of those from `effect` up to `statement`; its place among them. None where a nest is
+        between."""
+        at = self._statements.index(statement)
+        start = next(
+            (
+                n
+                for n in range(at)
+                if self._statements[n].members[0].parent is effect.parent and effect in self._statements[n].members
+            ),
+            None,
+        )
+        if start is None or any(s.members[0].parent is not effect.parent for s in self._statements[start : at + 1]):
+            return None
+        members = [member for s in self._statements[start : at + 1] for member in s.members]
+        between: Operation | None = members[0]
+        while between is not None and between is not members[-1]:
+            if not only_reads(between) and between not in members and not _is_left(between):
+                return None
+            between = between.next_op
+        self._statements[start : at + 1] = [_Statement(members, statement.loops)]
+        return start
+
+    def _keep(self, op: Operation) -> None:
+        """Let those who use the results of `op` load them from temporaries, into which they are stored behind it."""
+        loops = [parent for parent in ancestors(op) if isinstance(parent, ForOp)][::-1]
+        anchor, block = op.next_op, op.parent
+        if anchor is None or block is None:
+            raise InternalError(f"nothing behind {op.name} uses its results")
+        for result in op.results:
+            buffer, indices = self._normalized.temporary(result.type, result.name_hint, op, loops)
+            uses = list(result.uses)
+            insert_before(anchor, [memref.StoreOp.get(result, buffer, indices)])
+            value = result_before(memref.LoadOp.get(buffer, indices), anchor)
+            value.name_hint = result.name_hint
+            for use in uses:
+                use.operation.operands[use.index] = value
+
+    # Blocks
+
+    def _build(self, statement: _Statement) -> None:
+        sources = self._slice(statement)
+        loops, first = statement.loops, statement.members[0]
+        variables = [loop.induction_variable for loop in loops]
+        hints = [f"v{variable.name_hint or at}" for at, variable in enumerate(variables)]
+        stores = [op for member in statement.members for op in operations_in(member)]
+        kinds = [SPATIAL] * len(loops)
+        indexed = [
+            {s for index in op.indices for s in Index.of(index).sources()}
+            for op in stores
+            if isinstance(op, memref.StoreOp)
+        ]
+        plain = all(
+            isinstance(op, memref.StoreOp) or not touches_memory(op) or not effects_of(op).writes for op in stores
+        )
+        if plain:
+            kinds = [SPATIAL if any(v in one for one in indexed) else REDUCE for v in variables]
+        block = new_block(
+            self._label(statement),
+            kinds,
+            [loop.extent for loop in loops],
+            [Index.of(v) for v in variables],
+            hints,
+            first,
+        )
+        mapping: dict[SSAValue, SSAValue] = dict(zip(variables, block.iter_vars, strict=True))
+        for op in sorted([*sources, *statement.members], key=self._order.__getitem__):
+            block.body.block.add_op(copy_of(op, mapping))
+        Rewriter.insert_op(block, InsertPoint.before(first))
+        for member in statement.members:
+            for result in member.results:
+                result.replace_all_uses_with(mapping[result])
+            Rewriter.erase_op(member)
+
+    def _indexing(self, statement: _Statement, variables: Sequence[SSAValue]) -> Collection[SSAValue]:
+        """The loop variables on which it depends where a statement stores; all where that is not known."""
+        found = set[SSAValue]()
+        for op in [op for member in statement.members for op in operations_in(member) if touches_memory(op)]:
+            if isinstance(op, memref.StoreOp):
+                found.update(source for index in op.indices for source in Index.of(index).sources())
+            elif effects_of(op).writes or effects_of(op).is_opaque:
+                return variables
+        return found
+
+    def _label(self, statement: _Statement) -> str:
+        """After the buffer that a statement writes last, or what it does."""
+        wanted: str | None = None
+        for op in reversed([op for member in statement.members for op in operations_in(member)]):
+            buffer = stored_buffer(op)
+            if buffer is not None:
+                wanted = buffer.name_hint or (f"arg{buffer.index}" if isinstance(buffer, BlockArgument) else "block")
+                break
+        label = free_name(wanted or op_name(statement.members[-1]).replace(".", "_"), self._labels)
+        self._labels.add(label)
+        return label
+
+
+def _is_left(op: Operation) -> bool:
+    """Whether an op stays where it is: allocations, blocks and nests of tir, facts, the end of the function."""
+    if isinstance(op, memref.AllocOp | BlockOp | ReturnOp | scf.YieldOp):
+        return True
+    if isinstance(op, ForOp):
+        return any(isinstance(inner, BlockOp) for inner in operations_in(op))
+    return op.name.startswith("tir.") or not (op.regions or touches_memory(op))
+
+
+def _may_touch(op: Operation, written: SSAValue, read: Operation, buffer: SSAValue) -> bool:
+    """Whether a write of `op` may change what `read` reads, in one iteration of the loops around both."""
+    one, other = underlying(written), underlying(buffer)
+    if one is not other:
+        return may_overlap(one, other)
+    if not isinstance(op, memref.StoreOp) or not isinstance(read, memref.LoadOp) or written is not buffer:
+        return True
+    differences = [Index.of(a) - Index.of(b) for a, b in zip(op.indices, read.indices, strict=True)]
+    return not any(difference.is_constant and difference.constant for difference in differences)
+
+
+def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
+    """The ops of a block before `effect` that it needs, in order."""
+    found: set[Operation] = set()
+    pending = [*effect.operands, *captured_values(effect)]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and op.parent is block and op not in found:
+            found.add(op)
+            pending += [*op.operands, *captured_values(op)]
+    return [] if block is None else [op for op in block.ops if op in found]
+
+
+def _conditional(condition: SSAValue, ops: Sequence[Operation], holds: bool) -> scf.IfOp:
+    """An `scf.if` around detached ops, which run where `condition` holds, or where it does not."""
+    if holds:
+        return if_around(condition, ops)
+    other = if_around(condition, ops)
+    region = other.detach_region(0)
+    return scf.IfOp(condition, [], Region(Block([scf.YieldOp()])), region)
+
+
+def _erase_unused(block: Block) -> None:
+    """Erase the ops that only compute what nobody uses, in loops too, and loops that hold nothing."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, ForOp):
+            _erase_unused(op.body.block)
+        if (
+            only_reads(op)
+            and not isinstance(op, scf.YieldOp)
+            and all(result.first_use is None for result in op.results)
+        ):
+            Rewriter.erase_op(op)
