@@ -26,18 +26,16 @@ DIALECTS: Mapping[str, str] = {
 }
 
 UPSTREAM_OPERATIONS: Mapping[str, str] = {
+    "affine": "weft.dialects.upstream.affine:OPERATIONS",
     "arith": "weft.dialects.upstream.arith:OPERATIONS",
     "bufferization": "weft.dialects.upstream.bufferization:OPERATIONS",
     "linalg": "weft.dialects.upstream.linalg:OPERATIONS",
+    "memref": "weft.dialects.upstream.memref:OPERATIONS",
+    "scf": "weft.dialects.upstream.scf:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
-xDSL's where the name is the same."""
-    "affine": "weft.dialects.upstream.affine:OPERATIONS",
-    "memref": "weft.dialects.upstream.memref:OPERATIONS",
-    "scf": "weft.dialects.upstream.scf:OPERATIONS",
-"""Dialect of xDSL -> the operations of its MLIR namesake that xDSL lacks and weft's tools read as well; those of a name
-that xDSL has are read in the place of xDSL's (`dialects/upstream/custom_syntax.py`)."""
+xDSL's where the name is the same (`dialects/upstream/custom_syntax.py`)."""
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
@@ -131,10 +129,6 @@ def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
     operations = [definition for definition in (*kept, *added) if issubclass(definition, Operation)]
     attributes = [definition for definition in (*kept, *added) if issubclass(definition, Attribute)]
     return Dialect(name, operations, attributes)
-    dialect = factory()
-    added = import_module(UPSTREAM_OPERATIONS[name].partition(":")[0])
-    operations = {op.name: op for op in (*dialect.operations, *added.OPERATIONS)}
-    return Dialect(name, [*operations.values()], [*dialect.attributes, *getattr(added, "ATTRIBUTES", ())])
 
 
 def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:

@@ -162,8 +162,8 @@ def _link(name: str) -> str:
 
 
 _OPERATOR_SYNTAX = (
-    "`graph.{name} %operand, ... [{{property = ...}}] : type, ... [-> type, ...]`: result types may be left out; `none` "
-    "stands for an operand that is left out before others."
+    "`graph.{name} %operand, ... [{{property = ...}}] : type, ... [-> type, ...]`: result types may be left out; "
+    "`none` stands for an operand that is left out before others."
 )
 
 
