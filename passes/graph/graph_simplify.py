@@ -1,0 +1,254 @@
+"""`graph-simplify`: identities of operators, equal ops once, ops without users gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.attribute_values import attribute_of
+from weft.dialects.element_types import element_name
+from weft.dialects.graph import CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, Tensor, TupleGetOp
+from weft.dialects.graph_shapes import DimsAttr, shape_of
+from weft.passes.graph.functions import graph_functions
+from weft.texpr.graph_operators import OPERATORS, Operator
+
+if TYPE_CHECKING:
+    from xdsl.dialects.func import FuncOp
+
+Rule: TypeAlias = "Callable[[Operator], SSAValue | Operator | None]"
+"""The value that an operator equals, or an operator on other operands, or None where the rule does not apply."""
+
+_BY_NAME: Final = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
+
+
+def simplify(function: FuncOp) -> int:
+    """Apply identities to the ops of a graph function until none is left, in place; returns how many were applied.
+
+    Every identity is exact, also for NaN, infinities and the sign of zeros.
+    """
+    count = _simplify_block(function.body.block, {})
+    _erase_unused(function.body.block)
+    return count
+
+
+def _simplify_block(block: Block, outer: Mapping[Any, Operation]) -> int:
+    """One walk in order suffices: a rule sees operands that are simplified already."""
+    known, count = dict(outer), 0
+    for op in list(block.ops):
+        if isinstance(op, DataflowOp):
+            count += _simplify_block(op.body.block, known)
+            continue
+        current: Operation = op
+        while isinstance(current, Operator) and (found := _simplified(current)) is not None:
+            count += 1
+            if isinstance(found, SSAValue):
+                current.results[0].replace_all_uses_with(found)
+                Rewriter.erase_op(current)
+                break
+            found.location = current.location
+            found.results[0].name_hint = current.results[0].name_hint
+            Rewriter.replace_op(current, found)
+            current = found
+        else:
+            if not isinstance(current, Operator | CallTirOp | ConstantOp | MakeTupleOp | TupleGetOp):
+                continue
+            key = (current.name, tuple(current.operands), *map(_frozen, (current.properties, current.attributes)))
+            key += (tuple(current.result_types),)
+            same = known.setdefault(key, current)
+            if same is not current:
+                count += 1
+                Rewriter.replace_op(current, [], list(same.results))
+    return count
+
+
+def _frozen(attributes: Mapping[str, Attribute]) -> frozenset[tuple[str, Attribute]]:
+    return frozenset(attributes.items())
+
+
+def _erase_unused(block: Block) -> None:
+    for op in reversed(list(block.ops)):
+        if isinstance(op, DataflowOp):
+            _erase_unused(op.body.block)
+        elif isinstance(op, Operator | CallTirOp | ConstantOp | MakeTupleOp | TupleGetOp) and not any(
+            result.first_use for result in op.results
+        ):
+            Rewriter.erase_op(op)
+
+
+def _simplified(op: Operator) -> SSAValue | Operator | None:
+    for rule in _RULES.get(op.name.removeprefix("graph."), ()):
+        found = rule(op)
+        if found is not None:
+            types = found.result_types if isinstance(found, Operator) else (found.type,)
+            if tuple(types) == tuple(op.result_types):  # declared types may say less than inferred ones
+                return found
+    return None
+
+
+def _arguments(op: Operator) -> dict[str, Any]:
+    return dict(op.arguments(lambda shape: shape))
+
+
+def _source(value: SSAValue, name: str) -> Operator | None:
+    """The operator of that name that computes `value`."""
+    return value.owner if isinstance(value.owner, Operator) and value.owner.name == f"graph.{name}" else None
+
+
+def _made(name: str, operands: Sequence[SSAValue], **properties: Any) -> Operator:
+    given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
+    return _BY_NAME[name].of(operands, given)
+
+
+def _axes(op: Operator) -> list[int]:
+    """The order of the axes that a transpose gives."""
+    rank = len(cast("Tensor", op.operands[0].type).get_shape())
+    given = _arguments(op).get("axes")
+    return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
+
+
+def _transpose(op: Operator) -> SSAValue | Operator | None:
+    """Transposes of transposes; those that keep the order."""
+    axes = _axes(op)
+    if axes == list(range(len(axes))):
+        return op.operands[0]
+    inner = _source(op.operands[0], "transpose")
+    if inner is None:
+        return None
+    first = _axes(inner)
+    return _made("transpose", [inner.operands[0]], axes=[first[axis] for axis in axes])
+
+
+_VIEWS: Final = ("reshape", "flatten", "expand_dims", "squeeze")
+"""Operators that keep the elements in row-major order."""
+
+
+def _view(op: Operator) -> SSAValue | Operator | None:
+    """Reshapes of reshapes; those that keep the shape."""
+    source, result = op.operands[0], op.results[0]
+    if source.type == result.type:
+        return source
+    inner = next((found for name in _VIEWS if (found := _source(source, name)) is not None), None)
+    shape = shape_of(cast("Tensor", result.type))
+    if inner is None or any(extent is None for extent in shape):
+        return None
+    return _made("reshape", [inner.operands[0]], newshape=DimsAttr(shape))
+
+
+def _keeps_type(op: Operator) -> SSAValue | None:
+    return op.operands[0] if op.operands[0].type == op.results[0].type else None
+
+
+_EXACT: Final = {
+    "bool": ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "int8": ("int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "int16": ("int32", "int64", "float32", "float64"),
+    "int32": ("int64", "float64"),
+    "float16": ("float32", "float64"),
+    "bfloat16": ("float32", "float64"),
+    "float32": ("float64",),
+}
+"""Element type -> those that hold all of its values."""
+
+
+def _cast(op: Operator) -> SSAValue | Operator | None:
+    """Casts to the same type, and of values that were widened without loss."""
+    if op.operands[0].type == op.results[0].type:
+        return op.operands[0]
+    inner = _source(op.operands[0], "cast")
+    if inner is None:
+        return None
+    first, wide = (element_name(cast("Tensor", v.type).element_type) for v in (inner.operands[0], inner.results[0]))
+    if wide not in _EXACT.get(str(first), ()):
+        return None
+    return _made("cast", [inner.operands[0]], **{k: v for k, v in op.properties.items()})
+
+
+def _constant(value: SSAValue) -> object:
+    """The number that all elements of a constant are; None for other values."""
+    if not isinstance(value.owner, ConstantOp) or not isinstance(value.owner.value, DenseIntOrFPElementsAttr):
+        return None
+    dense = value.owner.value
+    return dense.get_values()[0] if dense.is_splat() else None
+
+
+def _neutral(name: str) -> Rule:
+    """x * 1, 1 * x, x / 1, x - 0: exact for all floats; x + 0 is not for -0, so for integers only."""
+
+    def rule(op: Operator) -> SSAValue | None:
+        left, right = op.operands
+        neutral = 1 if name in ("multiply", "divide") else 0
+        if _constant(right) == neutral and left.type == op.results[0].type and _is_positive(right):
+            return left if name != "add" or _is_integral(left) else None
+        if name in ("multiply", "add") and _constant(left) == neutral and right.type == op.results[0].type:
+            return right if name != "add" or _is_integral(right) else None
+        return None
+
+    return rule
+
+
+def _is_positive(value: SSAValue) -> bool:
+    """Whether a constant is no negative zero."""
+    return str(_constant(value)) != "-0.0"
+
+
+def _is_integral(value: SSAValue) -> bool:
+    return not str(element_name(cast("Tensor", value.type).element_type)).startswith(("float", "bfloat"))
+
+
+def _idempotent(op: Operator) -> SSAValue | None:
+    """An operator of its own result."""
+    return op.operands[0] if _source(op.operands[0], op.name.removeprefix("graph.")) is not None else None
+
+
+def _involution(op: Operator) -> SSAValue | None:
+    inner = _source(op.operands[0], op.name.removeprefix("graph."))
+    return None if inner is None else inner.operands[0]
+
+
+_RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    "transpose": (_transpose,),
+    **dict.fromkeys(_VIEWS, (_view,)),
+    **dict.fromkeys(("broadcast_to", "tile"), (_keeps_type,)),
+    "cast": (_cast,),
+    **{name: (_neutral(name),) for name in ("multiply", "divide", "subtract", "add")},
+    **dict.fromkeys(("relu", "abs", "ceil", "floor", "round", "trunc", "sign"), (_idempotent,)),
+    **dict.fromkeys(("negative", "logical_not", "bitwise_not"), (_involution,)),
+}
+
+
+@dataclass(frozen=True)
+class GraphSimplifyPass(ModulePass):
+    """Apply identities of operators, compute equal ops once, erase ops that nothing uses.
+
+    Requires: graph functions whose types are known (`graph-infer-types`).
+    Leaves: transposes and reshapes of each other joined or cancelled, no neutral elements, no casts there and back.
+
+    Identities are exact for all values: `x * 1`, `x / 1`, `x - 0`, `x + 0` of integers, `-(-x)`, `relu(relu(x))`, casts
+    of values that a cast widened.
+
+    ```mlir
+    func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %a = graph.transpose %x : tensor<2x3xf32> -> tensor<3x2xf32>
+      %b = graph.exp %a : tensor<3x2xf32> -> tensor<3x2xf32>
+      %c = graph.transpose %a : tensor<3x2xf32> -> tensor<2x3xf32>
+      func.return %c : tensor<2x3xf32>
+    }
+    // becomes
+    func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      func.return %x : tensor<2x3xf32>
+    }
+    ```
+    """
+
+    name = "graph-simplify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(graph_functions(op)):
+            simplify(function)
