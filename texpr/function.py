@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from xdsl.dialects.arith import ConstantOp as ArithConstantOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -25,7 +26,7 @@ from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
 from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of
 from weft.texpr.shapes import items, value_name
-from weft.texpr.tensor import ComputeOp, PlaceholderOp, Tensor
+from weft.texpr.tensor import ComputeOp, ConstantOp, PlaceholderOp, Tensor
 
 Assumptions: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
@@ -189,6 +190,10 @@ class _Function:
 
     def _compute(self, op: ComputeOp) -> None:
         emitter = self._emitter
+        for tensor in op.input_tensors:
+            if isinstance(tensor.op, ConstantOp) and tensor not in self._values:
+                emitter.place = tensor.op.place
+                self._values[tensor] = emitter.append(ArithConstantOp(tensor.op.elements), value_name(tensor.name))
         emitter.place = op.place
         shape = op.outputs[0].shape
         extents = [emitter.extent(extent) for extent in shape]

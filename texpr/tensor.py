@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
@@ -19,6 +19,7 @@ from weft.texpr.expr import (
     caller,
     checked_dtype,
     error,
+    name_of,
     nested,
     subexpressions,
 )
@@ -27,6 +28,9 @@ from weft.texpr.shapes import Extent, Stride, as_index, checked_name, checked_sh
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+    from xdsl.ir import Attribute
 
 
 @dataclass(eq=False)
@@ -50,6 +54,13 @@ class Operation:
 @dataclass(eq=False)
 class PlaceholderOp(Operation):
     """An input of the program."""
+
+
+@dataclass(eq=False)
+class ConstantOp(Operation):
+    """Elements that stand in the program."""
+
+    elements: DenseIntOrFPElementsAttr[Any]
 
 
 @dataclass(eq=False)
@@ -175,6 +186,14 @@ def placeholder(shape: object, dtype: object = None, name: str | None = None, *,
     tensor.strides = checked_strides(strides, len(extents), f"placeholder {label}")
     op.outputs.append(tensor)
     return tensor
+
+
+def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
+    """The tensor of dense elements. Raises CompileError for elements of a type that tensors do not have."""
+    op = ConstantOp(name, caller(), elements)
+    type_ = cast("TensorType[Attribute]", elements.type)
+    op.outputs.append(Tensor(tuple(type_.get_shape()), name_of(type_.element_type), name, op))
+    return op.outputs[0]
 
 
 def var(name: str = "n", dtype: object = "int64") -> Var:

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     MemRefType,
     ModuleOp,
-    StringAttr,
     TensorType,
     TupleType,
     UnitAttr,
@@ -51,22 +50,20 @@ from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION
 from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
-from weft.passes.module_functions import named_ops
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.support.errors import CompileError, InternalError
-from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
 
 
-def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) -> None:
+def lower_graph_function(function: FuncOp) -> None:
     """Give a graph function buffers: parameters and results become `memref` parameters (results last, under their own
     names), intermediates `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`.
 
-    `taken` are the symbols of the module, extended by those of new constants. Requires that every operator was
-    legalised, every callee lowered to buffers, and every extent known. Raises `CompileError`.
+    Requires that every operator was legalised, every callee lowered to buffers, and every extent known. Raises
+    `CompileError`.
 
     ```mlir
     func.func @f(%x: tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>> {
@@ -90,7 +87,7 @@ def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) ->
     returned = _returned(function, tuples)
     computed = [value for value in returned if isinstance(value.owner, CallTirOp)]
     is_used = any(isinstance(use.operation, CallTirOp) for value in computed for use in value.uses)
-    lowering = _FunctionLowering(module, function, returned, taken)
+    lowering = _FunctionLowering(function, returned)
     for op in list(lowering.old.ops):
         lowering.lower(op)
     lowering.finish()
@@ -153,9 +150,8 @@ class LowerGraphToTirPass(ModulePass):
     name = "lower-graph-to-tir"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        taken = set(named_ops(op))
         for function in graph_functions(op):
-            lower_graph_function(op, function, taken)
+            lower_graph_function(function)
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str | None]:
@@ -172,13 +168,10 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 class _FunctionLowering(Bufferization):
     """Extents, temporaries and constants come first, then the calls. Lower the ops in order, then `finish`."""
 
-    def __init__(self, module: ModuleOp, function: FuncOp, returned: Sequence[SSAValue], symbols: set[str]) -> None:
-        self._module = module
+    def __init__(self, function: FuncOp, returned: Sequence[SSAValue]) -> None:
         self._name = function.sym_name.data
-        self._symbols = symbols
         self._extents: dict[Expression, SSAValue] = {}
         """The values of dynamic extents."""
-        self._globals: dict[Attribute, str] = {}
         for argument in function.args:
             if isinstance(argument.type, TupleType):
                 raise CompileError.at(
@@ -290,21 +283,11 @@ class _FunctionLowering(Bufferization):
                 self.insert(op, self.end)
 
     def _constant(self, op: ConstantOp) -> None:
-        """A constant becomes data of the module; equal constants of the function share it."""
         try:
             value = dense_value(op)
         except VerifyException as error:
             raise CompileError.at(op, str(error)) from None
-        type_ = buffer_type(op.result.type)
-        name = self._globals.get(value)
-        if name is None:
-            name = free_name(f"{self._name}_{op.result.name_hint or 'constant'}", self._symbols)
-            self._symbols.add(name)
-            self._globals[value] = name
-            data = memref.GlobalOp.get(StringAttr(name), type_, value, constant=UnitAttr())
-            data.location = op.location
-            self._module.body.block.insert_op_before(data, self.function)
-        self.memory[op.result] = self._value(memref.GetGlobalOp(name, type_), self.head, op, op.result.name_hint)
+        self.constant(value, op.result, op)
 
     def _call(self, op: CallTirOp) -> None:
         """Call the function with the operands and a buffer for each result: a result parameter or a temporary."""

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, MemRefType, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FunctionType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.memref import LoadOp, StoreOp
+from xdsl.dialects.memref import GetGlobalOp, GlobalOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.tir_kinds import SPATIAL
+from weft.passes.module_functions import named_ops
 from weft.passes.schedule.loop_nests import block_in_loops
 from weft.support.errors import InternalError
+from weft.support.names import free_name
 
 
 @lru_cache(maxsize=4096)
@@ -61,6 +74,9 @@ class Bufferization:
                     self.memory[source] = parameter
                 else:
                     source.replace_all_uses_with(parameter)
+        self._globals: dict[Attribute, str] = {}
+        self._symbols: set[str] = set()
+        """The symbols of the module, once a constant has become data of it."""
         self.results = [(value, parameters[len(self.old.args) + at]) for at, value in enumerate(returned)]
         """The returned tensors, each with its parameter."""
 
@@ -73,6 +89,27 @@ class Bufferization:
     def result_parameter(self, tensor: SSAValue) -> SSAValue | None:
         """The first parameter as which `tensor` is returned."""
         return next((parameter for value, parameter in self.results if value is tensor), None)
+
+    def constant(self, elements: DenseIntOrFPElementsAttr[Any], tensor: SSAValue, at: Operation) -> None:
+        """Make the elements of `tensor` data of the module; equal constants of the function share it."""
+        module, type_ = self.function.parent_op(), buffer_type(tensor.type)
+        if not isinstance(module, ModuleOp):
+            raise InternalError(f"@{self.function.sym_name.data} has constants, and stands in no module")
+        if not self._symbols:
+            self._symbols.update(named_ops(module))
+        name = self._globals.get(elements)
+        if name is None:
+            name = free_name(f"{self.function.sym_name.data}_{tensor.name_hint or 'constant'}", self._symbols)
+            self._symbols.add(name)
+            self._globals[elements] = name
+            data = GlobalOp.get(StringAttr(name), type_, elements, constant=UnitAttr())
+            data.location = at.location
+            module.body.block.insert_op_before(data, self.function)
+        get = GetGlobalOp(name, type_)
+        get.location = at.location
+        get.memref.name_hint = tensor.name_hint
+        self.insert(get, self.head)
+        self.memory[tensor] = get.memref
 
     def copy(
         self,

@@ -11,6 +11,8 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
     IndexType,
     LocationAttr,
     MemRefType,
@@ -99,8 +101,8 @@ def _check(function: FuncOp) -> None:
     for op in function.body.walk():
         if not allowed_at("te", op.name):
             raise CompileError.at(op, f"@{name}: '{op.name}' does not belong in a function of tensor expressions")
-        if isinstance(op, ConstantOp) and isinstance(op.result.type, TensorType):
-            raise CompileError.at(op, f"@{name}: tensors are parameters or computed, not constants ({op.result.type})")
+        if isinstance(op, ConstantOp) and isinstance(op.value, DenseResourceAttr):
+            raise CompileError.at(op, f"@{name}: the elements of a constant are written as dense<...>, got {op.value}")
     returned = function.body.block.last_op
     if not isinstance(returned, ReturnOp):
         raise CompileError.at(function, f"@{name} does not end in func.return")
@@ -165,6 +167,8 @@ class _FunctionLowering(Bufferization):
                 self._lower_dim(op)
             case AssumeOp():
                 self.insert(op, self.assumptions)
+            case ConstantOp(value=DenseIntOrFPElementsAttr() as elements) if isinstance(op.result.type, TensorType):
+                self.constant(elements, op.result, op)
             case ReturnOp():
                 self._copy_results(op)
             case _:

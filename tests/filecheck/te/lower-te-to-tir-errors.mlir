@@ -22,18 +22,6 @@ func.func @scalar(%x: f32) -> f32 {
 
 // -----
 
-func.func @constant() -> tensor<2xf32> {
-  // expected-error@+1 {{@constant: tensors are parameters or computed, not constants (tensor<2xf32>)}}
-  %c = arith.constant dense<1.0> : tensor<2xf32>
-  %y = te.compute "y" (%i) : tensor<2xf32> {
-    %a = tensor.extract %c[%i] : tensor<2xf32>
-    te.yield %a : f32
-  }
-  func.return %y : tensor<2xf32>
-}
-
-// -----
-
 func.func @copy(%x: tensor<2xf32>) -> tensor<2xf32> {
   %y = te.compute "y" (%i) : tensor<2xf32> {
     %a = tensor.extract %x[%i] : tensor<2xf32>

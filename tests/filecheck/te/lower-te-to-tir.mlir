@@ -166,3 +166,24 @@ func.func @loops(%A: memref<4xf32>, %x: f32) {
   }
   func.return
 }
+
+// -----
+
+// Constant tensors are data of the module; equal ones of a function are one.
+// CHECK:      "memref.global"() <{sym_name = "weights_w", {{.*}} dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-LABEL: func.func @weights
+// CHECK-NOT:  memref.global
+// CHECK:      memref.get_global @weights_w : memref<2xf32>
+func.func @weights(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %w = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %v = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %y = te.compute "y" (%i) : tensor<2xf32> {
+    %a = tensor.extract %x[%i] : tensor<2xf32>
+    %b = tensor.extract %w[%i] : tensor<2xf32>
+    %c = tensor.extract %v[%i] : tensor<2xf32>
+    %d = arith.mulf %a, %b : f32
+    %e = arith.addf %d, %c : f32
+    te.yield %e : f32
+  }
+  func.return %y : tensor<2xf32>
+}
