@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.parser import ParserState
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
@@ -21,7 +21,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError, WeftError, did_you_mean
-from weft.support.locations import SourceLocation
+from weft.support.locations import SourceLocation, source_location
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -134,7 +134,7 @@ class LocatedParser(BitsParser):
         self._operation_starts.append(self.pos)
         operation = super().parse_operation()
         start = self._operation_starts.pop()
-        if isinstance(operation.location, UnknownLoc):
+        if source_location(operation.location) is None:  # also of locations that are names only
             place = self.place(start)
             operation.location = FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
         if self.forward_ssa_references and (
@@ -147,6 +147,20 @@ class LocatedParser(BitsParser):
         results = super()._parse_op_result_list()
         self._operation_starts[-1] = self.pos
         return results
+
+    def _parse_location(self) -> LocationAttr:
+        """A location. Aliases that are defined further on, as at the end of what JAX prints, say nothing; of a range,
+        `"f.py":1:2 to 3:4`, the start counts."""
+        token = self._current_token
+        if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
+            self._consume_token(MLIRTokenKind.HASH_IDENT)
+            return UnknownLoc()
+        location = super()._parse_location()
+        if isinstance(location, FileLineColLoc) and self.parse_optional_keyword("to") is not None:
+            self.parse_optional_integer(allow_boolean=False)
+            self.parse_punctuation(":")
+            self.parse_integer(allow_boolean=False)
+        return location
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)

@@ -18,9 +18,11 @@ from xdsl.universe import Universe
 from weft.dialects.sched import PRIMITIVE_STEPS
 
 DIALECTS: Mapping[str, str] = {
+    "chlo": "weft.dialects.stablehlo:CHLO_DIALECT",
     "graph": "weft.texpr.graph_operators:GRAPH",
     "low": "weft.dialects.low:LOW",
     "sched": "weft.dialects.sched:SCHED",
+    "stablehlo": "weft.dialects.stablehlo:STABLEHLO",
     "te": "weft.dialects.te:TE",
     "tir": "weft.dialects.tir:TIR",
 }
@@ -42,6 +44,7 @@ PASSES: Mapping[str, str] = {
     "bufferize-tensors": "weft.passes.convert.bufferize_tensors:BufferizeTensorsPass",
     "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
+    "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "raise-affine-to-tir": "weft.passes.convert.raise_affine_to_tir:RaiseAffineToTirPass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",

@@ -161,6 +161,8 @@ ROOMS: Mapping[str, str] = {
     "tensor": "te",
     "graph": "graph",
     "linalg": "linalg",
+    "stablehlo": "stablehlo",
+    "chlo": "stablehlo",
 }
 """Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
 

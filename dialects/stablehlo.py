@@ -1,0 +1,1073 @@
+"""stablehlo and chlo: the ops of programs as `jax.export` and `jax.jit(f).lower(...)` print them.
+
+Only the text form stands here, with what StableHLO's own printer writes; the meaning of each op is in
+`interp/stablehlo.py` and in the pass `convert-stablehlo-to-te`. Shapes are checked where an op is converted.
+
+Most ops are their operands, then keywords, then types, and differ in a table only:
+
+```mlir
+%0 = stablehlo.add %a, %b : tensor<4xf32>
+%1 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+%2 = stablehlo.pad %0, %c, low = [1], high = [0], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<5xf32>
+```
+
+Source: the StableHLO specification (openxla.org/stablehlo/spec) and its ODS assembly formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region, SSAValue
+from xdsl.ir.core import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from weft.support.locations import record_places
+
+Tensor: TypeAlias = TensorType[Attribute]
+Properties: TypeAlias = dict[str, Attribute]
+
+_NUMBERS = DenseArrayBase.constr(i64)
+
+
+def numbers(attribute: Attribute | None) -> tuple[int, ...]:
+    """The integers of an `array<i64: ...>` or of a dense constant; none where the attribute is absent."""
+    if attribute is None:
+        return ()
+    return tuple(int(n) for n in cast("DenseArrayBase[Any] | DenseIntOrFPElementsAttr[Any]", attribute).get_values())
+
+
+# Attributes
+
+
+class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
+    """Lists of dimensions under keys, `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
+
+    def dims(self, key: str) -> tuple[int, ...]:
+        """The list under `key`, empty where it is absent."""
+        found = dict(self.data).get(key, ())
+        return found if isinstance(found, tuple) else (found,)
+
+    def number(self, key: str) -> int:
+        """The number under `key`, 0 where it is absent."""
+        found = dict(self.data).get(key, 0)
+        return found if isinstance(found, int) else 0
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
+        def parse_entry() -> tuple[str, tuple[int, ...] | int]:
+            key = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            return key, _parse_numbers(parser)
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_entry))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(f"{key} = {_shown(value)}" for key, value in self.data))
+
+
+@irdl_attr_definition
+class GatherDimensionNumbersAttr(KeyedAttr):
+    """How the indices and the result of a gather lie in its operand."""
+
+    name = "stablehlo.gather"
+
+
+@irdl_attr_definition
+class ScatterDimensionNumbersAttr(KeyedAttr):
+    """How the indices and updates of a scatter lie in its operand."""
+
+    name = "stablehlo.scatter"
+
+
+@irdl_attr_definition
+class DotDimensionNumbersAttr(KeyedAttr):
+    """The batch and contracting dimensions of a dot_general."""
+
+    name = "stablehlo.dot"
+
+
+DOT_KEYS: Final = (
+    ("lhs_batching_dimensions", "rhs_batching_dimensions"),
+    ("lhs_contracting_dimensions", "rhs_contracting_dimensions"),
+)
+
+ConvLayout: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+@irdl_attr_definition
+class ConvDimensionNumbersAttr(Data[ConvLayout]):
+    """The letters of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
+
+    name = "stablehlo.conv"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> ConvLayout:
+        with parser.in_angle_brackets():
+            return parse_conv_layout(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.text())
+
+    def text(self) -> str:
+        """The form without brackets around it."""
+        left, kernel, output = (f"[{', '.join(letters)}]" for letters in self.data)
+        return f"{left}x{kernel}->{output}"
+
+
+def parse_conv_layout(parser: AttrParser) -> ConvLayout:
+    """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
+
+    def parse_letter() -> str:
+        number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+        return str(number) if number is not None else parser.parse_identifier()
+
+    def parse_letters() -> tuple[str, ...]:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_letter))
+
+    left = parse_letters()
+    parser.parse_keyword("x")
+    kernel = parse_letters()
+    parser.parse_punctuation("->")
+    return left, kernel, parse_letters()
+
+
+class WordAttr(Data[str]):
+    """One word of an enumeration, `#stablehlo<precision DEFAULT>`."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        return parser.parse_identifier()
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(self.data)
+
+
+@irdl_attr_definition
+class PrecisionAttr(WordAttr, SpacedOpaqueSyntaxAttribute):
+    """How exactly products are formed. weft always works in the precision of the elements."""
+
+    name = "stablehlo.precision"
+
+
+@irdl_attr_definition
+class ComparisonDirectionAttr(WordAttr, SpacedOpaqueSyntaxAttribute):
+    """EQ, NE, GE, GT, LE or LT."""
+
+    name = "stablehlo.comparison_direction"
+
+
+@irdl_attr_definition
+class ComparisonTypeAttr(WordAttr, SpacedOpaqueSyntaxAttribute):
+    """FLOAT, TOTALORDER, SIGNED, UNSIGNED, or NOTYPE."""
+
+    name = "stablehlo.comparison_type"
+
+
+_ATTRIBUTES: Final[list[type[Attribute]]] = [
+    GatherDimensionNumbersAttr,
+    ScatterDimensionNumbersAttr,
+    DotDimensionNumbersAttr,
+    ConvDimensionNumbersAttr,
+    PrecisionAttr,
+    ComparisonDirectionAttr,
+    ComparisonTypeAttr,
+]
+
+
+# Text
+
+
+def _parse_list(parser: AttrParser) -> tuple[int, ...]:
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+
+
+def _parse_numbers(parser: AttrParser) -> tuple[int, ...] | int:
+    number = parser.parse_optional_integer(allow_boolean=False)
+    return _parse_list(parser) if number is None else number
+
+
+def _shown(value: tuple[int, ...] | int) -> str:
+    return str(value) if isinstance(value, int) else f"[{', '.join(map(str, value))}]"
+
+
+def _array(values: Sequence[int]) -> DenseArrayBase[Any]:
+    return DenseArrayBase.from_list(i64, values)
+
+
+def _parse_dictionary(parser: Parser, op: type[IRDLOperation]) -> tuple[Properties, Properties]:
+    """An optional dictionary, as the properties of `op` and its other attributes."""
+    given = parser.parse_optional_attr_dict()
+    names = op.get_irdl_definition().properties.keys()
+    properties = {name: value for name, value in given.items() if name in names}
+    return properties, {name: value for name, value in given.items() if name not in names}
+
+
+def _print_dictionary(printer: Printer, op: Operation, *shown: str) -> None:
+    """What the text has not shown of the properties, and the attributes."""
+    rest = {name: value for name, value in op.properties.items() if name not in shown}
+    if rest or op.attributes:
+        printer.print_string(" ")
+        printer.print_attr_dict({**rest, **op.attributes})
+
+
+def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    parser.parse_punctuation("->")
+    results = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return operands, [parser.parse_type()] if results is None else results
+
+
+def _print_function_type(printer: Printer, op: Operation) -> None:
+    printer.print_string(" : ")
+    printer.print_function_type(op.operand_types, op.result_types)
+
+
+def _parse_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    """The types of `count` operands and of the results: all of them, or those that stand for all.
+
+    `T`, `T, U -> R` (chlo), `P, T` (of a select: the predicate, and the rest), or a function type.
+    """
+    parser.parse_punctuation(":")
+    at = parser.pos
+    listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    if listed is None:
+        listed = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        if parser.parse_optional_punctuation("->") is None:
+            listed = [*listed, *[listed[-1]] * (count - len(listed))] if count else listed
+            if count and len(listed) != count:
+                parser.raise_error(f"{count} operands, but {len(listed)} types", at, parser.pos)
+            return listed[:count], [listed[-1]]
+    else:
+        parser.parse_punctuation("->")
+    results = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return listed, [parser.parse_type()] if results is None else results
+
+
+# Ops of one form
+
+
+class TensorOp(IRDLOperation):
+    """An op without effects that is written as operands, keywords and types."""
+
+    KEYWORDS: ClassVar[Mapping[str, str]] = {}
+    """Keyword in the text -> the property under it, an integer or a list of integers."""
+    ARITY: ClassVar[int | None] = None
+    """The number of operands; None for any."""
+    IS_SHORT: ClassVar[bool] = False
+    """Whether one type stands for all where they are equal."""
+
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def keyword(self, text: str) -> tuple[int, ...]:
+        """The integers under a keyword."""
+        value = self.properties[self.KEYWORDS[text]]
+        return (value.value.data,) if isinstance(value, IntegerAttr) else numbers(value)
+
+    def verify_(self) -> None:
+        if self.ARITY is not None and len(self.inputs) != self.ARITY:
+            raise VerifyException(f"{self.name} takes {self.ARITY} operands, got {len(self.inputs)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TensorOp:
+        operands: list[Any] = []
+        keywords: Properties = {}
+        at = parser.pos
+
+        def parse_item() -> None:
+            operand = parser.parse_optional_unresolved_operand()
+            if operand is not None:
+                operands.append(operand)
+                return
+            keyword = parser.parse_identifier("an operand or a keyword")
+            if keyword not in cls.KEYWORDS:
+                known = ", ".join(cls.KEYWORDS) or "none"
+                parser.raise_error(f"{cls.name} has no keyword '{keyword}' (known: {known})")
+            parser.parse_punctuation("=")
+            value = _parse_numbers(parser)
+            keywords[cls.KEYWORDS[keyword]] = IntegerAttr(value, i64) if isinstance(value, int) else _array(value)
+
+        parser.parse_comma_separated_list(parser.Delimiter.NONE, parse_item)
+        properties, attributes = _parse_dictionary(parser, cls)
+        operand_types, result_types = _parse_types(parser, len(operands))
+        resolved = parser.resolve_operands(operands, operand_types, at)
+        return cls.create(
+            operands=resolved,
+            result_types=result_types,
+            properties={**keywords, **properties},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        shown = [name for name in self.KEYWORDS if self.KEYWORDS[name] in self.properties]
+        texts = (
+            f"{name} = {_shown(self.keyword(name) if self._is_list(name) else self.keyword(name)[0])}" for name in shown
+        )
+        printer.print_string((", " if self.operands and shown else "") + ", ".join(texts))
+        _print_dictionary(printer, self, *(self.KEYWORDS[name] for name in shown))
+        self._print_types(printer)
+
+    def _is_list(self, keyword: str) -> bool:
+        return not isinstance(self.properties[self.KEYWORDS[keyword]], IntegerAttr)
+
+    def _print_types(self, printer: Printer) -> None:
+        types = [*self.operand_types, *self.result_types]
+        if self.IS_SHORT and all(type_ == types[0] for type_ in types):
+            printer.print_string(" : ")
+            printer.print_attribute(types[0])
+        else:
+            _print_function_type(printer, self)
+
+
+class ElementwiseOp(TensorOp):
+    """An op that computes each element from the elements of its operands at the same place."""
+
+    IS_SHORT: ClassVar[bool] = True
+
+
+class ChloOp(ElementwiseOp):
+    """An elementwise op of chlo; `chlo.erf %x : tensor<4xf32> -> tensor<4xf32>`."""
+
+    def _print_types(self, printer: Printer) -> None:
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types, printer.print_attribute)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result_types[0])
+
+
+ELEMENTWISE: Final[Mapping[int, str]] = {
+    1: "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor is_finite log "
+    "log_plus_one logistic negate not popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh",
+    2: "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic "
+    "shift_right_logical subtract xor",
+    3: "clamp",
+}
+"""Number of operands -> the names of the elementwise ops of stablehlo."""
+CHLO: Final = (
+    "acos acosh asin asinh atan atanh cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf lgamma sinh square tan"
+)
+"""The names of the elementwise ops of chlo, all of one operand."""
+
+_LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
+    "broadcast_in_dim": (1, {"dims": "broadcast_dimensions"}),
+    "concatenate": (None, {"dim": "dimension"}),
+    "dynamic_broadcast_in_dim": (2, {"dims": "broadcast_dimensions"}),
+    "dynamic_iota": (1, {"dim": "iota_dimension"}),
+    "dynamic_reshape": (2, {}),
+    "dynamic_slice": (None, {"sizes": "slice_sizes"}),
+    "dynamic_update_slice": (None, {}),
+    "dynamic_pad": (5, {}),
+    "get_dimension_size": (1, {"dim": "dimension"}),
+    "iota": (0, {"dim": "iota_dimension"}),
+    "pad": (2, {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "interior_padding"}),
+    "real_dynamic_slice": (4, {}),
+    "reshape": (1, {}),
+    "reverse": (1, {"dims": "dimensions"}),
+    "transpose": (1, {"dims": "permutation"}),
+}
+"""Name -> the number of operands, and the keywords with the properties under them."""
+_SHORT: Final = ("iota", "reverse")
+_NUMBER: Final = ("dimension", "iota_dimension")
+"""Properties that are one integer."""
+
+
+def _declared(dialect: str, name: str, base: type[TensorOp], **members: Any) -> type[TensorOp]:
+    label = "".join(word.capitalize() for word in name.split("_")) + "Op"
+    namespace = {
+        "name": f"{dialect}.{name}",
+        "__doc__": f"`{dialect}.{name}` of the StableHLO specification.",
+        "__annotations__": {member: ClassVar[Any] for member in members if member.isupper()},
+    }
+    return irdl_op_definition(type(label, (base,), {**namespace, **members}))
+
+
+def _with_keywords(name: str, arity: int | None, keywords: Mapping[str, str]) -> type[TensorOp]:
+    kinds = {p: prop_def(IntegerAttr if p in _NUMBER else _NUMBERS) for p in keywords.values()}
+    return _declared(
+        "stablehlo", name, TensorOp, ARITY=arity, KEYWORDS=dict(keywords), IS_SHORT=name in _SHORT, **kinds
+    )
+
+
+_TABLE: Final[tuple[type[TensorOp], ...]] = (
+    *(
+        _declared("stablehlo", name, ElementwiseOp, ARITY=arity)
+        for arity, names in ELEMENTWISE.items()
+        for name in names.split()
+    ),
+    *(_with_keywords(name, arity, keywords) for name, (arity, keywords) in _LISTS.items()),
+)
+
+
+@irdl_op_definition
+class SelectOp(ElementwiseOp):
+    """`stablehlo.select %p, %a, %b : tensor<4xi1>, tensor<4xf32>`; the predicate may be one truth value for all."""
+
+    name = "stablehlo.select"
+    ARITY: ClassVar[int | None] = 3
+
+    def _print_types(self, printer: Printer) -> None:
+        if len({*self.operand_types[1:], *self.result_types}) > 1:
+            _print_function_type(printer, self)
+            return
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types[:2], printer.print_attribute)
+
+
+@irdl_op_definition
+class OptimizationBarrierOp(TensorOp):
+    """Its operands. `stablehlo.optimization_barrier %a, %b : tensor<4xf32>, tensor<2xf32>`."""
+
+    name = "stablehlo.optimization_barrier"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> OptimizationBarrierOp:
+        operands, types = _parse_values(parser)
+        return cls.create(operands=parser.resolve_operands(operands, types, parser.pos), result_types=types)
+
+    def print(self, printer: Printer) -> None:
+        _print_values(printer, self.operands)
+
+
+@irdl_op_definition
+class CompareOp(ElementwiseOp):
+    """`stablehlo.compare LT, %a, %b, SIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>`."""
+
+    name = "stablehlo.compare"
+    ARITY: ClassVar[int | None] = 2
+    comparison_direction = prop_def(ComparisonDirectionAttr)
+    compare_type = opt_prop_def(ComparisonTypeAttr)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CompareOp:
+        properties: Properties = {"comparison_direction": ComparisonDirectionAttr(parser.parse_identifier())}
+        at = parser.pos
+        operands: list[Any] = []
+        for _ in range(2):
+            parser.parse_punctuation(",")
+            operands.append(parser.parse_unresolved_operand())
+        if parser.parse_optional_punctuation(",") is not None:
+            properties["compare_type"] = ComparisonTypeAttr(parser.parse_identifier())
+        more, attributes = _parse_dictionary(parser, cls)
+        operand_types, result_types = _parse_types(parser, 2)
+        return cls.create(
+            operands=parser.resolve_operands(operands, operand_types, at),
+            result_types=result_types,
+            properties={**properties, **more},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.comparison_direction.data}, ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        if self.compare_type is not None:
+            printer.print_string(f", {self.compare_type.data}")
+        _print_dictionary(printer, self, "comparison_direction", "compare_type")
+        _print_function_type(printer, self)
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """`stablehlo.constant dense<0.0> : tensor<4xf32>`."""
+
+    name = "stablehlo.constant"
+    value = prop_def(DenseIntOrFPElementsAttr)
+    output = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        attributes = parser.parse_optional_attr_dict()
+        at = parser.pos
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            parser.raise_error(f"the elements of a constant are written as dense<...>, got {value}", at, parser.pos)
+        type_ = cast("Attribute", value.type)
+        return cls.create(result_types=[type_], properties={"value": value}, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        _print_dictionary(printer, self, "value")
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+
+@irdl_op_definition
+class SliceOp(TensorOp):
+    """`stablehlo.slice %x [0:8:2, 1:5] : (tensor<8x8xf32>) -> tensor<4x4xf32>`."""
+
+    name = "stablehlo.slice"
+    ARITY: ClassVar[int | None] = 1
+    start_indices = prop_def(_NUMBERS)
+    limit_indices = prop_def(_NUMBERS)
+    strides = prop_def(_NUMBERS)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SliceOp:
+        at = parser.pos
+        operand = parser.parse_unresolved_operand()
+
+        def parse_range() -> tuple[int, int, int]:
+            start = parser.parse_integer()
+            parser.parse_punctuation(":")
+            limit = parser.parse_integer()
+            return start, limit, 1 if parser.parse_optional_punctuation(":") is None else parser.parse_integer()
+
+        ranges = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_range)
+        columns = list(zip(*ranges, strict=True)) or [(), (), ()]
+        names = ("start_indices", "limit_indices", "strides")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        operand_types, result_types = _parse_function_type(parser)
+        return cls.create(
+            operands=parser.resolve_operands([operand], operand_types, at),
+            result_types=result_types,
+            properties={name: _array(column) for name, column in zip(names, columns, strict=True)},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.inputs[0])
+        columns = (numbers(self.start_indices), numbers(self.limit_indices), numbers(self.strides))
+        texts = (f"{s}:{e}" + (f":{step}" if step != 1 else "") for s, e, step in zip(*columns, strict=True))
+        printer.print_string(f" [{', '.join(texts)}]")
+        _print_dictionary(printer, self, "start_indices", "limit_indices", "strides")
+        _print_function_type(printer, self)
+
+
+@irdl_op_definition
+class DotGeneralOp(TensorOp):
+    """`stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (T, U) -> R`."""
+
+    name = "stablehlo.dot_general"
+    ARITY: ClassVar[int | None] = 2
+    dot_dimension_numbers = prop_def(DotDimensionNumbersAttr)
+    precision_config = opt_prop_def(ArrayAttr)
+    algorithm = opt_prop_def(Attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DotGeneralOp:
+        at = parser.pos
+        left = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        operands = [left, parser.parse_unresolved_operand()]
+        keys: dict[str, tuple[int, ...]] = {}
+        properties: Properties = {}
+        pairs = dict(zip(("batching_dims", "contracting_dims"), DOT_KEYS, strict=True))
+        while parser.parse_optional_punctuation(",") is not None:
+            keyword = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            if keyword == "precision":
+                words = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
+                properties["precision_config"] = ArrayAttr([PrecisionAttr(word) for word in words])
+            elif keyword in pairs:
+                keys[pairs[keyword][0]] = _parse_list(parser)
+                parser.parse_keyword("x")
+                keys[pairs[keyword][1]] = _parse_list(parser)
+            else:
+                parser.raise_error(f"stablehlo.dot_general: keyword '{keyword}' is not supported")
+        properties["dot_dimension_numbers"] = DotDimensionNumbersAttr(tuple(keys.items()))
+        more, attributes = _parse_dictionary(parser, cls)
+        parser.parse_punctuation(":")
+        operand_types, result_types = _parse_function_type(parser)
+        return cls.create(
+            operands=parser.resolve_operands(operands, operand_types, at),
+            result_types=result_types,
+            properties={**properties, **more},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        for keyword, (left, right) in zip(("batching_dims", "contracting_dims"), DOT_KEYS, strict=True):
+            pair = self.dot_dimension_numbers.dims(left), self.dot_dimension_numbers.dims(right)
+            if pair != ((), ()) or keyword == "contracting_dims":
+                printer.print_string(f", {keyword} = {_shown(pair[0])} x {_shown(pair[1])}")
+        if self.precision_config is not None:
+            words = ", ".join(cast("PrecisionAttr", word).data for word in self.precision_config)
+            printer.print_string(f", precision = [{words}]")
+        _print_dictionary(printer, self, "dot_dimension_numbers", "precision_config")
+        _print_function_type(printer, self)
+
+
+_WINDOW: Final = {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dilation"}
+_WINDOW_ALL: Final = {**_WINDOW, "rhs_dilate": "rhs_dilation", "reverse": "window_reversal"}
+"""Keyword of the window of a convolution -> the property under it."""
+
+
+@irdl_op_definition
+class ConvolutionOp(TensorOp):
+    """A convolution in any layout.
+
+    ```mlir
+    %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {stride = [2, 2], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}
+        {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (T, U) -> R
+    ```
+    """
+
+    name = "stablehlo.convolution"
+    ARITY: ClassVar[int | None] = 2
+    window_strides = opt_prop_def(_NUMBERS)
+    padding = opt_prop_def(DenseIntOrFPElementsAttr)
+    lhs_dilation = opt_prop_def(_NUMBERS)
+    rhs_dilation = opt_prop_def(_NUMBERS)
+    window_reversal = opt_prop_def(DenseArrayBase.constr(i1))
+    dimension_numbers = prop_def(ConvDimensionNumbersAttr)
+    feature_group_count = prop_def(IntegerAttr)
+    batch_group_count = prop_def(IntegerAttr)
+    precision_config = opt_prop_def(ArrayAttr)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConvolutionOp:
+        at = parser.pos
+        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_keyword("dim_numbers")
+        parser.parse_punctuation("=")
+        properties: Properties = {"dimension_numbers": ConvDimensionNumbersAttr(parse_conv_layout(parser))}
+
+        def parse_entry() -> None:
+            keyword = parser.parse_identifier()
+            if keyword not in _WINDOW_ALL:
+                parser.raise_error(f"a window has {', '.join(_WINDOW_ALL)}, got '{keyword}'")
+            parser.parse_punctuation("=")
+            properties[_WINDOW_ALL[keyword]] = _parse_window_entry(parser, keyword)
+
+        if parser.parse_optional_punctuation(",") is not None:
+            parser.parse_keyword("window")
+            parser.parse_punctuation("=")
+            parser.parse_comma_separated_list(parser.Delimiter.BRACES, parse_entry)
+        more, attributes = _parse_dictionary(parser, cls)
+        parser.parse_punctuation(":")
+        operand_types, result_types = _parse_function_type(parser)
+        return cls.create(
+            operands=parser.resolve_operands(operands, operand_types, at),
+            result_types=result_types,
+            properties={**properties, **more},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string("(")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_string(f") dim_numbers = {self.dimension_numbers.text()}, window = {{")
+        texts: list[str] = []
+        for keyword, name in _WINDOW_ALL.items():
+            if (value := self.properties.get(name)) is None:
+                continue
+            values = numbers(value)
+            pairs = [f"[{low}, {high}]" for low, high in zip(values[::2], values[1::2], strict=False)]
+            words = [str(bool(v)).lower() if keyword == "reverse" else str(v) for v in values]
+            texts.append(f"{keyword} = [{', '.join(pairs if keyword == 'pad' else words)}]")
+        printer.print_string(", ".join(texts) + "}")
+        _print_dictionary(printer, self, "dimension_numbers", *_WINDOW_ALL.values())
+        _print_function_type(printer, self)
+
+
+def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
+    if keyword == "pad":
+        pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_list(parser))
+        flat = [number for pair in pairs for number in pair]
+        return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pairs), 2]), flat)
+    if keyword == "reverse":
+        flags = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        return DenseArrayBase.from_list(i1, flags)
+    return _array(_parse_list(parser))
+
+
+# Ops with regions
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """Ends a region: `stablehlo.return %a, %b : tensor<f32>, tensor<i32>`."""
+
+    name = "stablehlo.return"
+    values = var_operand_def(TensorType)
+    traits = traits_def(IsTerminator(), Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReturnOp:
+        operands, types = _parse_values(parser)
+        return cls.create(operands=parser.resolve_operands(operands, types, parser.pos))
+
+    def print(self, printer: Printer) -> None:
+        _print_values(printer, self.values)
+
+
+def _parse_values(parser: Parser) -> tuple[list[Any], list[Attribute]]:
+    operands: list[Any] = []
+    first = parser.parse_optional_unresolved_operand()
+    if first is None:
+        return [], []
+    operands.append(first)
+    while parser.parse_optional_punctuation(",") is not None:
+        operands.append(parser.parse_unresolved_operand())
+    parser.parse_punctuation(":")
+    return operands, parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+
+
+def _print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
+    if values:
+        printer.print_string(" ")
+        printer.print_list(values, printer.print_ssa_value)
+        printer.print_string(" : ")
+        printer.print_list([value.type for value in values], printer.print_attribute)
+
+
+class RegionOp(IRDLOperation):
+    """An op whose regions say how values are combined; written in the generic form unless it says otherwise."""
+
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+    traits = traits_def(RecursiveMemoryEffect())
+
+
+class CombiningOp(RegionOp):
+    """A `RegionOp` of one region."""
+
+    body = region_def("single_block")
+
+    @property
+    def operand_count(self) -> int:
+        """The tensors that are reduced; as many initial values follow them."""
+        return len(self.inputs) // 2
+
+    @property
+    def lone_op(self) -> Operation | None:
+        """The op that combines two elements, where the region is no more than that."""
+        ops = list(self.body.block.ops)
+        if len(ops) != 2 or not isinstance(ops[1], ReturnOp) or len(self.body.block.args) != 2:
+            return None
+        is_all = tuple(ops[0].operands) == tuple(self.body.block.args) and tuple(ops[1].values) == tuple(ops[0].results)
+        return ops[0] if is_all and isinstance(ops[0], ElementwiseOp) and not ops[0].properties else None
+
+
+@irdl_op_definition
+class ReduceOp(CombiningOp):
+    """Combines the elements along dimensions, by one op or by a region.
+
+    ```mlir
+    %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (T, tensor<f32>) -> R
+    %1:2 = stablehlo.reduce(%x init: %c), (%i init: %d) across dimensions = [1] : (T, U, tensor<f32>, tensor<i32>) -> (R, S)
+     reducer(%a: tensor<f32>, %b: tensor<f32>) (%j: tensor<i32>, %k: tensor<i32>)  { ... }
+    ```
+    """  # noqa: E501
+
+    name = "stablehlo.reduce"
+    dimensions = prop_def(_NUMBERS)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        at = parser.pos
+        values: list[Any] = []
+        initial: list[Any] = []
+        while True:
+            with parser.in_parens():
+                values.append(parser.parse_unresolved_operand())
+                parser.parse_keyword("init")
+                parser.parse_punctuation(":")
+                initial.append(parser.parse_unresolved_operand())
+            if parser.parse_optional_punctuation(",") is None:
+                break
+        combining = None
+        if parser.parse_optional_keyword("applies") is not None:
+            combining = parser.parse_identifier()
+        parser.parse_keyword("across")
+        parser.parse_keyword("dimensions")
+        parser.parse_punctuation("=")
+        dimensions = _array(_parse_list(parser))
+        more, attributes = _parse_dictionary(parser, cls)
+        parser.parse_punctuation(":")
+        operand_types, result_types = _parse_function_type(parser)
+        resolved = parser.resolve_operands([*values, *initial], operand_types, at)
+        scalars = [value.type for value in resolved[len(values) :]]
+        region = cls._combining(parser, combining, scalars) if combining else cls._parse_reducer(parser, len(values))
+        return cls.create(
+            operands=resolved,
+            result_types=result_types,
+            properties={"dimensions": dimensions, **more},
+            attributes=attributes,
+            regions=[region],
+        )
+
+    @staticmethod
+    def _combining(parser: Parser, name: str, scalars: Sequence[Attribute]) -> Region:
+        kind = next((op for op in _TABLE if op.name == name), None)
+        if kind is None or len(scalars) != 1:
+            parser.raise_error(f"'{name}' combines no two elements")
+        block = Block(arg_types=[*scalars, *scalars])
+        combined = kind.create(operands=block.args, result_types=scalars)
+        block.add_ops([combined, ReturnOp.create(operands=combined.results)])
+        return Region(block)
+
+    @staticmethod
+    def _parse_reducer(parser: Parser, count: int) -> Region:
+        parser.parse_keyword("reducer")
+        pairs: list[list[Any]] = []
+
+        def parse_argument() -> Any:
+            argument = parser.parse_argument()
+            parser.parse_optional_location()
+            return argument
+
+        for _ in range(count):
+            pairs.append(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_argument))
+        return parser.parse_region([pair[side] for side in range(2) for pair in pairs])
+
+    def print(self, printer: Printer) -> None:
+        count = self.operand_count
+        for position, value in enumerate(self.inputs[:count]):
+            printer.print_string(", (" if position else "(")
+            printer.print_ssa_value(value)
+            printer.print_string(" init: ")
+            printer.print_ssa_value(self.inputs[count + position])
+            printer.print_string(")")
+        lone = self.lone_op
+        if lone is not None:
+            printer.print_string(f" applies {lone.name}")
+        printer.print_string(f" across dimensions = {_shown(numbers(self.dimensions))}")
+        _print_dictionary(printer, self, "dimensions")
+        _print_function_type(printer, self)
+        if lone is not None:
+            return
+        printer.print_string("\n reducer")
+        arguments = self.body.block.args
+        for position in range(count):
+            with printer.in_parens():
+                pair = [arguments[position], arguments[count + position]]
+                printer.print_list(pair, printer.print_block_argument)
+            printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class ReduceWindowOp(CombiningOp):
+    """Combines the elements under each place of a window."""
+
+    name = "stablehlo.reduce_window"
+    window_dimensions = prop_def(_NUMBERS)
+    window_strides = opt_prop_def(_NUMBERS)
+    base_dilations = opt_prop_def(_NUMBERS)
+    window_dilations = opt_prop_def(_NUMBERS)
+    padding = opt_prop_def(DenseIntOrFPElementsAttr)
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Slices of an operand at the places that indices say."""
+
+    name = "stablehlo.gather"
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+    dimension_numbers = prop_def(GatherDimensionNumbersAttr)
+    slice_sizes = prop_def(_NUMBERS)
+    indices_are_sorted = opt_prop_def(BoolAttr)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class DynamicGatherOp(IRDLOperation):
+    """A gather whose slice sizes are its third operand."""
+
+    name = "stablehlo.dynamic_gather"
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+    dimension_numbers = prop_def(GatherDimensionNumbersAttr)
+    indices_are_sorted = opt_prop_def(BoolAttr)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ScatterOp(CombiningOp):
+    """An operand with updates combined into it at the places that indices say."""
+
+    name = "stablehlo.scatter"
+    scatter_dimension_numbers = prop_def(ScatterDimensionNumbersAttr)
+    indices_are_sorted = opt_prop_def(BoolAttr)
+    unique_indices = opt_prop_def(BoolAttr)
+
+
+@irdl_op_definition
+class SortOp(CombiningOp):
+    """Tensors sorted together along a dimension, by a comparison."""
+
+    name = "stablehlo.sort"
+    dimension = opt_prop_def(IntegerAttr)
+    is_stable = opt_prop_def(BoolAttr)
+
+
+@irdl_op_definition
+class CaseOp(RegionOp):
+    """The results of the branch that an index names; of the last one for an index outside."""
+
+    name = "stablehlo.case"
+    branches = var_region_def("single_block")
+
+
+@irdl_op_definition
+class IfOp(RegionOp):
+    """The results of one of two branches."""
+
+    name = "stablehlo.if"
+    branches = var_region_def("single_block")
+
+
+@irdl_op_definition
+class WhileOp(RegionOp):
+    """Repeats `body` on values while `cond` holds.
+
+    ```mlir
+    %0:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<4xf32>
+    cond { ... stablehlo.return %p : tensor<i1> } do { ... stablehlo.return %j, %w : tensor<i32>, tensor<4xf32> }
+    ```
+    """
+
+    name = "stablehlo.while"
+    cond = region_def("single_block")
+    body = region_def("single_block")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WhileOp:
+        at = parser.pos
+        arguments: list[Any] = []
+        operands: list[Any] = []
+
+        def parse_value() -> None:
+            arguments.append(parser.parse_argument(expect_type=False))
+            parser.parse_punctuation("=")
+            operands.append(parser.parse_unresolved_operand())
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_value)
+        types: list[Attribute] = []
+        if operands:
+            parser.parse_punctuation(":")
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        given = parser.parse_optional_attr_dict_with_keyword()
+        resolved = parser.resolve_operands(operands, types, at)
+        typed = [argument.resolve(type_) for argument, type_ in zip(arguments, types, strict=True)]
+        parser.parse_keyword("cond")
+        cond = parser.parse_region(typed)
+        parser.parse_keyword("do")
+        body = parser.parse_region(typed)
+        attributes = dict(given.data) if given is not None else {}
+        return cls.create(operands=resolved, result_types=types, regions=[cond, body], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        def print_value(values: tuple[SSAValue, SSAValue, SSAValue]) -> None:
+            argument, other, initial = values
+            name = printer.print_ssa_value(argument)
+            printer.print_string(" = ")
+            printer.print_ssa_value(initial)
+            # One name in the text for the arguments of both regions.
+            printer._ssa_values[other] = name  # pyright: ignore[reportPrivateUsage]
+
+        with printer.in_parens():
+            columns = self.cond.block.args, self.body.block.args, self.inputs
+            printer.print_list(zip(*columns, strict=True), print_value)
+        if self.inputs:
+            printer.print_string(" : ")
+            printer.print_list(self.operand_types, printer.print_attribute)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string("\ncond ")
+        printer.print_region(self.cond, print_entry_block_args=False)
+        printer.print_string(" do ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class CustomCallOp(IRDLOperation):
+    """A call of something outside: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
+
+    name = "stablehlo.custom_call"
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+    call_target_name = prop_def(StringAttr)
+    has_side_effect = opt_prop_def(BoolAttr)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CustomCallOp:
+        at = parser.pos
+        target = cast("SymbolRefAttr", parser.parse_attribute()).string_value()
+        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        properties, attributes = _parse_dictionary(parser, cls)
+        parser.parse_punctuation(":")
+        operand_types, result_types = _parse_function_type(parser)
+        return cls.create(
+            operands=parser.resolve_operands(operands, operand_types, at),
+            result_types=result_types,
+            properties={"call_target_name": StringAttr(target), **properties},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.call_target_name.data)
+        with printer.in_parens():
+            printer.print_list(self.operands, printer.print_ssa_value)
+        _print_dictionary(printer, self, "call_target_name")
+        _print_function_type(printer, self)
+
+
+_OPS: Final[list[type[Operation]]] = [
+    *_TABLE,
+    CaseOp,
+    CompareOp,
+    ConstantOp,
+    ConvolutionOp,
+    CustomCallOp,
+    DotGeneralOp,
+    DynamicGatherOp,
+    GatherOp,
+    IfOp,
+    OptimizationBarrierOp,
+    ReduceOp,
+    ReduceWindowOp,
+    ReturnOp,
+    ScatterOp,
+    SelectOp,
+    SliceOp,
+    SortOp,
+    WhileOp,
+]
+
+STABLEHLO = Dialect("stablehlo", record_places(_OPS), _ATTRIBUTES)
+CHLO_DIALECT = Dialect("chlo", record_places([_declared("chlo", name, ChloOp, ARITY=1) for name in CHLO.split()]))
+
+DIALECTS: Final = ("stablehlo", "chlo")

@@ -1,0 +1,618 @@
+"""`stablehlo` and `chlo`: whole tensors as NumPy arrays, by the loops of the specification.
+
+Elementwise ops are NumPy's functions. Regions of reductions, windows, scatters and sorts are run on arrays too, so that
+one run combines all places at once. Source: the StableHLO specification, "Ops".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cmp_to_key, partial
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
+
+from weft.dialects import stablehlo
+from weft.dialects.stablehlo import DOT_KEYS, KeyedAttr, numbers
+from weft.dialects.traversal import captured_values
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
+from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+    from weft.interp.emitter import Emitter
+
+
+def _element(value: SSAValue) -> Attribute:
+    return cast("TensorType[Attribute]", value.type).element_type
+
+
+def _finished(op: Operation, array: object, position: int = 0) -> Array:
+    """An array as the result of an op: rounded or wrapped to its element type."""
+    element = _element(op.results[position])
+    if carrier_dtype(element) is None:
+        raise InterpreterError(op, f"the interpreter has no arrays of {element}")
+    return np.asarray(round_array(np.asarray(array), element))
+
+
+def _ops(*names: str) -> list[type[Operation]]:
+    """The ops of these names."""
+    known = {op.name: op for dialect in (stablehlo.STABLEHLO, stablehlo.CHLO_DIALECT) for op in dialect.operations}
+    return [known[name] for name in names]
+
+
+# Elements
+
+
+Function: TypeAlias = Callable[..., Any]
+
+
+def _divided(x: Array, y: Array) -> Array:
+    """Integers: rounded towards zero; 0 by zero."""
+    if x.dtype.kind == "f":
+        return x / y
+    safe = np.where(y == 0, 1, y)
+    quotient = np.abs(x.astype(object)) // np.abs(safe.astype(object)) * (np.sign(x) * np.sign(safe)).astype(object)
+    return _wrapped(np.where(y == 0, 0, quotient), x.dtype)
+
+
+def _wrapped(exact: Array, dtype: np.dtype[Any]) -> Array:
+    """Python integers, with the low bits of `dtype`."""
+    bits = 8 * dtype.itemsize
+    return np.asarray([(int(n) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for n in exact.ravel()]).reshape(
+        exact.shape
+    )
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "f":
+        return np.fmod(x, y)
+    return np.where(y == 0, 0, np.fmod(x, np.where(y == 0, 1, y)))
+
+
+def _power(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "f":
+        return np.power(x, y)
+    exact = [int(a) ** int(b) if b >= 0 else int(1 / a) if a else 0 for a, b in zip(x.flat, y.flat, strict=True)]
+    return _wrapped(np.asarray(exact, object).reshape(x.shape), x.dtype)
+
+
+def _shifted(direction: str, x: Array, amount: Array) -> Array:
+    bits = 8 * x.dtype.itemsize
+    inside = (amount >= 0) & (amount < bits)
+    count = np.where(inside, amount, 0)
+    match direction:
+        case "left":
+            return np.where(inside, np.left_shift(x, count), 0)
+        case "logical":
+            moved = np.right_shift(_unsigned(x), count.astype(_unsigned(x).dtype))
+            return np.where(inside, moved.astype(x.dtype), 0)
+        case _:
+            return np.right_shift(x, np.where(inside, amount, bits - 1))
+
+
+def _unsigned(x: Array) -> Array:
+    return x.astype(np.dtype(f"uint{8 * x.dtype.itemsize}"))
+
+
+def _round_away(x: Array) -> Array:
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole)
+
+
+def _leading_zeros(x: Array) -> Array:
+    bits = 8 * x.dtype.itemsize
+    return np.asarray([bits - (int(n) % (1 << bits)).bit_length() for n in x.flat]).reshape(x.shape)
+
+
+def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    def apply(x: Array) -> Array:
+        return np.asarray([function(float(n)) for n in x.flat]).reshape(x.shape)
+
+    return apply
+
+
+def _sign(x: Array) -> Array:
+    return np.where(x == 0, x, np.sign(x))
+
+
+def _clamped(low: Array, x: Array, high: Array) -> Array:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _logistic(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _reciprocal_root(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
+def _set_bits(x: Array) -> Array:
+    return np.bitwise_count(_unsigned(x))
+
+
+def _lgamma(x: float) -> float:
+    return math.inf if x <= 0 and x == int(x) else math.lgamma(x)
+
+
+_ELEMENTS: dict[str, Function] = {
+    "abs": np.abs,
+    "add": np.add,
+    "and": np.bitwise_and,
+    "atan2": np.arctan2,
+    "cbrt": np.cbrt,
+    "ceil": np.ceil,
+    "clamp": _clamped,
+    "cosine": np.cos,
+    "count_leading_zeros": _leading_zeros,
+    "divide": _divided,
+    "exponential": np.exp,
+    "exponential_minus_one": np.expm1,
+    "floor": np.floor,
+    "is_finite": np.isfinite,
+    "log": np.log,
+    "log_plus_one": np.log1p,
+    "logistic": _logistic,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "multiply": np.multiply,
+    "negate": np.negative,
+    "not": np.invert,
+    "or": np.bitwise_or,
+    "popcnt": _set_bits,
+    "power": _power,
+    "remainder": _remainder,
+    "round_nearest_afz": _round_away,
+    "round_nearest_even": np.rint,
+    "rsqrt": _reciprocal_root,
+    "select": np.where,
+    "shift_left": partial(_shifted, "left"),
+    "shift_right_arithmetic": partial(_shifted, "arithmetic"),
+    "shift_right_logical": partial(_shifted, "logical"),
+    "sign": _sign,
+    "sine": np.sin,
+    "sqrt": np.sqrt,
+    "subtract": np.subtract,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "xor": np.bitwise_xor,
+}
+_CHLO: dict[str, Function] = {
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cosh": np.cosh,
+    "erf": _each(math.erf),
+    "erfc": _each(math.erfc),
+    "is_inf": np.isinf,
+    "is_neg_inf": np.isneginf,
+    "is_pos_inf": np.isposinf,
+    "lgamma": _each(_lgamma),
+    "sinh": np.sinh,
+    "square": np.square,
+    "tan": np.tan,
+}
+_BY_NAME: Mapping[str, Function] = {
+    **{f"stablehlo.{name}": function for name, function in _ELEMENTS.items()},
+    **{f"chlo.{name}": function for name, function in _CHLO.items()},
+}
+
+
+@evaluates(*_ops(*_BY_NAME))
+def elementwise(op: Operation, *operands: Array) -> Array:
+    wide = [x.astype(np.float32) if x.dtype == np.float16 else x for x in operands]
+    with np.errstate(all="ignore"):
+        return _finished(op, _BY_NAME[op.name](*wide))
+
+
+@evaluates(*_ops("stablehlo.convert"))
+def convert(op: Operation, x: Array) -> Array:
+    """Floats beyond the integers saturate, NaN is 0."""
+    element = _element(op.results[0])
+    if element == IntegerType(1):
+        return x != 0
+    if isinstance(element, IntegerType) and x.dtype.kind == "f":
+        most = (1 << element.width.data - 1) - 1
+        whole = [0 if n != n else int(max(-most - 1.0, min(most + 1.0, n))) for n in map(float, x.flat)]
+        return np.asarray([min(most, n) for n in whole], carrier_dtype(element)).reshape(x.shape)
+    return _finished(op, x)
+
+
+_DIRECTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "GE": np.greater_equal,
+    "GT": np.greater,
+    "LE": np.less_equal,
+    "LT": np.less,
+}
+
+
+@evaluates(stablehlo.CompareOp)
+def compare(op: stablehlo.CompareOp, x: Array, y: Array) -> Array:
+    total = op.compare_type is not None and op.compare_type.data == "TOTALORDER" and x.dtype.kind == "f"
+    left, right = (_total_order(x), _total_order(y)) if total else (x, y)
+    return np.asarray(_DIRECTIONS[op.comparison_direction.data](left, right))
+
+
+def _total_order(x: Array) -> Array:
+    """Integers in the order of floats in which -NaN comes first, -0 before 0, and NaN last."""
+    bits = np.ascontiguousarray(x).view(np.dtype(f"int{8 * x.dtype.itemsize}")).reshape(x.shape)
+    return np.where(bits < 0, np.invert(bits) ^ np.iinfo(bits.dtype).min, bits)
+
+
+# Shapes and moves
+
+
+@emits(stablehlo.ConstantOp)
+def emit_constant(emitter: Emitter, op: stablehlo.ConstantOp) -> None:
+    array = array_of_dense(op.value)
+    if array is None:
+        raise CompileError.at(op, f"the interpreter has no arrays of {_element(op.output)}")
+    emitter.bind(op.output, emitter.constant(array, op.output.name_hint or "constant"))
+
+
+def _declared(op: Operation) -> tuple[int, ...]:
+    shape = cast("TensorType[Attribute]", op.results[0].type).get_shape()
+    if DYNAMIC_INDEX in shape:
+        raise InterpreterError(op, f"{op.name}: the shape of the result is not known")
+    return tuple(shape)
+
+
+@evaluates(*_ops("stablehlo.iota", "stablehlo.dynamic_iota"))
+def iota(op: stablehlo.TensorOp, *shape: Array) -> Array:
+    extents = tuple(shape[0].tolist()) if shape else _declared(op)
+    (axis,) = op.keyword("dim")
+    line = np.arange(extents[axis]).reshape([-1 if d == axis else 1 for d in range(len(extents))])
+    return _finished(op, np.broadcast_to(line, extents))
+
+
+@evaluates(*_ops("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim"))
+def broadcast_in_dim(op: stablehlo.TensorOp, x: Array, *shape: Array) -> Array:
+    extents = tuple(shape[0].tolist()) if shape else _declared(op)
+    places = dict(zip(op.keyword("dims"), x.shape, strict=True))
+    return np.broadcast_to(x.reshape([places.get(d, 1) for d in range(len(extents))]), extents)
+
+
+@evaluates(*_ops("stablehlo.reshape", "stablehlo.dynamic_reshape"))
+def reshape(op: Operation, x: Array, *shape: Array) -> Array:
+    return x.reshape(tuple(shape[0].tolist()) if shape else _declared(op))
+
+
+@evaluates(*_ops("stablehlo.get_dimension_size"))
+def get_dimension_size(op: stablehlo.TensorOp, x: Array) -> Array:
+    return np.asarray(x.shape[op.keyword("dim")[0]], np.int32)
+
+
+@evaluates(*_ops("stablehlo.transpose"))
+def transpose(op: stablehlo.TensorOp, x: Array) -> Array:
+    return x.transpose(op.keyword("dims"))
+
+
+@evaluates(*_ops("stablehlo.reverse"))
+def reverse(op: stablehlo.TensorOp, x: Array) -> Array:
+    return np.flip(x, op.keyword("dims"))
+
+
+@evaluates(*_ops("stablehlo.concatenate"))
+def concatenate(op: stablehlo.TensorOp, *parts: Array) -> Array:
+    return np.concatenate(parts, op.keyword("dim")[0])
+
+
+@evaluates(stablehlo.OptimizationBarrierOp)
+def optimization_barrier(op: Operation, *values: Array) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+@evaluates(stablehlo.SliceOp)
+def slice_(op: stablehlo.SliceOp, x: Array) -> Array:
+    columns = numbers(op.start_indices), numbers(op.limit_indices), numbers(op.strides)
+    return x[tuple(slice(*line) for line in zip(*columns, strict=True))]
+
+
+@evaluates(*_ops("stablehlo.real_dynamic_slice"))
+def real_dynamic_slice(op: Operation, x: Array, *bounds: Array) -> Array:
+    return x[tuple(slice(*line) for line in zip(*(bound.tolist() for bound in bounds), strict=True))]
+
+
+def _corner(starts: Sequence[Array], extents: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The slice of `sizes` at `starts`, moved inside."""
+    firsts = [max(0, min(int(s), e - n)) for s, e, n in zip(starts, extents, sizes, strict=True)]
+    return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
+
+
+@evaluates(*_ops("stablehlo.dynamic_slice"))
+def dynamic_slice(op: stablehlo.TensorOp, x: Array, *starts: Array) -> Array:
+    return x[_corner(starts, x.shape, op.keyword("sizes"))]
+
+
+@evaluates(*_ops("stablehlo.dynamic_update_slice"))
+def dynamic_update_slice(op: Operation, x: Array, update: Array, *starts: Array) -> Array:
+    result = x.copy()
+    result[_corner(starts, x.shape, update.shape)] = update
+    return result
+
+
+@evaluates(*_ops("stablehlo.pad"))
+def pad(op: stablehlo.TensorOp, x: Array, value: Array) -> Array:
+    return padded(x, value, *(op.keyword(name) for name in ("low", "high", "interior")))
+
+
+@evaluates(*_ops("stablehlo.dynamic_pad"))
+def dynamic_pad(op: Operation, x: Array, value: Array, *widths: Array) -> Array:
+    return padded(x, value, *(width.tolist() for width in widths))
+
+
+def padded(x: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
+    """`x` with `value` between and around its elements; negative borders cut elements off."""
+    spans = [max(0, (n - 1) * (gap + 1) + 1) for n, gap in zip(x.shape, interior, strict=True)]
+    spread = np.full(spans, value, x.dtype)
+    spread[tuple(slice(None, None, gap + 1) for gap in interior)] = x
+    wide = np.pad(spread, [(max(b, 0), max(a, 0)) for b, a in zip(low, high, strict=True)], constant_values=value)
+    cut = (slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(low, high, wide.shape, strict=True))
+    return wide[tuple(cut)]
+
+
+# Gather and scatter
+
+
+def _vectors(layout: KeyedAttr, indices: Array, names: Sequence[int]) -> tuple[Array, list[dict[int, int]]]:
+    """The indices with their vectors along the last axis, and, in the order of the batch, the start in each axis."""
+    vector = layout.number("index_vector_dim")
+    moved = np.moveaxis(indices, vector, -1) if vector < indices.ndim else indices[..., None]
+    return moved, [dict(zip(names, map(int, moved[place]), strict=True)) for place in np.ndindex(moved.shape[:-1])]
+
+
+@evaluates(stablehlo.GatherOp, stablehlo.DynamicGatherOp)
+def gather(op: stablehlo.GatherOp, x: Array, indices: Array, *sizes: Array) -> Array:
+    layout = op.dimension_numbers
+    extents = sizes[0].tolist() if sizes else numbers(op.slice_sizes)
+    collapsed, batching = layout.dims("collapsed_slice_dims"), layout.dims("operand_batching_dims")
+    kept = [axis for axis in range(x.ndim) if axis not in collapsed and axis not in batching]
+    moved, starts = _vectors(layout, indices, layout.dims("start_index_map"))
+    batch = moved.shape[:-1]
+    vector = layout.number("index_vector_dim")
+    batch_axes = [axis - (axis > vector) for axis in layout.dims("start_indices_batching_dims")]
+    found = np.empty((*batch, *(extents[axis] for axis in kept)), x.dtype)
+    for place, start in zip(np.ndindex(batch), starts, strict=True):
+        first = dict(start) | {axis: place[at] for axis, at in zip(batching, batch_axes, strict=True)}
+        corner = _corner([np.asarray(first.get(axis, 0)) for axis in range(x.ndim)], x.shape, extents)
+        found[place] = x[corner].reshape([extents[axis] for axis in kept])
+    offsets = layout.dims("offset_dims")
+    rest = [axis for axis in range(found.ndim) if axis not in offsets]
+    return np.moveaxis(found, range(found.ndim), [*rest, *offsets])
+
+
+def scatter(op: stablehlo.ScatterOp, operands: Sequence[Array], region: Region) -> list[Array]:
+    layout = op.scatter_dimension_numbers
+    count = len(operands) // 2
+    results = [x.copy() for x in operands[:count]]
+    indices, updates = operands[count], operands[count + 1 :]
+    windows, inserted = layout.dims("update_window_dims"), layout.dims("inserted_window_dims")
+    batching = layout.dims("input_batching_dims")
+    kept = [axis for axis in range(results[0].ndim) if axis not in inserted and axis not in batching]
+    moved, starts = _vectors(layout, indices, layout.dims("scatter_dims_to_operand_dims"))
+    vector = layout.number("index_vector_dim")
+    batch_axes = [axis - (axis > vector) for axis in layout.dims("scatter_indices_batching_dims")]
+    outer = [axis for axis in range(updates[0].ndim) if axis not in windows]
+    by_place = [update.transpose([*outer, *windows]) for update in updates]
+    for place, start in zip(np.ndindex(moved.shape[:-1]), starts, strict=True):
+        first = dict(start) | {axis: place[at] for axis, at in zip(batching, batch_axes, strict=True)}
+        sizes = dict(zip(kept, by_place[0].shape[len(outer) :], strict=True))
+        ranges = [(first.get(axis, 0), sizes.get(axis, 1)) for axis in range(results[0].ndim)]
+        if any(f < 0 or f + n > e for (f, n), e in zip(ranges, results[0].shape, strict=True)):
+            continue
+        corner = tuple(slice(f, f + n) for f, n in ranges)
+        new = [update[place].reshape(results[0][corner].shape) for update in by_place]
+        for result, value in zip(results, region([*(result[corner] for result in results), *new]), strict=True):
+            result[corner] = value
+    return results
+
+
+# Products
+
+
+_einsum = cast("Callable[..., Array]", np.einsum)  # whose stubs know subscripts as text only
+_windows = cast("Callable[..., Array]", np.lib.stride_tricks.sliding_window_view)
+
+
+@evaluates(stablehlo.DotGeneralOp)
+def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
+    layout = op.dot_dimension_numbers
+    pairs = [(layout.dims(left), layout.dims(right)) for left, right in DOT_KEYS]
+    labels: list[dict[int, int]] = [{}, {}]
+    for left, right in pairs:
+        for x_axis, y_axis in zip(left, right, strict=True):
+            labels[0][x_axis] = labels[1][y_axis] = len(labels[0])
+    free: list[int] = []
+    for side, array in enumerate((x, y)):
+        for axis in range(array.ndim):
+            if axis not in labels[side]:
+                free.append(labels[side].setdefault(axis, 100 + len(free)))
+    number = {label: position for position, label in enumerate({*labels[0].values(), *labels[1].values()})}
+    subscripts = [[number[labels[side][axis]] for axis in range(a.ndim)] for side, a in enumerate((x, y))]
+    output = [number[labels[0][axis]] for axis in pairs[0][0]] + [number[label] for label in free]
+    wide = np.float64 if x.dtype.kind == "f" else np.int64
+    with np.errstate(all="ignore"):
+        return _finished(op, _einsum(x.astype(wide), subscripts[0], y.astype(wide), subscripts[1], output))
+
+
+@evaluates(stablehlo.ConvolutionOp)
+def convolution(op: stablehlo.ConvolutionOp, x: Array, kernel: Array) -> Array:
+    left, right, output = op.dimension_numbers.data
+    rank = len(output) - 2
+    letters = [str(d) for d in range(rank)]
+    data = x.transpose([left.index(letter) for letter in ("b", "f", *letters)]).astype(np.float64)
+    weight = kernel.transpose([right.index(letter) for letter in ("o", "i", *letters)]).astype(np.float64)
+    ones, flat = (1,) * rank, numbers(op.padding) or (0,) * (2 * rank)
+    strides, inner, gaps = (numbers(p) or ones for p in (op.window_strides, op.lhs_dilation, op.rhs_dilation))
+    mirrored = numbers(op.window_reversal) or (0,) * rank
+    weight = np.flip(weight, tuple(2 + d for d in range(rank) if mirrored[d]))
+    zero = np.asarray(0.0)
+    data = padded(data, zero, (0, 0, *flat[::2]), (0, 0, *flat[1::2]), (0, 0, *(step - 1 for step in inner)))
+    weight = padded(weight, zero, (0,) * (2 + rank), (0,) * (2 + rank), (0, 0, *(gap - 1 for gap in gaps)))
+    features, batches = (cast("Any", group).value.data for group in (op.feature_group_count, op.batch_group_count))
+    parts: list[Array] = []
+    for group in range(features * batches):
+        source = np.split(data, features, 1)[group] if batches == 1 else np.split(data, batches, 0)[group]
+        part = np.split(weight, features * batches, 0)[group]
+        views = _windows(source, part.shape[2:], axis=tuple(range(2, 2 + rank)))
+        views = views[(slice(None), slice(None), *(slice(None, None, step) for step in strides))]
+        space, window = [10 + d for d in range(rank)], [20 + d for d in range(rank)]
+        parts.append(_einsum(views, [0, 1, *space, *window], part, [2, 1, *window], [0, 2, *space]))
+    found = np.concatenate(parts, 1)
+    return _finished(op, found.transpose([("b", "f", *letters).index(letter) for letter in output]))
+
+
+# Regions
+
+Region: TypeAlias = Callable[[Sequence[Array]], list[Array]]
+"""What a region returns for its arguments."""
+
+
+def reduce(op: stablehlo.ReduceOp, operands: Sequence[Array], region: Region) -> list[Array]:
+    sources, totals = operands[: op.operand_count], list(operands[op.operand_count :])
+    dims = numbers(op.dimensions)
+    rest = [axis for axis in range(sources[0].ndim) if axis not in dims]
+    shape = tuple(sources[0].shape[axis] for axis in rest)
+    totals = [np.broadcast_to(total, shape) for total in totals]
+    lines = [source.transpose([*dims, *rest]).reshape(-1, *shape) for source in sources]
+    for values in zip(*lines, strict=True):
+        totals = region([*totals, *values])
+    return totals
+
+
+def reduce_window(op: stablehlo.ReduceWindowOp, operands: Sequence[Array], region: Region) -> list[Array]:
+    sources, initial = operands[: op.operand_count], operands[op.operand_count :]
+    sizes = numbers(op.window_dimensions)
+    ones = (1,) * len(sizes)
+    steps, inner, gaps = (numbers(p) or ones for p in (op.window_strides, op.base_dilations, op.window_dilations))
+    flat = numbers(op.padding) or (0,) * (2 * len(sizes))
+    between = [step - 1 for step in inner]
+    wide = [padded(x, i, flat[::2], flat[1::2], between) for x, i in zip(sources, initial, strict=True)]
+    spans = [(size - 1) * gap + 1 for size, gap in zip(sizes, gaps, strict=True)]
+    counts = [(n - span) // step + 1 for n, span, step in zip(wide[0].shape, spans, steps, strict=True)]
+    totals = [np.broadcast_to(start, counts) for start in initial]
+    for offset in np.ndindex(*sizes):
+        firsts = [place * gap for place, gap in zip(offset, gaps, strict=True)]
+        cut = tuple(slice(f, f + (c - 1) * s + 1, s) for f, c, s in zip(firsts, counts, steps, strict=True))
+        totals = region([*totals, *(x[cut] for x in wide)])
+    return totals
+
+
+def sort(op: stablehlo.SortOp, operands: Sequence[Array], region: Region) -> list[Array]:
+    axis = -1 if op.dimension is None else op.dimension.value.data
+    moved = [np.moveaxis(x, axis, -1) for x in operands]
+    results = [x.copy() for x in moved]
+    for place in np.ndindex(moved[0].shape[:-1]):
+        lines = [x[place] for x in moved]
+
+        def order(a: int, b: int, lines: Sequence[Array] = lines) -> int:
+            def is_before(i: int, j: int) -> bool:
+                return bool(region([line[k] for line in lines for k in (i, j)])[0])
+
+            return -1 if is_before(a, b) else 1 if is_before(b, a) else 0
+
+        positions = sorted(range(len(lines[0])), key=cmp_to_key(order))
+        for result, line in zip(results, lines, strict=True):
+            result[place] = line[positions]
+    return [np.moveaxis(x, -1, axis) for x in results]
+
+
+_COMBINING: Mapping[type[Operation], Callable[..., list[Array]]] = {
+    stablehlo.ReduceOp: reduce,
+    stablehlo.ReduceWindowOp: reduce_window,
+    stablehlo.ScatterOp: scatter,
+    stablehlo.SortOp: sort,
+}
+
+
+@emits(stablehlo.ReduceOp, stablehlo.ReduceWindowOp, stablehlo.ScatterOp, stablehlo.SortOp)
+def emit_combining(emitter: Emitter, op: stablehlo.CombiningOp) -> None:
+    outside = captured_values(op)
+    captured = emitter.constant(tuple(outside), "captured")
+    values = "".join(f"{emitter.value(value)}, " for value in outside)
+    operands = "".join(f"{emitter.value(operand)}, " for operand in op.operands)
+    results = "".join(f"{emitter.define(result)}, " for result in op.results)
+    emitter.line(f"{results}= {emitter.call(run_combining, op, f'({operands})', captured, f'({values})')}", op)
+
+
+def run_combining(
+    op: stablehlo.CombiningOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
+) -> list[Array]:
+    """An op with a region, of its operands and of the values that the region takes from outside."""
+    outside = dict(zip(captured, values, strict=True))
+    found = _COMBINING[type(op)](op, operands, partial(_run, op, outside))
+    return [np.asarray(_finished(op, array, position)) for position, array in enumerate(found)]
+
+
+def _run(op: stablehlo.CombiningOp, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
+    """The region of an op, whose scalars stand for arrays of all places."""
+    known = {**outside, **dict(zip(op.body.block.args, arguments, strict=True))}
+    for inner in op.body.block.ops:
+        operands = [known[operand] for operand in inner.operands]
+        if isinstance(inner, stablehlo.ReturnOp):
+            return operands
+        if isinstance(inner, stablehlo.ConstantOp):
+            known[inner.output] = cast("Array", array_of_dense(inner.value))
+            continue
+        rule = call_rule(inner.name)
+        if rule is None:
+            raise InterpreterError(inner, f"the interpreter does not run {inner.name} in a region of {op.name}")
+        known[inner.results[0]] = rule(inner, *operands)
+    raise InterpreterError(op, f"the region of {op.name} returns nothing")
+
+
+# Control
+
+emits(stablehlo.ReturnOp)(emit_nothing)
+
+
+@emits(stablehlo.CaseOp, stablehlo.IfOp)
+def emit_branches(emitter: Emitter, op: stablehlo.CaseOp | stablehlo.IfOp) -> None:
+    index = emitter.value(op.operands[0])
+    results = [emitter.define(result) for result in op.results]
+    last = len(op.regions) - 1
+    for number, region in enumerate(op.regions):
+        test = f"{index}" if isinstance(op, stablehlo.IfOp) else f"{index} == {number}"
+        header = "else:" if number == last and last else f"{'if' if number == 0 else 'elif'} {test if last else True}:"
+        with emitter.nested(header, op):
+            emitter.region(region.block)
+            end = cast("Operation", region.block.last_op)
+            emitter.line(f"{', '.join(results)} = {', '.join(map(emitter.value, end.operands))}", end)
+
+
+@emits(stablehlo.WhileOp)
+def emit_while(emitter: Emitter, op: stablehlo.WhileOp) -> None:
+    names = [emitter.define(result) for result in op.results]
+    for name, value in zip(names, op.inputs, strict=True):
+        emitter.line(f"{name} = {emitter.value(value)}", op)
+    with emitter.nested("while True:", op, loop=True):
+        for block in (op.cond.block, op.body.block):
+            for argument, name in zip(block.args, names, strict=True):
+                emitter.bind(argument, name)
+            emitter.region(block)
+            end = cast("Operation", block.last_op)
+            values = ", ".join(map(emitter.value, end.operands))
+            emitter.line(f"if not {values}: break" if block is op.cond.block else f"{', '.join(names)} = {values}", end)
+
+
+@evaluates(stablehlo.CustomCallOp)
+def custom_call(op: stablehlo.CustomCallOp, *operands: Array) -> Any:
+    target = op.call_target_name.data
+    if target == "shape_assertion":
+        if not operands[0]:
+            raise InterpreterError(op, "a shape assertion does not hold")
+        return None
+    if target == "Sharding":
+        return operands[0]
+    raise InterpreterError(op, f"{op.name}: @{target} is not known")

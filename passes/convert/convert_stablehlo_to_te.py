@@ -1,0 +1,474 @@
+"""`convert-stablehlo-to-te`: functions of stablehlo ops, as JAX prints them, become functions of tensor expressions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.dialects import stablehlo
+from weft.dialects.element_types import element_name
+from weft.dialects.stablehlo import DIALECTS, CombiningOp, CompareOp, ElementwiseOp
+from weft.passes.convert.stablehlo_elements import comparison, converted, formula
+from weft.passes.convert.stablehlo_tensors import COMBINING_RULES, RULES, label, result_dtype, result_shape
+from weft.passes.convert.stablehlo_values import (
+    Fact,
+    Sizes,
+    Splat,
+    Value,
+    dense_value,
+    element_of,
+    integer_of,
+    sizes_of,
+    tensor_of,
+)
+from weft.support.errors import CompileError, did_you_mean, remark
+from weft.support.locations import location_of
+from weft.support.names import free_name
+from weft.texpr.expr import BinaryKind, Compare, Expr, Var, as_expr, binary
+from weft.texpr.function import te_function
+from weft.texpr.math import if_then_else
+from weft.texpr.ops.arguments import compute
+from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
+from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
+
+
+def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
+    """Replace the functions of `module` that hold ops of stablehlo or chlo by functions of tensor expressions.
+
+    What a function calls becomes part of it; private functions that nobody calls any more are erased. A function with
+    an op or a form that is not supported stays as it is, and a remark tells which; with `strict` that is a
+    `CompileError`, and so is a module without such functions.
+
+    ```mlir
+    func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.tanh %arg0 : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    // becomes
+    func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+      %out = te.compute "tanh" (%i0) : tensor<4xf32> { ... math.tanh ... }
+      func.return %out : tensor<4xf32>
+    }
+    ```
+    """
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    roots = _roots(functions)
+    if not roots:
+        message = "convert-stablehlo-to-te: no function holds ops of stablehlo"
+        if strict:
+            raise CompileError.at(module, message)
+        remark(module, message)
+    inlined: set[str] = set()
+    for function in roots:
+        conversion = _Conversion(functions)
+        try:
+            new = conversion.convert(function)
+        except CompileError as error:
+            if strict or conversion.at is None:
+                raise
+            remark(conversion.at, f"convert-stablehlo-to-te leaves @{function.sym_name.data} as it is: {error.message}")
+            continue
+        Rewriter.replace_op(function, new)
+        inlined |= conversion.inlined
+    remaining = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data not in inlined]
+    called = {name for function in remaining for name in _reached(function, functions)}
+    for name in inlined - called:
+        if _is_private(functions[name]):
+            Rewriter.erase_op(functions[name])
+
+
+def _is_stablehlo(op: Operation) -> bool:
+    return op.name.partition(".")[0] in DIALECTS
+
+
+def _callees(function: FuncOp) -> Iterator[str]:
+    return (op.callee.string_value() for op in function.body.walk() if isinstance(op, CallOp))
+
+
+def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
+    """The functions that one calls, directly or through others."""
+    found: set[str] = set()
+    pending = [*_callees(function)]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += _callees(functions[name]) if name in functions else ()
+    return found
+
+
+def _roots(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
+    """The functions that hold ops of stablehlo or call one that does, but for private ones that others call."""
+    holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
+    reached = {name: _reached(function, functions) for name, function in functions.items()}
+    calling = [name for name in functions if name in holding or reached[name] & holding]
+    called = set[str]().union(*(reached[name] for name in calling))
+    return [functions[name] for name in calling if not (_is_private(functions[name]) and name in called)]
+
+
+def _is_private(function: FuncOp) -> bool:
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+class _Conversion:
+    """Evaluates the ops of one function, and of those that it calls, to tensors."""
+
+    def __init__(self, functions: Mapping[str, FuncOp]) -> None:
+        self._functions = functions
+        self._values: dict[SSAValue, Value] = {}
+        self._facts: list[Compare] = []
+        self._placed: set[int] = set()
+        self._calls: list[str] = []
+        """The functions whose ops are being converted, outermost first."""
+        self.at: Operation | None = None
+        """The op that is being converted."""
+        self.inlined: set[str] = set()
+        """The functions that became part of this one."""
+
+    def convert(self, function: FuncOp) -> FuncOp:
+        """A function of tensor expressions that computes what `function` does. Raises CompileError."""
+        self.at = function
+        if len(function.body.blocks) != 1:
+            raise CompileError.at(function, f"@{function.sym_name.data}: a function of stablehlo is one block")
+        self._calls.append(function.sym_name.data)
+        inputs = self._placeholders(function)
+        results = self._block(function.body.block)
+        self.at = function
+        taken = {value_name(tensor.name) for tensor in inputs}
+        outputs: list[Tensor] = []
+        for position, value in enumerate(results):
+            tensor = tensor_of(value, "out")
+            if not isinstance(tensor.op, ComputeOp) or any(tensor is other for other in outputs):
+                tensor = compute(tensor.shape, tensor, "copy")
+            tensor.name = free_name("out" if len(results) == 1 else f"out{position}", taken)
+            taken.add(tensor.name)
+            outputs.append(tensor)
+        if not outputs:
+            raise CompileError.at(function, f"@{function.sym_name.data} returns nothing")
+        self._place(function, outputs)
+        new = te_function((*inputs, *outputs), function.sym_name.data, self._facts)
+        new.location = function.location
+        new.attributes.update(function.attributes)
+        for name in ("sym_visibility", "arg_attrs", "res_attrs"):
+            if name in function.properties:
+                new.properties[name] = function.properties[name]
+        return new
+
+    def _placeholders(self, function: FuncOp) -> list[Tensor]:
+        for type_ in function.function_type.inputs:
+            if not isinstance(type_, TensorType):
+                raise CompileError.at(function, f"@{function.sym_name.data}: parameters are tensors, got {type_}")
+        taken: set[str] = set()
+        sizes = _equal_sizes(function)
+        inputs: list[Tensor] = []
+        for position, argument in enumerate(function.args):
+            type_ = cast("TensorType[Attribute]", argument.type)
+            dtype = element_name(type_.element_type)
+            if dtype is None:
+                raise CompileError.at(
+                    function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
+                )
+            hint = argument.name_hint or f"arg{position}"
+            name = free_name(value_name(hint), taken)
+            taken.add(name)
+            shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
+            tensor = placeholder(tuple(shape), dtype, name)
+            inputs.append(tensor)
+            self._values[argument] = tensor
+        return inputs
+
+    # Ops
+
+    def _block(self, block: Block) -> list[Value]:
+        """Convert the ops of a block; the values that it returns."""
+        for op in block.ops:
+            if isinstance(op, ReturnOp | stablehlo.ReturnOp):
+                return [self._values[operand] for operand in op.operands]
+            self._convert(op)
+        raise CompileError.at(cast("Operation", block.parent_op()), "a block of stablehlo ends in a return")
+
+    def _convert(self, op: Operation) -> None:
+        if isinstance(op, CallOp):
+            self._call(op)
+            return
+        self.at = op
+        try:
+            found = self._results(op)
+        except CompileError as error:
+            if isinstance(op, stablehlo.CaseOp | stablehlo.IfOp) and self.at is not op:
+                raise
+            raise CompileError.at(op, f"{op.name}: {error.message}") from None
+        for result, value in zip(op.results, found, strict=True):
+            self._values[result] = value
+        self._place(op, [value for value in found if isinstance(value, Tensor)])
+
+    def _results(self, op: Operation) -> Sequence[Value]:
+        if not _is_stablehlo(op):
+            raise CompileError("only ops of stablehlo and chlo are converted")
+        values = [self._values[operand] for operand in op.operands]
+        found: object
+        if isinstance(op, stablehlo.ConstantOp):
+            found = dense_value(op.value, op.output.name_hint or "constant")
+        elif isinstance(op, ElementwiseOp):
+            found = self._elementwise(op, values)
+        elif op.name in RULES:
+            found = RULES[op.name](op, *values)
+        elif isinstance(op, CombiningOp) and op.name in COMBINING_RULES:
+            found = COMBINING_RULES[op.name](op, values, partial(self._elements, op.body.block))
+        elif isinstance(op, stablehlo.CaseOp | stablehlo.IfOp):
+            found = self._branches(op, values[0])
+        elif isinstance(op, stablehlo.CustomCallOp):
+            found = self._custom_call(op, values)
+        elif isinstance(op, stablehlo.OptimizationBarrierOp):
+            found = values
+        else:
+            raise CompileError("there is no tensor expression for it")
+        results = list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
+        for position, value in enumerate(results):
+            _check(op, position, value)
+        return results
+
+    def _call(self, op: CallOp) -> None:
+        """The callee becomes part of the function."""
+        name = op.callee.string_value()
+        callee = self._functions.get(name)
+        self.at = op
+        if callee is None:
+            near = did_you_mean(name, self._functions)
+            raise CompileError.at(op, f"func.call: there is no function @{name} with a body{near}")
+        if name in self._calls:
+            raise CompileError.at(op, f"func.call: @{name} calls itself")
+        self._calls.append(name)
+        for argument, operand in zip(callee.args, op.operands, strict=True):
+            self._values[argument] = self._values[operand]
+        for result, value in zip(op.results, self._block(callee.body.block), strict=True):
+            self._values[result] = value
+        self._calls.pop()
+        self.inlined.add(name)
+
+    def _place(self, op: Operation, tensors: Sequence[Tensor]) -> None:
+        """Give the computations behind tensors that have none the source location of `op`."""
+        place = location_of(op)
+        pending = [tensor.op for tensor in tensors]
+        while pending:
+            made = pending.pop()
+            if id(made) in self._placed or not isinstance(made, ComputeOp | ConstantOp):
+                continue
+            self._placed.add(id(made))
+            made.place = place
+            pending += [tensor.op for tensor in made.input_tensors]
+
+    # Elements
+
+    def _elementwise(self, op: ElementwiseOp, values: list[Value]) -> Value:
+        known = _of_sizes(op, values)
+        if known is not None:
+            return known
+        if op.name == "stablehlo.convert" and isinstance(values[0], Splat):
+            return _converted_splat(values[0], result_dtype(op))
+        if not any(isinstance(value, Tensor) for value in values):
+            values = [tensor_of(values[0], "constant"), *values[1:]]  # whose element is no number known here
+        rank = len(result_shape(op))
+        wide = [value for value in values if len(value.shape) == rank]
+        shape = next((value.shape for value in wide if isinstance(value, Tensor)), wide[0].shape if wide else ())
+        for value in wide:
+            if shape_text(value.shape) != shape_text(shape) and not _same_shape(value.shape, shape):
+                raise CompileError(f"operands of shapes {shape_text(shape)} and {shape_text(value.shape)}")
+
+        def element(*indices: Expr) -> Expr:
+            return _element(op, [element_of(value, indices if value.shape else ()) for value in values])
+
+        return compute(shape, element, label(op))
+
+    def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
+        """What a region over scalars returns for its arguments."""
+        known: dict[SSAValue, Expr] = dict(zip(block.args, arguments, strict=True))
+
+        def value_of(operand: SSAValue) -> Expr:
+            if operand in known:
+                return known[operand]
+            outer = self._values[operand]
+            if not isinstance(outer, Splat):
+                raise CompileError("the region uses a value from outside that is not constant")
+            return element_of(outer, ())
+
+        for op in block.ops:
+            if isinstance(op, stablehlo.ReturnOp):
+                return [value_of(operand) for operand in op.operands]
+            if isinstance(op, stablehlo.ConstantOp):
+                known[op.output] = element_of(dense_value(op.value, "constant"), ())
+            elif isinstance(op, ElementwiseOp):
+                known[op.results[0]] = _element(op, [value_of(operand) for operand in op.operands])
+            elif op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
+                known[op.results[0]] = value_of(op.operands[0])
+            else:
+                raise CompileError(f"{op.name} in the region is not supported")
+        raise CompileError("the region ends in no stablehlo.return")
+
+    # Control
+
+    def _branches(self, op: stablehlo.CaseOp | stablehlo.IfOp, index: Value) -> list[Value]:
+        """All branches are computed, none of which has effects, and an element takes the one that is chosen."""
+        results = [self._block(region.block) for region in op.regions]
+        chooser = tensor_of(index, "index")
+        is_if = isinstance(op, stablehlo.IfOp)
+        found: list[Value] = []
+        self.at = op
+        for position, choices in enumerate(zip(*results, strict=True)):
+            shape = choices[0].shape
+
+            def element(*indices: Expr, choices: Sequence[Value] = choices) -> Expr:
+                chosen = element_of(choices[-1], indices)
+                for number in reversed(range(len(choices) - 1)):
+                    here = chooser() if is_if else chooser() == number
+                    chosen = if_then_else(here, element_of(choices[number], indices), chosen)
+                return chosen
+
+            found.append(compute(shape, element, f"{label(op)}{position}" if len(op.results) > 1 else label(op)))
+        return found
+
+    def _custom_call(self, op: stablehlo.CustomCallOp, values: Sequence[Value]) -> list[Value]:
+        """Shape assertions become assumptions, which calls check; annotations of shardings say nothing here."""
+        target = op.call_target_name.data
+        if target == "shape_assertion" and isinstance(values[0], Fact | Splat):
+            fact = values[0].comparison if isinstance(values[0], Fact) else bool(values[0].number)
+            if isinstance(fact, bool):
+                if not fact:
+                    raise CompileError("the shapes do not fit this assertion")
+            else:
+                self._facts.append(fact)
+            return []
+        if target == "Sharding":
+            return list(values)
+        raise CompileError(f"@{target} is not known")
+
+
+def _element(op: ElementwiseOp, operands: Sequence[Expr]) -> Expr:
+    """An element of the result, of elements of the operands."""
+    if isinstance(op, CompareOp):
+        kind = None if op.compare_type is None else op.compare_type.data
+        return comparison(op.comparison_direction.data, kind, *operands)
+    dtype = result_dtype(op)
+    if op.name == "stablehlo.convert":
+        return converted(operands[0], dtype)
+    return formula(op.name, operands[-1].dtype)(*operands)
+
+
+def _converted_splat(value: Splat, dtype: str) -> Splat | Tensor:
+    """A number of another type, where that is the same number."""
+    number = value.number
+    if dtype == "bool":
+        return Splat(number != 0, value.shape, dtype)
+    if dtype.startswith("int") and number == int(number) and abs(number) < 1 << 7:
+        return Splat(int(number), value.shape, dtype)
+    if dtype in ("float32", "float64") and abs(number) < 1 << 24 and number == int(number):
+        return Splat(float(number), value.shape, dtype)
+    return compute(
+        value.shape, lambda *_: converted(as_expr(tensor_of(Splat(number, (), value.dtype), "c")()), dtype), "convert"
+    )
+
+
+def _check(op: Operation, position: int, value: Value) -> None:
+    """The value of a result has its declared type."""
+    declared, dtype = result_shape(op, position), result_dtype(op, position)
+    found = [integer_of(extent) for extent in value.shape]
+    fits = len(found) == len(declared) and all(
+        e == DYNAMIC_INDEX or n is None or n == e for n, e in zip(found, declared, strict=True)
+    )
+    if not fits or value.dtype != dtype:
+        raise CompileError(
+            f"result {position} is declared {op.results[position].type}, but the operands give "
+            f"{shape_text(value.shape)} of {value.dtype}"
+        )
+
+
+def _same_shape(left: Sequence[Extent], right: Sequence[Extent]) -> bool:
+    return len(left) == len(right) and all(map(is_same, left, right))
+
+
+# Extents
+
+_SIZES = {
+    "stablehlo.add": BinaryKind.ADD,
+    "stablehlo.subtract": BinaryKind.SUB,
+    "stablehlo.multiply": BinaryKind.MUL,
+    "stablehlo.divide": BinaryKind.FLOORDIV,
+    "stablehlo.remainder": BinaryKind.FLOORMOD,
+}
+"""Arithmetic of extents, which are not negative: division of them rounds down."""
+_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    name: getattr(operator, name.lower()) for name in ("EQ", "NE", "GE", "GT", "LE", "LT")
+}
+
+
+def _of_sizes(op: ElementwiseOp, values: Sequence[Value]) -> Value | None:
+    """What an op on extents gives, None where it is one on data."""
+    if not any(isinstance(value, Sizes) for value in values):
+        return None
+    sizes = [found for value in values if (found := sizes_of(value)) is not None]
+    if len(sizes) != len(values):
+        return None
+    if isinstance(op, CompareOp) and sizes[0].rank == 0:
+        left, right = (one.elements[0] for one in sizes)
+        x, y, direction = integer_of(left), integer_of(right), op.comparison_direction.data
+        if x is not None and y is not None:
+            return Splat(_COMPARISONS[direction](x, y), (), "bool")
+        return Fact(cast("Compare", comparison(direction, None, as_expr(left), as_expr(right))))
+    if op.name == "stablehlo.convert" and result_dtype(op) in ("int32", "int64"):
+        return Sizes(sizes[0].elements, sizes[0].rank, result_dtype(op))
+    if op.name not in _SIZES:
+        return None
+    kind = _SIZES[op.name]
+    combined = [simplified(binary(kind, x, y)) for x, y in zip(sizes[0].elements, sizes[1].elements, strict=True)]
+    return Sizes(tuple(combined), sizes[0].rank, sizes[0].dtype)
+
+
+def _equal_sizes(function: FuncOp) -> dict[tuple[int, int], Var]:
+    """A variable for each dynamic extent of a parameter, one for those that shape assertions say are equal.
+
+    JAX states at the start of a function that extents of one symbolic name are equal.
+    """
+    names: dict[SSAValue, tuple[int, int]] = {}
+    sizes: dict[tuple[int, int], Var] = {}
+    for position, argument in enumerate(function.args):
+        for dimension, extent in enumerate(cast("TensorType[Attribute]", argument.type).get_shape()):
+            if extent == DYNAMIC_INDEX:
+                sizes[position, dimension] = Var(f"n{len(sizes)}", "int64")
+    for op in function.body.block.ops:
+        if op.name == "stablehlo.get_dimension_size" and op.operands[0] in function.args:
+            position = function.args.index(op.operands[0])
+            names[op.results[0]] = position, cast("stablehlo.TensorOp", op).keyword("dim")[0]
+        if not isinstance(op, stablehlo.CustomCallOp) or op.call_target_name.data != "shape_assertion":
+            continue
+        test = op.operands[0].owner
+        if isinstance(test, CompareOp) and test.comparison_direction.data == "EQ":
+            left, right = (names.get(operand) for operand in test.operands)
+            if left in sizes and right in sizes:
+                kept, other = sizes[right], sizes[left]
+                sizes = {key: kept if var is other else var for key, var in sizes.items()}
+    return sizes
+
+
+@dataclass(frozen=True)
+class ConvertStablehloToTePass(ModulePass):
+    """Turn functions of stablehlo ops into functions of tensor expressions; see `convert_stablehlo`.
+
+    `lower-te-to-tir` takes them on to loops. `strict` makes what cannot be converted an error.
+    """
+
+    name = "convert-stablehlo-to-te"
+
+    strict: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        convert_stablehlo(op, strict=self.strict)

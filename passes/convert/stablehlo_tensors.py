@@ -1,0 +1,669 @@
+"""Ops of stablehlo that move, multiply and combine elements, as tensor expressions.
+
+A rule takes the op and the values of its operands, and gives those of its results; those of `COMBINING_RULES` also
+take what computes their region. Rules raise CompileError for forms that are not supported.
+
+Source: the StableHLO specification, "Ops".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final, TypeAlias, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute, Operation
+
+from weft.dialects import stablehlo
+from weft.dialects.element_types import element_name
+from weft.dialects.stablehlo import (
+    CombiningOp,
+    ConvolutionOp,
+    DotGeneralOp,
+    GatherOp,
+    KeyedAttr,
+    ReduceOp,
+    ReduceWindowOp,
+    ScatterOp,
+    SliceOp,
+    TensorOp,
+    numbers,
+)
+from weft.dialects.te import Combiner, identity_of
+from weft.passes.convert.stablehlo_values import (
+    Result,
+    Sizes,
+    Splat,
+    Value,
+    element_of,
+    integer_of,
+    sizes_of,
+    tensor_of,
+)
+from weft.support.errors import CompileError
+from weft.texpr import math as te
+from weft.texpr import ops, reductions
+from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, type_of
+from weft.texpr.ops.arguments import compute, constant, is_one
+from weft.texpr.ops.convolution import LETTERS
+from weft.texpr.reductions import all as all_of
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as less
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.shapes import Extent, is_same, simplified
+from weft.texpr.tensor import Tensor
+
+Rule: TypeAlias = Callable[..., Result]
+Region: TypeAlias = Callable[[Sequence[Expr]], list[Expr]]
+"""The values that a region returns for its arguments."""
+
+
+def label(op: Operation) -> str:
+    """The name of the computation of an op."""
+    return op.name.rpartition(".")[2]
+
+
+def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
+    """The declared shape of a result."""
+    return tuple(cast("TensorType[Attribute]", op.results[position].type).get_shape())
+
+
+def result_dtype(op: Operation, position: int = 0) -> str:
+    """The element type of a result. Raises CompileError for one that tensors do not have."""
+    element = cast("TensorType[Attribute]", op.results[position].type).element_type
+    name = element_name(element)
+    if name is None:
+        raise CompileError(f"elements of type {element} are not supported")
+    return name
+
+
+def _static_shape(op: Operation) -> tuple[int, ...]:
+    shape = result_shape(op)
+    if DYNAMIC_INDEX in shape:
+        raise CompileError(f"the shape of {op.results[0].type} is not known")
+    return shape
+
+
+def _extents(value: Value, what: str) -> tuple[Extent, ...]:
+    """The extents that an operand lists."""
+    sizes = sizes_of(value)
+    if sizes is None:
+        raise CompileError(f"{what} is computed from data, not from extents")
+    return sizes.elements
+
+
+def _integers(value: Value, what: str) -> tuple[int, ...]:
+    found = [integer_of(extent) for extent in _extents(value, what)]
+    if None in found:
+        raise CompileError(f"{what} is not constant")
+    return tuple(cast("list[int]", found))
+
+
+# Shapes
+
+
+def _iota(op: TensorOp) -> Value:
+    return _counted(op, _static_shape(op))
+
+
+def _dynamic_iota(op: TensorOp, shape: Value) -> Value:
+    return _counted(op, _extents(shape, "the shape"))
+
+
+def _counted(op: TensorOp, shape: Sequence[Extent]) -> Tensor:
+    (axis,), dtype = op.keyword("dim"), result_dtype(op)
+    return compute(shape, lambda *i: i[axis].astype(dtype), label(op))
+
+
+def _broadcast_in_dim(op: TensorOp, source: Value) -> Value:
+    return _broadcast(op, source, _static_shape(op))
+
+
+def _dynamic_broadcast_in_dim(op: TensorOp, source: Value, shape: Value) -> Value:
+    return _broadcast(op, source, _extents(shape, "the shape"))
+
+
+def _broadcast(op: TensorOp, source: Value, shape: Sequence[Extent]) -> Value:
+    dims = op.keyword("dims")
+    if isinstance(source, Splat):
+        return Splat(source.number, tuple(shape), source.dtype)
+    for axis, extent in zip(dims, source.shape, strict=True):
+        if not is_one(extent) and not is_same(extent, shape[axis]):
+            raise CompileError(f"extent {extent} does not broadcast to {shape[axis]}")
+    if isinstance(source, Sizes) and tuple(shape) == (1,):
+        return Sizes(source.elements, 1, source.dtype)
+    places = [None if is_one(extent) else axis for axis, extent in zip(dims, source.shape, strict=True)]
+    return compute(shape, lambda *i: element_of(source, [0 if p is None else i[p] for p in places]), label(op))
+
+
+def _reshape(op: TensorOp, source: Value) -> Value:
+    shape = _static_shape(op)
+    if isinstance(source, Sizes) and len(shape) < 2:
+        return Sizes(source.elements, len(shape), source.dtype)
+    return _reshaped(source, shape, op)
+
+
+def _dynamic_reshape(op: TensorOp, source: Value, shape: Value) -> Value:
+    return _reshaped(source, _extents(shape, "the shape"), op)
+
+
+def _reshaped(source: Value, shape: Sequence[Extent], op: TensorOp) -> Value:
+    if isinstance(source, Splat):
+        return Splat(source.number, tuple(shape), source.dtype)
+    return ops.reshape(tensor_of(source, label(op)), tuple(shape), name=label(op))
+
+
+def _get_dimension_size(op: TensorOp, source: Value) -> Value:
+    return Sizes((source.shape[op.keyword("dim")[0]],), 0, result_dtype(op))
+
+
+# Moves
+
+
+def _transpose(op: TensorOp, source: Value) -> Value:
+    order = op.keyword("dims")
+    if isinstance(source, Splat):
+        return Splat(source.number, tuple(source.shape[axis] for axis in order), source.dtype)
+    return ops.transpose(tensor_of(source, label(op)), order, name=label(op))
+
+
+def _reverse(op: TensorOp, source: Value) -> Value:
+    dims = op.keyword("dims")
+    return source if isinstance(source, Splat) or not dims else ops.flip(tensor_of(source, "x"), dims, name=label(op))
+
+
+def _concatenate(op: TensorOp, *sources: Value) -> Value:
+    sizes = [found for source in sources if (found := sizes_of(source)) is not None]
+    if len(sizes) == len(sources) and any(isinstance(source, Sizes) for source in sources):
+        return Sizes(tuple(extent for one in sizes for extent in one.elements), 1, sizes[0].dtype)
+    tensors = [tensor_of(source, f"{label(op)}_part") for source in sources]
+    return ops.concatenate(tensors, op.keyword("dim")[0], name=label(op))
+
+
+def _slice(op: SliceOp, source: Value) -> Value:
+    starts, steps = numbers(op.start_indices), numbers(op.strides)
+    counts = [-(-(e - s) // t) for s, e, t in zip(starts, numbers(op.limit_indices), steps, strict=True)]
+    return _strided(source, starts, steps, counts, label(op))
+
+
+def _real_dynamic_slice(op: TensorOp, source: Value, start: Value, limit: Value, strides: Value) -> Value:
+    starts, ends = _extents(start, "start_indices"), _extents(limit, "limit_indices")
+    steps = _integers(strides, "strides")
+    counts = [simplified((e - s + (t - 1)) // t) for s, e, t in zip(starts, ends, steps, strict=True)]
+    return _strided(source, starts, steps, counts, label(op))
+
+
+def _strided(
+    source: Value, starts: Sequence[Extent], steps: Sequence[int], counts: Sequence[Extent], name: str
+) -> Value:
+    if isinstance(source, Splat):
+        return Splat(source.number, tuple(counts), source.dtype)
+    if isinstance(source, Sizes) and isinstance(starts[0], int) and isinstance(counts[0], int):
+        return Sizes(tuple(source.elements[starts[0] + k * steps[0]] for k in range(counts[0])), 1, source.dtype)
+
+    def element(*indices: Expr) -> Expr:
+        moved = [i * t if t != 1 else i for i, t in zip(indices, steps, strict=True)]
+        return element_of(source, [i if s == 0 else i + s for i, s in zip(moved, starts, strict=True)])
+
+    return compute(counts, element, name)
+
+
+def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
+    """The first index of a slice of `size`, moved so that the slice lies inside of `extent`."""
+    if isinstance(index, Splat) and isinstance(extent, int) and isinstance(size, int):
+        return max(0, min(int(index.number), extent - size))
+    return _inside(element_of(index, ()), extent, size)
+
+
+def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
+    """`index`, moved so that `size` elements from it on lie inside of `extent`; as a 64-bit integer, with which indices
+    combine to affine expressions."""
+    last = as_expr(simplified(extent - size)).astype("int64")
+    return greater(less(index.astype("int64"), last), 0)
+
+
+def _dynamic_slice(op: TensorOp, source: Value, *starts: Value) -> Value:
+    sizes = op.keyword("sizes")
+    first = [_start(s, e, n) for s, e, n in zip(starts, source.shape, sizes, strict=True)]
+    return compute(
+        sizes, lambda *i: element_of(source, [_plus(x, f) for x, f in zip(i, first, strict=True)]), label(op)
+    )
+
+
+def _plus(index: Expr, offset: ExprLike) -> Expr:
+    return index if isinstance(offset, int) and offset == 0 else index + offset
+
+
+def _dynamic_update_slice(op: TensorOp, source: Value, update: Value, *starts: Value) -> Value:
+    first = [_start(s, e, n) for s, e, n in zip(starts, source.shape, update.shape, strict=True)]
+
+    def element(*indices: Expr) -> Expr:
+        places = [i - f for i, f in zip(indices, first, strict=True)]
+        inside: list[Expr] = []
+        for place, extent, size in zip(places, source.shape, update.shape, strict=True):
+            if not is_same(extent, size):
+                inside += [place >= 0, place < size]
+        new = element_of(update, places)
+        return te.if_then_else(all_of(*inside), new, element_of(source, indices)) if inside else new
+
+    return compute(source.shape, element, label(op))
+
+
+def _pad(op: TensorOp, source: Value, value: Value) -> Value:
+    low, high, interior = (op.keyword(name) for name in ("low", "high", "interior"))
+    return padded(source, value, low, high, interior, label(op))
+
+
+def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Value, interior: Value) -> Value:
+    before, after = _integers(low, "edge_padding_low"), _integers(high, "edge_padding_high")
+    return padded(source, value, before, after, _integers(interior, "interior_padding"), label(op))
+
+
+def padded(
+    source: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int], name: str
+) -> Value:
+    """`pad`: `interior` values between neighbours, then `low` and `high` ones around, or as many elements less."""
+    if not any((*low, *high, *interior)):
+        return source
+    steps = [count + 1 for count in interior]
+    spans = [
+        simplified((extent - 1) * step + 1) if extent != 0 else 0
+        for extent, step in zip(source.shape, steps, strict=True)
+    ]
+    shape = [simplified(span + (b + a)) for span, b, a in zip(spans, low, high, strict=True)]
+
+    def element(*indices: Expr) -> Expr:
+        places: list[Expr] = []
+        inside: list[Expr] = []
+        for i, before, after, step, span in zip(indices, low, high, steps, spans, strict=True):
+            place = i - before if before else i
+            if before > 0:
+                inside.append(place >= 0)
+            if after > 0:
+                inside.append(place < span)
+            if step != 1:
+                inside.append(place % step == 0)
+            places.append(place // step if step != 1 else place)
+        found = element_of(source, places)
+        return te.if_then_else(all_of(*inside), found, element_of(value, ())) if inside else found
+
+    return compute(shape, element, name)
+
+
+# Gather and scatter
+
+
+def _gather(op: GatherOp, source: Value, indices: Value) -> Value:
+    return _gathered(op, source, indices, numbers(op.slice_sizes))
+
+
+def _dynamic_gather(op: stablehlo.DynamicGatherOp, source: Value, indices: Value, sizes: Value) -> Value:
+    return _gathered(cast("GatherOp", op), source, indices, _extents(sizes, "slice_sizes"))
+
+
+def _gathered(op: GatherOp, source: Value, indices: Value, sizes: Sequence[Extent]) -> Value:
+    """Slices of `sizes` whose starts `indices` gives, moved into the operand."""
+    layout: KeyedAttr = op.dimension_numbers
+    offsets, collapsed = layout.dims("offset_dims"), layout.dims("collapsed_slice_dims")
+    batching = dict(zip(layout.dims("operand_batching_dims"), layout.dims("start_indices_batching_dims"), strict=True))
+    vector = layout.number("index_vector_dim")
+    kept = [axis for axis in range(len(sizes)) if axis not in collapsed and axis not in batching]
+    outer = iter(extent for axis, extent in enumerate(indices.shape) if axis != vector)
+    inner = iter(sizes[axis] for axis in kept)
+    rank = len(indices.shape) - (vector < len(indices.shape)) + len(offsets)
+    shape = [next(inner) if axis in offsets else next(outer) for axis in range(rank)]
+
+    def element(*places: Expr) -> Expr:
+        batch = [place for axis, place in enumerate(places) if axis not in offsets]
+        at = dict(zip(kept, (places[axis] for axis in offsets), strict=True))
+        starts = _index_vector(layout.dims("start_index_map"), indices, batch, vector)
+        found: list[ExprLike] = []
+        for axis, (extent, size) in enumerate(zip(source.shape, sizes, strict=True)):
+            if axis in batching:
+                found.append(batch[batching[axis] - (batching[axis] > vector)])
+                continue
+            offset: ExprLike = at.get(axis, 0)
+            if axis in starts and not is_same(extent, size):
+                start = _inside(starts[axis], extent, size)
+                offset = start if isinstance(offset, int) else offset + start
+            found.append(offset)
+        return element_of(source, found)
+
+    return compute(shape, element, label(op))
+
+
+def _index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
+    """The index for each of some axes of the operand, at a place of the batch."""
+    if vector == len(indices.shape):
+        return {axes[0]: element_of(indices, batch)}
+    return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
+
+
+def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
+    """Each element, combined with the updates whose place it is: all updates are looked through for each.
+
+    An update outside of the operand is left out. Of several updates of one place that do not add up, the last one
+    counts, where the specification leaves the order open.
+    """
+    if len(values) != 3:
+        raise CompileError(f"{len(values) // 2} operands scattered together are not supported")
+    source, indices, updates = values
+    layout: KeyedAttr = op.scatter_dimension_numbers
+    if layout.dims("input_batching_dims"):
+        raise CompileError("input_batching_dims are not supported")
+    window, inserted = layout.dims("update_window_dims"), layout.dims("inserted_window_dims")
+    scattered, vector = layout.dims("scatter_dims_to_operand_dims"), layout.number("index_vector_dim")
+    kept = [axis for axis in range(len(source.shape)) if axis not in inserted]
+    sizes: dict[int, Extent] = {axis: updates.shape[at] for axis, at in zip(kept, window, strict=True)}
+    batch_axes = [axis for axis in range(len(updates.shape)) if axis not in window]
+
+    def place(batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+        """Whether the update for `batch` covers the element `at`, and where in it the element stands."""
+        starts = _index_vector(scattered, indices, batch, vector)
+        found: list[Expr] = []
+        inside: list[Expr] = []
+        for axis, extent in enumerate(source.shape):
+            start = starts[axis].astype("int64") if axis in starts else None
+            size = sizes.get(axis, 1)
+            offset = at[axis] if start is None else at[axis] - start
+            if start is not None:
+                inside += [start >= 0, start <= simplified(extent - size)]
+            if start is not None or not is_same(extent, size):
+                inside += [offset >= 0, offset < size]
+            if axis in sizes:
+                found.append(offset)
+        return inside, found
+
+    def update(batch: Sequence[Expr], offsets: Sequence[Expr]) -> Expr:
+        outer, inner = iter(batch), dict(zip(window, offsets, strict=True))
+        return element_of(updates, [inner[a] if a in inner else next(outer) for a in range(len(updates.shape))])
+
+    kind = _lone_kind(op)
+    if kind is None and not _returns_update(op):
+        raise CompileError("a region that neither is one op nor returns the update is not supported")
+    counts = [updates.shape[axis] for axis in batch_axes]
+    over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(counts)]
+
+    def combined(*at: Expr) -> Expr:
+        inside, offsets = place(over, at)
+        old, new = element_of(source, at), update(over, offsets)
+        if not over:
+            return te.if_then_else(all_of(*inside), region([old, new])[0], old)
+        total = _BUILT_IN[cast("str", kind)][new.dtype == "bool"]
+        if total is None:
+            raise CompileError(f"updates combined by {kind} are not supported")
+        neutral = constant(_identity(cast("str", kind), new.dtype), new.dtype)
+        return region([old, total(te.if_then_else(all_of(*inside), new, neutral), axis=over)])[0]
+
+    if kind is not None:
+        return compute(source.shape, combined, label(op))
+
+    def last(*at: Expr) -> Expr:
+        position = reduce(lambda total, pair: total * pair[1] + pair[0], zip(over, counts, strict=True), as_expr(0))
+        return reductions.max(te.if_then_else(all_of(*place(over, at)[0]), position, -1), axis=over)
+
+    if not over:
+
+        def replaced(*at: Expr) -> Expr:
+            inside, offsets = place([], at)
+            return te.if_then_else(all_of(*inside), update([], offsets), element_of(source, at))
+
+        return compute(source.shape, replaced, label(op))
+    winners = compute(source.shape, last, f"{label(op)}_last")
+
+    def chosen(*at: Expr) -> Expr:
+        winner = winners(*at)
+        batch: list[Expr] = []
+        for axis in reversed(range(len(counts))):
+            batch.insert(0, winner % counts[axis] if axis else winner)
+            winner = winner // counts[axis]
+        return te.if_then_else(winners(*at) >= 0, update(batch, place(batch, at)[1]), element_of(source, at))
+
+    return compute(source.shape, chosen, label(op))
+
+
+def _returns_update(op: ScatterOp) -> bool:
+    block = op.body.block
+    return len(list(block.ops)) == 1 and tuple(cast("Operation", block.last_op).operands) == (block.args[1],)
+
+
+# Products
+
+
+def _dot_general(op: DotGeneralOp, left: Value, right: Value) -> Value:
+    """A sum of products: batch dimensions, then those of `left` that are not contracted, then those of `right`."""
+    layout, letters = op.dot_dimension_numbers, iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    names: list[dict[int, str]] = [{}, {}]
+    batch = ""
+    for is_batch, (first, second) in zip((True, False), stablehlo.DOT_KEYS, strict=True):
+        for x, y in zip(layout.dims(first), layout.dims(second), strict=True):
+            names[0][x] = names[1][y] = letter = next(letters)
+            batch += letter if is_batch else ""
+    free = ["", ""]
+    operands = [tensor_of(value, name) for value, name in ((left, "lhs"), (right, "rhs"))]
+    for side, tensor in enumerate(operands):
+        for axis in range(tensor.ndim):
+            if axis not in names[side]:
+                names[side][axis] = letter = next(letters)
+                free[side] += letter
+    inputs = ["".join(names[side][axis] for axis in range(operands[side].ndim)) for side in range(2)]
+    subscripts = f"{','.join(inputs)}->{batch}{free[0]}{free[1]}"
+    return ops.einsum(subscripts, *operands, out_dtype=result_dtype(op), name=label(op))
+
+
+def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
+    """A convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
+
+    The input is padded first where elements are inserted between others or removed, the kernel mirrored where its
+    window is, and the result transposed where its dimensions are not those of the input.
+    """
+    left, right, output = op.dimension_numbers.data
+    rank = len(output) - 2
+    if rank not in LETTERS:
+        raise CompileError(f"convolutions over {rank} spatial dimensions are not supported, over 1 to 3 are")
+    groups, batches = (cast("Any", group).value.data for group in (op.feature_group_count, op.batch_group_count))
+    if batches != 1:
+        raise CompileError(f"batch_group_count = {batches} is not supported")
+    strides, inner, dilation = (
+        numbers(given) or (1,) * rank for given in (op.window_strides, op.lhs_dilation, op.rhs_dilation)
+    )
+    flat = numbers(op.padding) or (0,) * (2 * rank)
+    pads = list(zip(flat[::2], flat[1::2], strict=True))
+    if any(step != 1 for step in inner) or min(flat) < 0:
+        around = {axis: pads[int(letter)] for axis, letter in enumerate(left) if letter.isdigit()}
+        between = {axis: inner[int(letter)] - 1 for axis, letter in enumerate(left) if letter.isdigit()}
+        axes = range(len(left))
+        low, high = ([around.get(axis, (0, 0))[side] for axis in axes] for side in range(2))
+        zero = Splat(0, (), data.dtype)
+        data = padded(data, zero, low, high, [between.get(axis, 0) for axis in axes], f"{label(op)}_pad")
+        pads = [(0, 0)] * rank
+    mirrored = [axis for axis, letter in enumerate(right) if letter.isdigit() and _is_mirrored(op, int(letter))]
+    weight = tensor_of(kernel, "kernel")
+    if mirrored:
+        weight = ops.flip(weight, mirrored, name=f"{label(op)}_mirrored")
+    named = {"b": "N", "f": "C", "o": "O", "i": "I", **{str(d): c for d, c in enumerate(LETTERS[rank])}}
+    layout = "".join(named[letter] for letter in left)
+    wanted = "".join(named[letter] for letter in output)
+    direct = layout == wanted
+    found = getattr(ops, f"conv{rank}d")(
+        tensor_of(data, "data"),
+        weight,
+        strides,
+        tuple(pads),
+        dilation,
+        groups,
+        layout,
+        "".join(named[letter] for letter in right),
+        result_dtype(op),
+        name=label(op),
+    )
+    return found if direct else ops.transpose(found, [layout.index(c) for c in wanted], name=f"{label(op)}_layout")
+
+
+def _is_mirrored(op: ConvolutionOp, axis: int) -> bool:
+    return op.window_reversal is not None and bool(numbers(op.window_reversal)[axis])
+
+
+# Reductions
+
+_BUILT_IN: Final[Mapping[str, tuple[Callable[..., Expr] | None, Callable[..., Expr] | None]]] = {
+    "add": (reductions.sum, reductions.any),
+    "multiply": (reductions.prod, reductions.all),
+    "maximum": (reductions.max, reductions.any),
+    "minimum": (reductions.min, reductions.all),
+    "and": (None, reductions.all),
+    "or": (None, reductions.any),
+}
+"""Op of a region -> the reduction of numbers, and of truth values."""
+_COMBINERS: Final = {
+    "add": Combiner.SUM,
+    "multiply": Combiner.PROD,
+    "maximum": Combiner.MAX,
+    "minimum": Combiner.MIN,
+    "and": Combiner.ALL,
+    "or": Combiner.ANY,
+}
+
+
+def _identity(kind: str, dtype: str) -> bool | int | float:
+    combiner = _COMBINERS[kind]
+    if dtype == "bool":
+        return kind in ("multiply", "minimum", "and")
+    (neutral,) = identity_of(combiner, [type_of(dtype)])
+    return neutral
+
+
+def _lone_kind(op: CombiningOp) -> str | None:
+    """The name of the op that a region consists of, of two arguments."""
+    lone = op.lone_op
+    return None if lone is None or label(lone) not in _BUILT_IN else label(lone)
+
+
+def _combined(
+    op: CombiningOp, values: Sequence[Expr], initial: Sequence[Value], over: Sequence[IterVar], region: Region
+) -> list[Expr]:
+    """The values combined over axes, from the initial values on, which the specification wants to be neutral."""
+    if not over:
+        return region([*(element_of(value, ()) for value in initial), *values])
+    kind = _lone_kind(op)
+    dtype = values[0].dtype
+    total = None if kind is None else _BUILT_IN[kind][dtype == "bool"]
+    if kind is not None and total is not None:
+        (start,) = initial
+        found = total(values[0], axis=list(over))
+        is_neutral = isinstance(start, Splat) and start.number == _identity(kind, dtype)
+        return [found] if is_neutral else region([element_of(start, ()), found])
+    starts = [value.number for value in initial if isinstance(value, Splat)]
+    if len(starts) != len(initial):
+        raise CompileError("a region of several ops needs constant initial values")
+    dtypes = [value.dtype for value in values]
+
+    def combine(left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
+        return tuple(region([*left, *right]))
+
+    reducer = reductions.comm_reducer(
+        combine, lambda *_: tuple(constant(s, d) for s, d in zip(starts, dtypes, strict=True)), label(op)
+    )
+    return list(cast("Sequence[Expr]", reducer(tuple(values), axis=list(over))))
+
+
+def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
+    sources, initial = values[: op.operand_count], values[op.operand_count :]
+    dims, shape = numbers(op.dimensions), sources[0].shape
+    over = {axis: reduce_axis((0, shape[axis]), f"k{axis}") for axis in dims}
+
+    def element(*indices: Expr) -> list[Expr]:
+        rest = iter(indices)
+        at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
+        return _combined(op, [element_of(source, at) for source in sources], initial, list(over.values()), region)
+
+    return _several([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
+
+
+def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
+    """Tensors that are computed together."""
+
+    def one_or_more(*indices: Expr) -> Any:
+        found = element(*indices)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    found: Any = compute(shape, one_or_more, name)
+    return found
+
+
+def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Result:
+    sources, initial = values[: op.operand_count], values[op.operand_count :]
+    sizes = numbers(op.window_dimensions)
+    rank = len(sizes)
+    strides, inner, dilation = (
+        numbers(given) or (1,) * rank for given in (op.window_strides, op.base_dilations, op.window_dilations)
+    )
+    flat = numbers(op.padding) or (0,) * (2 * rank)
+    low, high = flat[::2], flat[1::2]
+    along = [axis for axis in range(rank) if sizes[axis] > 1]
+    if (
+        len(along) == 1
+        and (strides, inner, dilation) == ((1,) * rank,) * 3
+        and _lone_kind(op) == "add"
+        and sources[0].shape[along[0]] == sizes[along[0]] == low[along[0]] + 1
+        and sum(low) == low[along[0]]
+        and not any(high)
+        and sources[0].dtype != "bool"
+        and initial[0] == Splat(initial_number := _identity("add", sources[0].dtype), (), sources[0].dtype)
+        and initial_number == 0
+    ):
+        return ops.cumsum(tensor_of(sources[0], "x"), along[0], name=label(op))
+    around = [
+        padded(source, start, low, high, [step - 1 for step in inner], f"{label(op)}_pad")
+        for source, start in zip(sources, initial, strict=True)
+    ]
+    spans = [(size - 1) * gap + 1 for size, gap in zip(sizes, dilation, strict=True)]
+    shape = [
+        simplified((extent - span) // step + 1)
+        for extent, span, step in zip(around[0].shape, spans, strides, strict=True)
+    ]
+    over = {axis: reduce_axis((0, sizes[axis]), f"k{axis}") for axis in along}
+
+    def element(*indices: Expr) -> list[Expr]:
+        at: list[Expr] = []
+        for axis, index in enumerate(indices):
+            place = index * strides[axis] if strides[axis] != 1 else index
+            if axis in over:
+                place = place + (over[axis] * dilation[axis] if dilation[axis] != 1 else over[axis])
+            at.append(place)
+        return _combined(op, [element_of(source, at) for source in around], initial, list(over.values()), region)
+
+    return _several(shape, element, label(op))
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.convolution": _convolution,
+    "stablehlo.dot_general": _dot_general,
+    "stablehlo.dynamic_broadcast_in_dim": _dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_gather": _dynamic_gather,
+    "stablehlo.dynamic_iota": _dynamic_iota,
+    "stablehlo.dynamic_pad": _dynamic_pad,
+    "stablehlo.dynamic_reshape": _dynamic_reshape,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.gather": _gather,
+    "stablehlo.get_dimension_size": _get_dimension_size,
+    "stablehlo.iota": _iota,
+    "stablehlo.pad": _pad,
+    "stablehlo.real_dynamic_slice": _real_dynamic_slice,
+    "stablehlo.reshape": _reshape,
+    "stablehlo.reverse": _reverse,
+    "stablehlo.slice": _slice,
+    "stablehlo.transpose": _transpose,
+}
+"""Op -> what computes it of its operands."""
+
+COMBINING_RULES: Final[Mapping[str, Rule]] = {
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.scatter": _scatter,
+}
+"""Op -> what computes it of its operands and its region."""

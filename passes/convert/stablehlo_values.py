@@ -1,0 +1,113 @@
+"""What a value of a stablehlo function is while its function is converted to tensor expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute
+
+from weft.dialects.element_types import element_name
+from weft.support.errors import CompileError
+from weft.texpr.expr import Compare, Const, Expr, ExprLike, Number, as_expr
+from weft.texpr.math import if_then_else
+from weft.texpr.ops.arguments import compute, constant
+from weft.texpr.shapes import Extent
+from weft.texpr.tensor import ConstantOp, Tensor
+from weft.texpr.tensor import constant as constant_tensor
+
+
+@dataclass(frozen=True)
+class Splat:
+    """A tensor whose elements are one number: its readers take the number, so that no tensor is made of it."""
+
+    number: Number
+    shape: tuple[Extent, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Integers that are known from extents, as a scalar or a vector: what ops with dynamic shapes take."""
+
+    elements: tuple[Extent, ...]
+    rank: int
+    dtype: str
+
+    @property
+    def shape(self) -> tuple[Extent, ...]:
+        return (len(self.elements),) if self.rank else ()
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A comparison of extents."""
+
+    comparison: Compare | bool
+    dtype: str = "bool"
+    shape: tuple[Extent, ...] = ()
+
+
+Value: TypeAlias = Tensor | Splat | Sizes | Fact
+Result: TypeAlias = Value | Sequence[Value]
+
+
+def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
+    """The value of a constant. Raises CompileError for elements of a type that tensors do not have."""
+    type_ = cast("TensorType[Attribute]", elements.type)
+    dtype = element_name(type_.element_type)
+    if dtype is None:
+        raise CompileError(f"elements of type {type_.element_type} are not supported")
+    shape = tuple(type_.get_shape())
+    size = len(elements.data.data) // max(prod(shape), 1)
+    data = elements.data.data
+    if prod(shape) and data == data[:size] * prod(shape):
+        number = next(iter(elements.get_values()))
+        return Splat(bool(number) if dtype == "bool" else number, shape, dtype)
+    return constant_tensor(elements, name)
+
+
+def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
+    """The element of a value at `indices`."""
+    match value:
+        case Tensor():
+            return value(*indices)
+        case Splat():
+            return constant(value.number, value.dtype)
+        case Sizes():
+            found = as_expr(value.elements[-1]).astype(value.dtype)
+            for position in range(len(value.elements) - 1 if value.rank else 0):
+                chosen = as_expr(value.elements[position]).astype(value.dtype)
+                found = if_then_else(as_expr(indices[0]) == position, chosen, found)
+            return found
+        case Fact():
+            return as_expr(value.comparison)
+
+
+def tensor_of(value: Value, name: str) -> Tensor:
+    """A value as a tensor, computed where it is none."""
+    if isinstance(value, Tensor):
+        return value
+    return compute(value.shape, lambda *i: element_of(value, i), name)
+
+
+def sizes_of(value: Value) -> Sizes | None:
+    """A value as extents, None where it is data."""
+    if isinstance(value, Sizes):
+        return value
+    if len(value.shape) > 1 or value.dtype not in ("int32", "int64"):
+        return None
+    if isinstance(value, Splat) and all(isinstance(extent, int) for extent in value.shape):
+        return Sizes((int(value.number),) * prod(cast("tuple[int, ...]", value.shape)), len(value.shape), value.dtype)
+    if isinstance(value, Tensor) and isinstance(value.op, ConstantOp):
+        elements = tuple(int(number) for number in value.op.elements.get_values())
+        return Sizes(elements, len(value.shape), value.dtype)
+    return None
+
+
+def integer_of(extent: Extent) -> int | None:
+    """An extent that is a number."""
+    return extent if isinstance(extent, int) else int(extent.value) if isinstance(extent, Const) else None

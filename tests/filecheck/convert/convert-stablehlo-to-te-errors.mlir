@@ -1,0 +1,325 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics -p "convert-stablehlo-to-te{strict=true}"
+
+func.func @loop(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.while: there is no tensor expression for it}}
+  %0 = stablehlo.while(%v = %x) : tensor<4xf32>
+  cond {
+    %p = stablehlo.constant dense<true> : tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    stablehlo.return %v : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @sorted(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.sort: there is no tensor expression for it}}
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %p = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{@main: elements of type ui32 are not supported}}
+func.func @main(%x: tensor<4xui32>) -> tensor<4xui32> {
+  %0 = stablehlo.add %x, %x : tensor<4xui32>
+  return %0 : tensor<4xui32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error@+1 {{stablehlo.convert: elements of type ui32 are not supported}}
+  %0 = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xui32>
+  %1 = stablehlo.convert %0 : (tensor<4xui32>) -> tensor<4xi32>
+  return %1 : tensor<4xi32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{chlo.erfc: not supported; jax.export prints it expanded into ops of stablehlo, which are}}
+  %0 = chlo.erfc %x : tensor<4xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.remainder: elements of type float32 are not supported}}
+  %0 = stablehlo.remainder %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xi1> {
+  // expected-error@+1 {{stablehlo.compare: compare_type TOTALORDER is not supported for floats}}
+  %0 = stablehlo.compare LT, %x, %x, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %0 : tensor<4xi1>
+}
+
+// -----
+
+func.func @main(%x: tensor<2x4x4xf32>, %w: tensor<4x4x3xf32>) -> tensor<1x4x2xf32> {
+  // expected-error@+1 {{stablehlo.convolution: batch_group_count = 2 is not supported}}
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : (tensor<2x4x4xf32>, tensor<4x4x3xf32>) -> tensor<1x4x2xf32>
+  return %0 : tensor<1x4x2xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<2x4xf32>, %w: tensor<3x4xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{stablehlo.convolution: convolutions over 0 spatial dimensions are not supported, over 1 to 3 are}}
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f]x[o, i]->[b, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<1x4x4xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x3x2xf32> {
+  // expected-error@+1 {{stablehlo.convolution: conv1d: x of shape (1, 4, 4) has 4 channels, but w of shape (3, 2, 3) takes 2 in each of 1 groups}}
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x4xf32>, tensor<3x2x3xf32>) -> tensor<1x3x2xf32>
+  return %0 : tensor<1x3x2xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<4x5xf32>) -> tensor<2x5xf32> {
+  // expected-error@+1 {{stablehlo.dot_general: einsum}}
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+  return %0 : tensor<2x5xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %i: tensor<2x1xi32>, %u: tensor<2xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.scatter: a region that neither is one op nor returns the update is not supported}}
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.subtract %a, %b : tensor<f32>
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xi32>, %i: tensor<2x1xi32>, %u: tensor<2xi32>) -> tensor<4xi32> {
+  // expected-error@+1 {{stablehlo.scatter: updates combined by or are not supported}}
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %c = stablehlo.or %a, %b : tensor<i32>
+    stablehlo.return %c : tensor<i32>
+  }) : (tensor<4xi32>, tensor<2x1xi32>, tensor<2xi32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}
+
+// -----
+
+func.func @main(%x: tensor<2x4xf32>, %i: tensor<2x1xi32>, %u: tensor<2xf32>) -> tensor<2x4xf32> {
+  // expected-error@+1 {{stablehlo.scatter: input_batching_dims are not supported}}
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<2x4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %i: tensor<2x1xi32>, %u: tensor<2xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.scatter: 2 operands scattered together are not supported}}
+  %0:2 = "stablehlo.scatter"(%x, %x, %i, %u, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
+    stablehlo.return %c, %d : tensor<f32>, tensor<f32>
+  }) : (tensor<4xf32>, tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %0#0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xi32>, %y: tensor<i32>) -> tensor<i32> {
+  // expected-error@+1 {{stablehlo.reduce: a region of several ops needs constant initial values}}
+  %0 = stablehlo.reduce(%x init: %y) applies stablehlo.xor across dimensions = [0] : (tensor<4xi32>, tensor<i32>) -> tensor<i32>
+  return %0 : tensor<i32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %y: tensor<f32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error@+1 {{stablehlo.reduce: the region uses a value from outside that is not constant}}
+  %0 = stablehlo.reduce(%x init: %zero) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+   reducer(%a: tensor<f32>, %b: tensor<f32>)  {
+    %1 = stablehlo.multiply %b, %y : tensor<f32>
+    %2 = stablehlo.add %a, %1 : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error@+1 {{stablehlo.reduce: stablehlo.iota in the region is not supported}}
+  %0 = stablehlo.reduce(%x init: %zero) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+   reducer(%a: tensor<f32>, %b: tensor<f32>)  {
+    %1 = stablehlo.iota dim = 0 : tensor<1xf32>
+    stablehlo.return %a : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.custom_call: @my_kernel is not known}}
+  %0 = stablehlo.custom_call @my_kernel(%x) {api_version = 2 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<4xf32>) -> tensor<i32>
+  %five = stablehlo.constant dense<5> : tensor<i32>
+  %p = stablehlo.compare EQ, %n, %five, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  // expected-error@+1 {{stablehlo.custom_call: the shapes do not fit this assertion}}
+  stablehlo.custom_call @shape_assertion(%p, %n) {api_version = 2 : i32} : (tensor<i1>, tensor<i32>) -> ()
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error@+1 {{stablehlo.tanh: result 0 is declared tensor<5xf32>, but the operands give (4,) of float32}}
+  %0 = stablehlo.tanh %x : (tensor<4xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<3xf32>) -> tensor<2x4xf32> {
+  // expected-error@+1 {{stablehlo.broadcast_in_dim: extent 3 does not broadcast to 4}}
+  %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>) -> tensor<3xf32> {
+  // expected-error@+1 {{stablehlo.add: operands of shapes (3,) and (4,)}}
+  %0 = stablehlo.add %x, %y : (tensor<3xf32>, tensor<4xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>, %s: tensor<1xi32>) -> tensor<?xf32> {
+  // expected-error@+1 {{stablehlo.dynamic_broadcast_in_dim: the shape is computed from data, not from extents}}
+  %0 = stablehlo.dynamic_broadcast_in_dim %x, %s, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<?xf32>, %v: tensor<f32>) -> tensor<?xf32> {
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %l = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+  // expected-error@+1 {{stablehlo.dynamic_pad: edge_padding_low is not constant}}
+  %0 = stablehlo.dynamic_pad %x, %v, %l, %l, %l : (tensor<?xf32>, tensor<f32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error@+1 {{stablehlo.add: operands of shapes (n0,) and (n1,)}}
+  %0 = stablehlo.add %x, %y : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.tanh %x : tensor<4xf32>
+  // expected-error@+1 {{func.call: @main calls itself}}
+  %1 = func.call @main(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @outside(%x: tensor<4xf32>) -> tensor<4xf32>
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.tanh %x : tensor<4xf32>
+  // expected-error@+1 {{func.call: there is no function @outside with a body}}
+  %1 = func.call @outside(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{arith.addf: only ops of stablehlo and chlo are converted}}
+  %0 = arith.addf %x, %x : tensor<4xf32>
+  %1 = stablehlo.tanh %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{@main: parameters are tensors, got f32}}
+func.func @main(%x: tensor<4xf32>, %y: f32) -> tensor<4xf32> {
+  %1 = stablehlo.tanh %x : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{@main returns nothing}}
+func.func @main(%x: tensor<4xf32>) {
+  %1 = stablehlo.tanh %x : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{convert-stablehlo-to-te: no function holds ops of stablehlo}}
+builtin.module {
+  func.func @main(%x: f32) -> f32 {
+    return %x : f32
+  }
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{unknown operation 'chlo.top_k'}}
+  %values, %indices = chlo.top_k(%x, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)
+  return %values : tensor<2xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.reverse has no keyword 'axes' (known: dims)}}
+  %0 = stablehlo.reverse %x, axes = [0] : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{stablehlo.add takes 2 operands, got 1}}
+  %0 = stablehlo.add %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
