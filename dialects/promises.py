@@ -13,6 +13,7 @@ from typing import Final
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.utils.str_enum import StrEnum
 
 from weft.support.errors import CompileError, did_you_mean
@@ -40,12 +41,19 @@ def promises_of(function: FuncOp) -> frozenset[Promise]:
     attribute = function.attributes.get(PROMISES)
     if attribute is None:
         return ALL_PROMISES
-    if not isinstance(attribute, ArrayAttr) or not all(isinstance(name, StringAttr) for name in attribute):
-        raise CompileError.at(function, f"{PROMISES} must be an array of names, got {attribute}")
     try:
-        return parse_promises(name.data for name in attribute if isinstance(name, StringAttr))
+        return promises_in(attribute)
     except CompileError as error:
         raise CompileError.at(function, error.message) from None
+
+
+def promises_in(attribute: Attribute | None) -> frozenset[Promise]:
+    """What the attribute of a function says it promises. Raises `CompileError` where it names none of `Promise`."""
+    if attribute is None:
+        return ALL_PROMISES
+    if not isinstance(attribute, ArrayAttr) or not all(isinstance(name, StringAttr) for name in attribute):
+        raise CompileError(f"{PROMISES} must be an array of names, got {attribute}")
+    return parse_promises(name.data for name in attribute if isinstance(name, StringAttr))
 
 
 def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
@@ -64,5 +72,9 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
 
 def set_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
     """Make `function` promise exactly `promises`."""
-    names = sorted(promise.value for promise in promises)
-    function.attributes[PROMISES] = ArrayAttr([StringAttr(name) for name in names])
+    function.attributes[PROMISES] = promises_attribute(promises)
+
+
+def promises_attribute(promises: Iterable[Promise]) -> ArrayAttr[StringAttr]:
+    """The attribute of a function that promises exactly `promises`."""
+    return ArrayAttr([StringAttr(name) for name in sorted(promise.value for promise in promises)])

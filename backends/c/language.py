@@ -42,6 +42,12 @@ static void *weft_alloc(size_t count, size_t size) {
   return room;
 }"""
 
+MAY_ALIAS: Final = f"""\
+#if defined(__GNUC__)
+#define WEFT_MAY_ALIAS {GNU_MAY_ALIAS}
+#else
+#define WEFT_MAY_ALIAS
+#endif"""
 _NO_CONTRACTION: Final = """\
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off")
@@ -70,7 +76,7 @@ C: Final = Language(
     reserved_symbols=KEYWORDS | reserved("c macros") | reserved("c symbols"),
     pointer_types={"i1": "uint8_t"},
     no_contraction=_NO_CONTRACTION,
-    shared_type=f"typedef {{type}} {GNU_MAY_ALIAS} {{name}};",
+    shared_type="typedef {type} WEFT_MAY_ALIAS {name};",
     unroll=lambda trips: f"WEFT_UNROLL({trips})",
     unroll_lanes=False,
 )

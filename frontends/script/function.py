@@ -17,6 +17,7 @@ from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.promises import PROMISES, Promise, promises_attribute, promises_in
 from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import Relation
 from weft.frontends.script import tir
@@ -39,6 +40,7 @@ from weft.frontends.script.values import (
     static_extent,
     strides_in,
 )
+from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
 from weft.texpr.expr import Const, Expr, as_expr, as_number, checked_dtype, type_of
 from weft.texpr.shapes import items
@@ -473,16 +475,27 @@ class FunctionParser(Evaluator):
                 self.emitter.assume(offset, Relation.EQUAL, Const(0, "int64"))
 
     def func_attr(self, node: ast.Call) -> None:
-        """`T.func_attr({...})`: the symbol of the function, and attributes; `tir.noalias` always holds."""
+        """`T.func_attr({...})`: the symbol of the function, and attributes. `tir.noalias` is one of its promises."""
         value = self.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
         attributes = self.attributes(node, value, f"T.func_attr takes a dict: `{tir.func_attr.usage}`")
         symbol = attributes.pop(SYMBOL, StringAttr(self.name))
         if not isinstance(symbol, StringAttr) or not symbol.data:
             raise self.error(node, f"the name of a function is a word, got {attribute_text(symbol)}")
         self.name = symbol.data
-        if not all(attributes.pop(name, _TRUE) == _TRUE for name in (NOALIAS, "tirx.noalias")):
-            raise self.error(node, f"{NOALIAS} is True: calls check that buffers do not overlap")
+        noalias = all(attributes.pop(name, _TRUE) == _TRUE for name in (NOALIAS, "tirx.noalias"))
+        self._promise(node, attributes, noalias)
         self._attributes.update(attributes)
+
+    def _promise(self, node: ast.Call, attributes: dict[str, Attribute], noalias: bool) -> None:
+        """Check `tir.promises`, and make it say what `tir.noalias` does."""
+        try:
+            found = promises_in(attributes.get(PROMISES))
+        except CompileError as error:
+            raise self.error(node, error.message) from None
+        if PROMISES in attributes and noalias != (Promise.NOALIAS in found):
+            raise self.error(node, f"{NOALIAS} is {noalias}, and {PROMISES} is {attribute_text(attributes[PROMISES])}")
+        if not noalias:
+            attributes[PROMISES] = promises_attribute(found - {Promise.NOALIAS})
 
     # Calls
 

@@ -21,6 +21,7 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.promises import Promise, promises_of
 from weft.dialects.tir import OPERAND, AccessRegionOp, AssumeOp, AssumeShapeOp, BlockOp, ForOp, InitOp, IntrinsicOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.frontends.script import tir
@@ -171,7 +172,7 @@ class FunctionPrinter:
                 self._write(f"T.func_attr({attributes_text(function.attributes)})")
             self._write("...")
             return self._lines
-        attributes = to_attributes({SYMBOL: symbol, NOALIAS: True})
+        attributes = to_attributes({SYMBOL: symbol, NOALIAS: Promise.NOALIAS in promises_of(function)})
         self._write(f"T.func_attr({attributes_text({**attributes, **function.attributes})})")
         ops = statements(block)
         self._declare_unstated(ops)

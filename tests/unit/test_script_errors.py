@@ -172,7 +172,11 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
         ("with A: pass", "`with` opens a block"),
         ("T.grid(1)", "T.grid does not stand here"),
         ("T.func_attr(3)", "T.func_attr takes a dict"),
-        ('T.func_attr({"tir.noalias": False})', "tir.noalias is True: calls check that buffers do not overlap"),
+        ('T.func_attr({"tir.promises": ["noalia"]})', "unknown promise 'noalia', did you mean 'noalias'"),
+        (
+            'T.func_attr({"tir.noalias": False, "tir.promises": ["noalias"]})',
+            'tir.noalias is False, and tir.promises is ["noalias"]',
+        ),
         ('T.func_attr({"a": A})', "an attribute is a number, text, a list or a dict, got a value of type Buffer"),
         ("A[0, 0] = 1 // 0", "integer division or modulo by zero"),
         ("A[0, 0] = A[0, 0] * (1, 2)[A[0, 0]]", "is not known while the program is read"),
