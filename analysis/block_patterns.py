@@ -2,9 +2,8 @@
 a convolution.
 
 A reduction may be reassociated when its combiner is, or is declared, associative and commutative, and its function
-promises `reassoc` where that rounds differently. Patterns are derived
-from the accesses over the iterators of the block, independent of its loops. Names do not matter; a block that is not
-recognised is `OPAQUE`.
+promises `reassoc` where that rounds differently. Patterns are derived from the accesses over the iterators of the
+block, independent of its loops. Names do not matter; a block that is not recognised is `OPAQUE`.
 """
 
 from __future__ import annotations

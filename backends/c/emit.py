@@ -3,10 +3,9 @@
     func.func @scale(%A: memref<128xf32>, %s: f32)     ->    void scale(float *restrict A, float s);
 
 The ABI is that of the LLVM backend: a function takes a pointer to contiguous elements for each array, each number by
-value, and then an `int64_t` for each symbol (the extent of a dynamic dimension). Arrays do not overlap, but for those
-of functions that do not promise it. Truth values
-are bytes, 16-bit floats their bits (`weft_f16`, `weft_bf16`). Parallel loops are shared among threads where OpenMP is
-enabled (`-fopenmp`), and serial otherwise. Functions are reentrant.
+value, and then an `int64_t` for each symbol (the extent of a dynamic dimension). Arrays that are `restrict` do not
+overlap. Truth values are bytes, 16-bit floats their bits (`weft_f16`, `weft_bf16`). Parallel loops are shared among
+threads where OpenMP is enabled (`-fopenmp`), and serial otherwise. Functions are reentrant.
 """
 
 from __future__ import annotations
