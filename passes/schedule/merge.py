@@ -15,6 +15,7 @@ from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import PairQuestion, conflict_between, may_conflict, or_undecided
 from weft.analysis.index import Index
 from weft.analysis.structure import precedes
+from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.index_ops import detached_ops
@@ -87,7 +88,7 @@ class Merge(Primitive):
                     detail = " and ".join(told)
                     self.refuse(3, Violation(detail, legal="loops of one extent; split or loop_partition first"), loop)
         found = [(chain, accesses(chain[0])) for chain in chains]
-        touched = [(part, {access.buffer for access in part[1]}) for part in found]
+        touched = [(part, with_overlapping(access.buffer for access in part[1])) for part in found]
         for (earlier, buffers), (later, others) in combinations(touched, 2):
             if not buffers.isdisjoint(others):
                 self.require(4, _overtaken(earlier, later), later[0][0])
