@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, TensorType, VectorType
 from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir import Block
 
@@ -21,7 +21,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.dialects.tir_assume import affine_text
 from weft.interp.errors import InterpreterError, fail
-from weft.interp.registry import call_rule, emit_rule
+from weft.interp.registry import call_rule, elementwise_rule, emit_rule
 from weft.interp.values import BufferStorage
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.narrow_floats import F32_CELL
@@ -394,6 +394,8 @@ class Emitter:
     def operation(self, op: Operation) -> None:
         """Write one op by its rule. Raises `CompileError` when there is none."""
         rule = emit_rule(op.name)
+        if rule is not None and op.operands and op.results and isinstance(op.results[0].type, TensorType):
+            rule = elementwise_rule(op.name) or rule
         if rule is not None:
             rule(self, op)
             return

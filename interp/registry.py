@@ -158,7 +158,8 @@ ROOMS: Mapping[str, str] = {
     "tir": "control",
     "low": "low",
     "te": "te",
-    "tensor": "te",
+    "tensor": "tensor",
+    "bufferization": "bufferization",
     "graph": "graph",
     "linalg": "linalg",
     "stablehlo": "stablehlo",
@@ -214,6 +215,13 @@ def emit_rule(op_name: str) -> EmitRule | None:
     """The rule that writes source for ops of this name, if there is one."""
     _load_room(op_name.split(".", 1)[0])
     return _emit_rules.get(op_name)
+
+
+def elementwise_rule(op_name: str) -> EmitRule | None:
+    """The rule of `arith` and `math` on tensors."""
+    if not op_name.startswith(("arith.", "math.")):
+        return None
+    return importlib.import_module(f"{__package__}.tensor").emit_elementwise
 
 
 def call_rule(op_name: str) -> CallRule | None:

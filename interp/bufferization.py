@@ -1,0 +1,84 @@
+"""`bufferization`: tensors of what buffers hold, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from xdsl.dialects import bufferization
+
+from weft.dialects.upstream.bufferization import DeallocTensorOp, MaterializeInDestinationOp, ToBufferOp, ToTensorOp
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import emit_nothing, emits, evaluates
+from weft.interp.tensor import shape_of_result
+from weft.interp.values import Array, BufferStorage, array_of, carrier_dtype, flat_list
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import MemRefType, TensorType
+    from xdsl.ir import Attribute
+
+    from weft.interp.emitter import Emitter
+
+emits(DeallocTensorOp)(emit_nothing)
+
+
+@evaluates(bufferization.AllocTensorOp)
+def alloc_tensor(op: bufferization.AllocTensorOp, *values: int | Array) -> Array:
+    copied = next((value for value in values if isinstance(value, np.ndarray)), None)
+    if copied is not None:
+        return copied
+    type_ = cast("TensorType[Attribute]", op.tensor.type)
+    sizes = [value for value in values if isinstance(value, int)]
+    return np.zeros(shape_of_result(op, sizes), carrier_dtype(type_.element_type))
+
+
+def _places(buffer: BufferStorage) -> list[int]:
+    """The place of each element of a buffer in its memory, row by row."""
+    strides = getattr(buffer, "strides", None)
+    places = np.arange(len(buffer.data) if strides is not None else int(np.prod(buffer.shape, dtype=int)))
+    if strides is not None:
+        offset: int = getattr(buffer, "offset", 0)
+        steps = [stride * places.itemsize for stride in strides]
+        places = np.lib.stride_tricks.as_strided(places[offset:], buffer.shape, steps)
+    return places.ravel().tolist()
+
+
+@evaluates(ToTensorOp)
+def to_tensor(op: ToTensorOp, buffer: BufferStorage) -> Array:
+    elements = [buffer.data[place] for place in _places(buffer)]
+    if None in elements:
+        raise InterpreterError(op, f"reads {buffer.name}, of which an element was never written")
+    written = [element for element in elements if element is not None]
+    return array_of(written, buffer.shape, cast("MemRefType[Attribute]", op.memref.type).element_type)
+
+
+@evaluates(MaterializeInDestinationOp)
+def materialize(op: MaterializeInDestinationOp, source: Array, target: Array | BufferStorage) -> Array | None:
+    if not isinstance(target, BufferStorage):
+        return source
+    if source.shape != tuple(target.shape):
+        raise InterpreterError(op, f"'{op.name}' of shape {source.shape} in {target.name} of shape {target.shape}")
+    for place, element in zip(_places(target), flat_list(source), strict=True):
+        target.data[place] = element
+    return None
+
+
+@emits(ToBufferOp)
+def emit_to_buffer(emitter: Emitter, op: ToBufferOp) -> None:
+    """A copy, which the program may write."""
+    value = emitter.value(op.tensor)
+    data = emitter.fresh(op.memref.name_hint or "buffer")
+    emitter.line(f"{data} = {emitter.helper(flat_list)}({value})", op)
+    extents: list[int | str] = []
+    for at in range(len(op.memref.type.get_shape())):
+        extents.append(emitter.fresh("extent"))
+        emitter.line(f"{extents[-1]} = {value}.shape[{at}]", op)
+    emitter.bind_buffer(op.memref, data, extents)
+
+
+@emits(bufferization.CloneOp)
+def emit_clone(emitter: Emitter, op: bufferization.CloneOp) -> None:
+    source = emitter.buffer(op.input)
+    data = emitter.fresh(op.output.name_hint or "buffer")
+    emitter.line(f"{data} = [{source.data}[at] for at in {emitter.helper(_places)}({emitter.argument(op.input)})]", op)
+    emitter.bind_buffer(op.output, data, source.extents)
