@@ -19,7 +19,9 @@ from weft.dialects.tir import AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp, In
 from weft.dialects.tir_assume import AssumeOp, affine_text
 from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
+from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.scf_forall import ForallOp, InParallelOp
+from weft.dialects.upstream.tensor import ParallelInsertSliceOp
 from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import AssumptionError, InterpreterError
 from weft.interp.registry import emit_nothing, emits
@@ -185,14 +187,27 @@ emits(scf.ReduceOp, scf.ReduceReturnOp)(emit_nothing)
 
 @emits(ForallOp)
 def emit_forall(emitter: Emitter, op: ForallOp) -> None:
-    if op.outputs:
-        raise CompileError.at(op, f"the interpreter runs '{op.name}' on buffers, not on tensors that it shares")
+    """In order. Iterations read what the shared tensors were before, and give slices to what they are behind."""
     body = op.body.block
+    rank = len(op.lower)
+    names = [emitter.define(result) for result in op.results]
+    for name, argument, start in zip(names, body.args[rank:], op.outputs, strict=True):
+        emitter.alias(argument, start)
+        emitter.line(f"{name} = {emitter.value(start)}", op)
+    targets: dict[SSAValue, str] = dict(zip(body.args[rank:], names, strict=True))
     with ExitStack() as stack:
-        for variable, *values in zip(body.args, op.lower, op.upper, op.step, strict=True):
+        for variable, *values in zip(body.args[:rank], op.lower, op.upper, op.step, strict=True):
             bounds = ", ".join(str(value) if isinstance(value, int) else emitter.written(value, op) for value in values)
-            emitter.bind(variable, stack.enter_context(emitter.loop(variable, f"range({bounds})", op)))
+            emitter.bind(variable, stack.enter_context(emitter.loop(variable, f"range({bounds})", op, names)))
         emitter.region(body)
+        for insert in operations_in(body):
+            if isinstance(insert, ParallelInsertSliceOp):
+                from weft.interp.tensor import inserted
+
+                target = targets[insert.dest]
+                place = ", ".join(emitter.written(value, insert) for value in insert.operands[2:])
+                call = emitter.call(inserted, insert, emitter.value(insert.source), target, f"[{place}]")
+                emitter.line(f"{target} = {call}", insert)
 
 
 def emit_loop(

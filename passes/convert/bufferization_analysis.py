@@ -162,15 +162,33 @@ class BufferizationAnalysis:
         for use in value.uses:
             user = use.operation
             if user is op:
-                if use.index == index or user.name in REPEATED or not self._reads(use):
-                    continue
-                if op.name in INSERTS and use.index == 0 and self._is_filled_already(op):
-                    continue
-                if self.place(value) == place and is_pointwise(op, use.index, index):
-                    continue
-                return True
+                if self._reads(use) and (self._runs_again(value, op) or self._is_overwritten(use, index, place)):
+                    return True
+                continue
             if self._reads(use) and self._runs_after(value, user, op) and not self._leaves_out(use, place):
                 return True
+        return False
+
+    def _is_overwritten(self, use: Use, index: int, place: Place) -> bool:
+        """Whether an operation writes elements of its operand `index`, at `place`, before it reads them by another."""
+        op = use.operation
+        if use.index == index or op.name in REPEATED:
+            return False
+        if op.name in INSERTS and use.index == 0 and self._is_filled_already(op):
+            return False
+        return self.place(use.operation.operands[use.index]) != place or not is_pointwise(op, use.index, index)
+
+    def _runs_again(self, value: SSAValue, op: Operation) -> bool:
+        """Whether `op` may run several times while `value` is what it was."""
+        block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
+        around = op
+        while around.parent is not block:
+            parent = around.parent_op()
+            if parent is None:
+                return False
+            if parent.name not in ONCE:
+                return True
+            around = parent
         return False
 
     def _runs_after(self, value: SSAValue, user: Operation, op: Operation) -> bool:

@@ -10,7 +10,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_MAPS = {"same": "(i, j) -> (i, j)", "transposed": "(i, j) -> (j, i)", "row": "(i, j) -> (j)", "column": "(i, j) -> (i)"}
+_MAPS = {
+    **{"same": "(i, j) -> (i, j)", "transposed": "(i, j) -> (j, i)"},
+    **{"row": "(i, j) -> (j)", "column": "(i, j) -> (i)"},
+}
 _HELPER = """
 func.func private @helper(%A: M {bufferization.writable = WRITABLE}, %B: M) -> M {
   %r = linalg.matmul ins(%B, %B : M, M) outs(%A : M) -> M
@@ -50,32 +53,48 @@ class TensorProgram:
             ("tensor<?x?xi32>", "tensor<?xi32>") if self.is_dynamic else ("tensor<4x4xi32>", "tensor<4xi32>")
         )
 
-    def text(self) -> str:
-        """The module, whose function `main` takes two matrices, a vector, a number of iterations and a place."""
-        matrices = self.random.choice([1, 2])
-        arguments = [*((f"%A{n}", self.matrix) for n in range(matrices)), ("%V", self.vector)]
-        arguments += [("%n", "index"), ("%p", "index"), ("%x", "i32")]
-        self.matrices = matrices
-        scope = Scope([f"%A{n}" for n in range(matrices)], ["%V"], ["%x"], ["%p", "%c0", "%c1"])
+        self._write_body()
+
+    def _write_body(self) -> None:
+        self.matrices = 1 if self.is_dynamic else self.random.choice([1, 2])  # of one shape, which types do not tell
+        names = [f"%A{n}" for n in range(self.matrices)]
+        self.parameters = [*((name, self.matrix) for name in names), ("%V", self.vector)]
+        self.parameters += [("%n", "index"), ("%p", "index"), ("%x", "i32")]
+        scope = Scope(names, ["%V"], ["%x"], ["%p", "%c0", "%c1"])
         for _ in range(self.size):
             self.statement(scope)
-        returned = [self.random.choice(scope.matrices[-4:]) for _ in range(self.random.choice([1, 1, 2, 3]))]
-        types = [self.matrix] * len(returned)
+        count = self.random.choice([1, 1, 2, 3])
+        self.returned = [(self.random.choice(scope.matrices[-4:]), self.matrix) for _ in range(count)]
         if self.random.random() < 0.4:
-            returned.append(self.random.choice(scope.vectors[-3:]))
-            types.append(self.vector)
-        self.results = [2 if type_ is self.matrix else 1 for type_ in types]
+            self.returned.append((self.random.choice(scope.vectors[-3:]), self.vector))
+        self.helper_is_writable = self.random.choice(["true", "false"])
+
+    @property
+    def result_ranks(self) -> list[int]:
+        return [2 if type_ == self.matrix else 1 for _, type_ in self.returned]
+
+    def text(self, *, returns: bool = True) -> str:
+        """The module, whose function `main` takes matrices, a vector, a number of iterations, a place and a number.
+
+        It returns tensors, or else it has a buffer for each as a further parameter, as `bufferize-tensors` makes them.
+        """
         head = [f"  %c{n} = arith.constant {n} : index" for n in range(5)]
         head.append("  %flag = arith.cmpi slt, %p, %c2 : index")
         if self.is_dynamic:
             head.append(f"  %dim = tensor.dim %A0, %c0 : {self.matrix}")
-        parameters = ", ".join(f"{name}: {type_}" for name, type_ in arguments)
-        results = ", ".join(types)
-        body = "\n".join([*head, *self.lines, f"  return {', '.join(returned)} : {results}"])
-        helper = ""
-        if self.calls_helper:
-            helper = _HELPER.replace("M", self.matrix).replace("WRITABLE", self.random.choice(["true", "false"]))
-        return f"{helper}func.func @main({parameters}) -> ({results}) {{\n{body}\n}}\n"
+        parameters, last = self.parameters, list[str]()
+        names, types = (", ".join(part) for part in zip(*self.returned, strict=True))
+        if not returns:
+            buffers = [(f"%out{n}", type_.replace("tensor", "memref")) for n, (_, type_) in enumerate(self.returned)]
+            parameters = [*parameters, *buffers]
+            for (value, type_), (name, buffer) in zip(self.returned, buffers, strict=True):
+                target = f"restrict writable {name} : ({type_}, {buffer}) -> ()"
+                last.append(f"  bufferization.materialize_in_destination {value} in {target}")
+        listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
+        signature = f"@main({listed}) -> ({types})" if returns else f"@main({listed})"
+        body = "\n".join([*head, *self.lines, *last, f"  return {names} : {types}" if returns else "  return"])
+        helper = _HELPER.replace("M", self.matrix).replace("WRITABLE", self.helper_is_writable)
+        return f"{helper if self.calls_helper else ''}func.func {signature} {{\n{body}\n}}\n"
 
     # Parts
 
@@ -124,7 +143,9 @@ class TensorProgram:
         chosen = self.random.choices([kind for _, kind in kinds], [weight for weight, _ in kinds])[0]
         chosen(scope)
 
-    def generic(self, maps: list[str], kinds: list[str], ins: list[tuple[str, str]], out: tuple[str, str], body: str) -> str:
+    def generic(
+        self, maps: list[str], kinds: list[str], ins: list[tuple[str, str]], out: tuple[str, str], body: str
+    ) -> str:
         name = self.name()
         listed = ", ".join(f"affine_map<{text}>" for text in maps)
         names, types = (", ".join(part) for part in zip(*ins, strict=True))
@@ -151,10 +172,12 @@ class TensorProgram:
         for _ in range(self.random.choice([1, 2])):
             how = self.random.choice(["same", "same", "same", "transposed", "row", "column"])
             is_vector = how in ("row", "column")
-            ins.append((self.pick(scope.vectors), self.vector) if is_vector else (self.pick(scope.matrices), self.matrix))
+            values, type_ = (scope.vectors, self.vector) if is_vector else (scope.matrices, self.matrix)
+            ins.append((self.pick(values), type_))
             maps.append(_MAPS[how])
         last = f"%e{len(ins) if is_read else 0}"
-        body = f"%r0 = arith.muli %e{len(ins) - 1}, %e0 : i32\n%r1 = arith.addi %r0, {last} : i32\nlinalg.yield %r1 : i32"
+        body = f"%r0 = arith.muli %e{len(ins) - 1}, %e0 : i32\n%r1 = arith.addi %r0, {last} : i32\n"
+        body += "linalg.yield %r1 : i32"
         out_map = _MAPS[self.random.choice(["same", "same", "same", "transposed"])]
         scope.matrices.append(self.generic([*maps, out_map], ["parallel"] * 2, ins, (out, self.matrix), body))
 
@@ -241,8 +264,8 @@ class TensorProgram:
         part = self.name()
         self.write(f"{part} = tensor.extract_slice {source}{at} : {self.matrix} to {type_}")
         if self.random.random() < 0.6:
-            changed = self.name()
-            self.write(f"{changed} = linalg.add ins({part}, {part} : {type_}, {type_}) outs({part} : {type_}) -> {type_}")
+            changed, t = self.name(), type_
+            self.write(f"{changed} = linalg.add ins({part}, {part} : {t}, {t}) outs({part} : {t}) -> {t}")
             part = changed
         if self.random.random() < 0.4:
             source = self.pick(scope.matrices)
@@ -293,8 +316,8 @@ class TensorProgram:
         self.write(f"^bb0(%i{self.count}: index, %j{self.count}: index):")
         self.write(f"  tensor.yield {value} : i32")
         self.write(f"}} : {m} to {wide}")
-        sizes = "[%dim, %dim]" if self.is_dynamic else "[4, 4]"
-        self.write(f"{name} = tensor.extract_slice {padded}[{self.random.choice('01')}, 2]{sizes}[1, 1] : {wide} to {m}")
+        part = f"[{self.random.choice('01')}, 2]{'[%dim, %dim]' if self.is_dynamic else '[4, 4]'}[1, 1]"
+        self.write(f"{name} = tensor.extract_slice {padded}{part} : {wide} to {m}")
         scope.matrices.append(name)
 
     def concat(self, scope: Scope) -> None:
@@ -369,10 +392,11 @@ class TensorProgram:
 
     def while_loop(self, scope: Scope) -> None:
         name, m = self.name(), self.matrix
-        here, there, k, l = f"%t{self.count}", f"%u{self.count}", f"%k{self.count}", f"%l{self.count}"
+        here, there, k, left = f"%t{self.count}", f"%u{self.count}", f"%k{self.count}", f"%l{self.count}"
         c, less = f"%wc{self.count}", f"%wl{self.count}"
         types = f"{m}, index"
-        self.write(f"{name}:2 = scf.while ({here} = {self.pick(scope.matrices)}, {k} = %c3) : ({types}) -> ({types}) {{")
+        start = f"{here} = {self.pick(scope.matrices)}, {k} = %c3"
+        self.write(f"{name}:2 = scf.while ({start}) : ({types}) -> ({types}) {{")
         inner = scope.inner()
         inner.matrices.append(here)
         self.body(inner, 2)
@@ -381,11 +405,11 @@ class TensorProgram:
         self.write(f"scf.condition({c}) {passed}, {k} : {types}")
         self.depth -= 1
         self.write("} do {")
-        self.write(f"^bb0({there}: {m}, {l}: index):")
+        self.write(f"^bb0({there}: {m}, {left}: index):")
         inner = scope.inner()
         inner.matrices.append(there)
         self.body(inner, 2)
-        self.write(f"{less} = arith.subi {l}, %c1 : index")
+        self.write(f"{less} = arith.subi {left}, %c1 : index")
         self.write(f"scf.yield {self.random.choice([there, inner.matrices[-1]])}, {less} : {types}")
         self.depth -= 1
         self.write("}")
