@@ -77,6 +77,7 @@ host-cpu-%: setup
 # Pages and files that are made from definitions.
 generated: setup
 	$(BIN)/python docs/generators/dialect_docs.py
+	$(BIN)/python docs/generators/pass_docs.py > docs/passes.md
 	$(BIN)/python docs/generators/primitive_docs.py > docs/primitives.md
 	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
 	$(BIN)/python docs/generators/gpu_docs.py --write

@@ -219,6 +219,10 @@ class DefaultSchedulePass(ModulePass):
 
     A function counts as scheduled when it is not plain any more, or when a `sched.func` of the module works on it. With
     `only_trace` the schedules are added to the module, for `apply-schedule` to run, and the functions stay.
+
+    Requires: functions of block loops (tir).
+
+    Leaves: the same functions scheduled, or with `only-trace` schedules beside them.
     """
 
     name = "default-schedule"

@@ -39,6 +39,10 @@ class LowerTirToLowPass(PassSequence):
     (`sched.func`) have done their work and are dropped. `{bounds=true}` guards accesses that are not proved to stay in
     their buffers (`tir-check-bounds`). Raises CompileError when a function is not at tir level, or the
     target, a point or a named function is unknown.
+
+    Requires: functions of block loops (tir).
+
+    Leaves: low functions, as the target takes them.
     """
 
     name = "lower-tir-to-low"

@@ -4,8 +4,8 @@ A pass is described where it is defined, and nowhere else:
 
 - The docstring of the class is the description; its first sentence is the summary. A paragraph that begins with
   `Requires:` states the form of the input, one that begins with `Leaves:` the form of the output.
-- A fenced block of MLIR with a line `// becomes` (`// becomes, with target=cuda` for options) is an example: the module
-  before the pass, and the module after it. A test runs them all.
+- Fenced blocks of the docstring with a line `// becomes` are sketches of the IR before and after the pass.
+  `docs/generators/pass_examples/` has an example of each pass that a test runs.
 - An option is a field of the dataclass, and its meaning is the string below the field, or `metadata["meaning"]` of a
   generated one.
 
@@ -27,7 +27,6 @@ from xdsl.passes import ModulePass
 
 from weft.passes.pipeline_text import type_in_words
 
-_EXAMPLE = re.compile(r"^```mlir\n(.*?)^// becomes(?:, with (.+?))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.:](?=\s|$)")
 
@@ -47,16 +46,6 @@ class PassOption:
 
 
 @dataclass(frozen=True)
-class PassExample:
-    """A module before and after a pass."""
-
-    options: str
-    """As they are typed between braces: `target=cuda`; empty for none."""
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
 class PassDescription:
     """What the definition of a pass says."""
 
@@ -64,11 +53,10 @@ class PassDescription:
     summary: str
     """The first sentence, on one line, without its full stop."""
     text: str
-    """The docstring without examples and without the paragraphs of `requires` and `leaves`; Markdown."""
+    """The docstring without the paragraphs of `requires` and `leaves`; Markdown."""
     requires: str
     leaves: str
     options: tuple[PassOption, ...]
-    examples: tuple[PassExample, ...]
 
     @property
     def usage(self) -> str:
@@ -80,8 +68,7 @@ class PassDescription:
 def describe_pass(pass_class: type[ModulePass]) -> PassDescription:
     """The description of a pass."""
     doc = _docstring(pass_class)
-    examples = [PassExample((w or "").strip("{} "), b, a) for b, w, a in _EXAMPLE.findall(doc)]
-    text, requires = _take_paragraph(_EXAMPLE.sub("", doc), "Requires:")
+    text, requires = _take_paragraph(doc, "Requires:")
     text, leaves = _take_paragraph(text, "Leaves:")
     return PassDescription(
         pass_class.name,
@@ -90,7 +77,6 @@ def describe_pass(pass_class: type[ModulePass]) -> PassDescription:
         requires,
         leaves,
         _options(pass_class),
-        tuple(examples),
     )
 
 

@@ -29,6 +29,10 @@ class VerifyLevelPass(ModulePass):
        what is read is written somewhere. Integer-set questions: `analysis/checks.py`.
 
     Raises CompileError at the first op that does not.
+
+    Requires: nothing.
+
+    Leaves: the module as it was.
     """
 
     name = "verify-level"

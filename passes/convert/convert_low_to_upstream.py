@@ -81,6 +81,10 @@ class ConvertLowToUpstreamPass(ModulePass):
 
     Raises `CompileError` for what upstream cannot say: pointers for functions outside of the module
     (`low.access_ptr`), LLVM IR and C sources that come with the module, tiles of tensor cores.
+
+    Requires: low functions (`lower-tir-to-low`).
+
+    Leaves: functions of upstream dialects only, with the signatures that callers know.
     """
 
     name = "convert-low-to-upstream"

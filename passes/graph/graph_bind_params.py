@@ -133,7 +133,16 @@ def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrF
 
 @dataclass(frozen=True)
 class GraphBindParamsPass(ModulePass):
-    """Bind the arrays of an `.npz` file, `graph-bind-params{func=main params="weights.npz"}`; see `bind_params`."""
+    """Replace parameters of a graph function by constants, the arrays of an `.npz` file.
+
+    A name that stands for an extent of a bound parameter becomes that array's extent in the whole function. Raises
+    `CompileError` for an unknown parameter, a wrong element type or shape, for two arrays that give one name different
+    extents, and for a file that cannot be read.
+
+    Requires: a graph function with parameters of static shapes.
+
+    Leaves: the function without the parameters that were bound; constants stand in their place.
+    """
 
     name = "graph-bind-params"
 

@@ -71,7 +71,16 @@ def _infer_block(block: Block) -> None:
 
 @dataclass(frozen=True)
 class GraphInferTypesPass(ModulePass):
-    """Fill in the shapes of graph functions; see `infer_types`."""
+    """Name what is unknown in the parameters of graph functions, and give each operator the result types that its
+    operands imply.
+
+    Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal. Raises
+    `CompileError` where operands do not fit.
+
+    Requires: graph functions.
+
+    Leaves: graph functions whose results have the shapes that follow from the operands.
+    """
 
     name = "graph-infer-types"
 

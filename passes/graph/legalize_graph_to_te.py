@@ -99,7 +99,15 @@ def build_function(op: Operator, name: str) -> FuncOp:
 
 @dataclass(frozen=True)
 class LegalizeGraphToTePass(ModulePass):
-    """Define each operator of the graph by a tensor expression function; see `legalize_graph`."""
+    """Replace each operator of graph functions by `graph.call_tir` of a function that defines it as a tensor
+    expression.
+
+    Equal operators share one function. Raises `CompileError` for a shape that is not known.
+
+    Requires: graph functions of known shapes (`graph-infer-types`).
+
+    Leaves: graph functions that call functions of tensor expressions.
+    """
 
     name = "legalize-graph-to-te"
 

@@ -17,6 +17,10 @@ class LowerGraphPass(ModulePass):
     graph function allocates and passes them. The module then holds a function of block loops for each different
     operator, and in the place of the graph function one that calls them. `func` names functions that are lowered too,
     though they only copy tensors.
+
+    Requires: graph functions.
+
+    Leaves: functions of block loops, and functions over buffers that call them.
     """
 
     name = "lower-graph"

@@ -145,7 +145,16 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
 
 @dataclass(frozen=True)
 class LowerGraphToTirPass(ModulePass):
-    """Give graph functions buffers and calls; see `lower_graph_function`."""
+    """Give graph functions buffers and calls.
+
+    Parameters and results become `memref` parameters (results last, under their own names), intermediates
+    `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`. Raises `CompileError` for extents
+    that are not known.
+
+    Requires: graph functions whose callees work on buffers (`lower-te-to-tir`).
+
+    Leaves: functions over buffers that allocate and call.
+    """
 
     name = "lower-graph-to-tir"
 

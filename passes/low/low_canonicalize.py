@@ -32,6 +32,10 @@ class LowCanonicalizePass(ModulePass):
       anything that would leave a `low.parallel_for`, whose body may be another function;
     - computations, loads and temporaries whose results nobody uses are gone, and so are loops and conditions that hold
       nothing.
+
+    Requires: low functions.
+
+    Leaves: low functions.
     """
 
     name = "low-canonicalize"

@@ -75,6 +75,10 @@ class LowExpandMathPass(ModulePass):
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
     vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs
     kernels, kernels are expanded, and just the functions that its language lacks.
+
+    Requires: low functions.
+
+    Leaves: low functions without the elementary functions that have a formula.
     """
 
     name = "low-expand-math"

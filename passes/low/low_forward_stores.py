@@ -38,6 +38,10 @@ class ForwardStoresPass(ModulePass):
     %sum = arith.addf %zero, %x : f32
     memref.store %sum, %B[%i] : memref<8xf32>
     ```
+
+    Requires: low functions, canonical (`low-canonicalize`).
+
+    Leaves: low functions.
     """
 
     name = "low-forward-stores"

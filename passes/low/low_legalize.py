@@ -71,6 +71,10 @@ class LowLegalizePass(ModulePass):
     (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
     and the smallest number over -1 wraps to itself. Functions of the host in a program of kernels are prepared for
     LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
+
+    Requires: low functions.
+
+    Leaves: low functions of operations that the target has.
     """
 
     name = "low-legalize"

@@ -54,7 +54,9 @@ class LowerDotsPass(ModulePass):
     operand is moved by half of its range, by flipping its highest bit, and the sum of the other one makes up for it:
     a * b = (a + 128) * b - 128 * b. What is left becomes products and sums of 32 bits.
 
-    Requires flat buffers (`tir-flatten`).
+    Requires: low functions over flat buffers (`tir-flatten`).
+
+    Leaves: low functions whose dot products are those of the target's instructions.
     """
 
     name = "low-lower-dots"

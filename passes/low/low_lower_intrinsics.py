@@ -33,6 +33,10 @@ class LowerIntrinsicsPass(ModulePass):
     ```
     Lanes of vectors are called one by one. Raises `CompileError` at a call of an intrinsic without a rule for the
     target and its types.
+
+    Requires: low functions.
+
+    Leaves: low functions that call functions of the target's language.
     """
 
     name = "low-lower-intrinsics"

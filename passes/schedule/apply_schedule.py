@@ -19,6 +19,10 @@ class ApplySchedulePass(ModulePass):
     """Run the schedules of the module in order, or only the named one, and drop what ran.
 
     Each step is checked; a step that is refused is an error and nothing of it happens.
+
+    Requires: functions of block loops (tir), and `sched.func`s in the module.
+
+    Leaves: the functions transformed, without the schedules that ran.
     """
 
     name = "apply-schedule"

@@ -294,10 +294,19 @@ def _parameter_order(function: FuncOp, returned: Sequence[SSAValue]) -> list[int
 
 @dataclass(frozen=True)
 class LowerTeToTirPass(ModulePass):
-    """Lower the functions of tensor expressions to block loops; see `te_functions` and `lower_te_function`.
+    """Lower the functions of tensor expressions to block loops.
 
-    `func` names functions that are lowered too, though they only copy tensors. Requires that no function that stays as
-    it is calls one that is lowered: it would take buffers (CompileError).
+    Each `tensor` argument becomes a `memref`, each result a further `memref` at the end (or where `te.parameter_order`
+    says) under the name of the returned value. Every `te.compute` becomes a loop nest around a block that is called as
+    the computation; its results are buffers. Reductions within larger expressions are split off first
+    (`te-split-reductions`), computations that nothing uses are dropped. Functions that only copy tensors are lowered
+    when `graph.call_tir` calls them, or when `func` names them. Raises `CompileError` for operations that do not belong
+    to tensor expressions.
+
+    Requires: functions of tensor expressions; no function that stays as it is calls one of them (CompileError), since
+    it would take buffers then.
+
+    Leaves: functions of block loops over buffers; results are trailing parameters.
     """
 
     name = "lower-te-to-tir"

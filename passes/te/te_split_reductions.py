@@ -248,7 +248,16 @@ def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> No
 
 @dataclass(frozen=True)
 class TeSplitReductionsPass(ModulePass):
-    """Give every reduction a `te.compute` of its own; see `split_reductions`."""
+    """Give every reduction of tensor expressions a `te.compute` of its own.
+
+    A reduction within a larger expression is computed into a temporary tensor, which the expression reads. The
+    temporary has the indices that the reduction depends on, no others, so no sum is done twice. Raises `CompileError`
+    for an axis whose extent depends on the element.
+
+    Requires: functions of tensor expressions.
+
+    Leaves: the same functions; a `te.reduce` is all that a `te.compute` yields.
+    """
 
     name = "te-split-reductions"
 

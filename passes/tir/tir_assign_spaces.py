@@ -26,7 +26,7 @@ GLOBAL = (NoneAttr(), StringAttr("global"))
 
 @dataclass(frozen=True)
 class AssignSpacesPass(TirPass):
-    """Decide which threads own each temporary, after `tir-bind-threads`:
+    """Decide which threads own each temporary:
 
     - one thread (space "local"), when all that a thread reads was surely written by itself before;
     - a block of threads ("shared"), when it is allocated in the kernel (`tir-place-buffers` puts it there when no
@@ -41,6 +41,10 @@ class AssignSpacesPass(TirPass):
     ```
     A temporary that names a space keeps it. Raises CompileError where its values would have to be seen by more threads
     than that space has.
+
+    Requires: kernels of one loop an axis (`tir-bind-threads`).
+
+    Leaves: temporaries in the memory spaces of a thread, a block of threads or the device.
     """
 
     name = "tir-assign-spaces"

@@ -33,7 +33,10 @@ class AsyncCopiesPass(KernelPass):
     low.async_copy %A[%i] to %S[%j] bytes 16 : memref<4096xf32>, memref<512xf32, "shared">
     ```
     16, 8 or 4 bytes at a time, where both places are surely multiples of that. What cannot be copied so stays as it is.
-    Requires `tir-lower-vectorized`.
+
+    Requires: kernels over flat buffers (`tir-flatten`), after vectorization (`tir-lower-vectorized`).
+
+    Leaves: the same, with `low.async_copy` in place of loads and stores.
     """
 
     name = "tir-async-copies"

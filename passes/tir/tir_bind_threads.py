@@ -62,6 +62,10 @@ class BindThreadsPass(TirPass):
     Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for host code
     that touches buffers, and for thread axes of dynamic extent; ScheduleError for blocks of more threads than the
     target has.
+
+    Requires: block loops with loops bound to GPU axes; temporaries at their places (`tir-place-buffers`).
+
+    Leaves: kernels of one loop an axis, whose threads run in step (`tir.threads_in_step`).
     """
 
     name = "tir-bind-threads"

@@ -57,6 +57,10 @@ class CheckBoundsPass(ModulePass):
     What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.checks.may_leave`), is
     not touched. Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
     for calls by functions that are not at tir level.
+
+    Requires: block loops.
+
+    Leaves: block loops whose accesses stay in their buffers; functions with guarded accesses take a log.
     """
 
     name = "tir-check-bounds"

@@ -22,9 +22,13 @@ from weft.support.target import TargetKind, registered_kind
 class CheckScopesPass(ModulePass):
     """Check the temporaries in the memory scopes of a registered kind of target (`weft.TargetKind`).
 
-    All temporaries of a function in one scope have room there at once. Requires `tir-compact-buffers`, which gives them
-    the size that is used. Raises ScheduleError when they need more than the scope has, with what each of them needs,
-    and CompileError for a temporary of dynamic extents and for a kind that is not registered.
+    All temporaries of a function in one scope have room there at once. Raises ScheduleError when they need more than
+    the scope has, with what each of them needs, and CompileError for a temporary of dynamic extents and for a kind that
+    is not registered.
+
+    Requires: temporaries of the size that is used (`tir-compact-buffers`).
+
+    Leaves: the module as it was.
     """
 
     name = "tir-check-scopes"

@@ -28,6 +28,10 @@ class CollectImportsPass(ModulePass):
     // becomes
     builtin.module attributes {low.import_c = ["int tmm16(...) {...}"]} { ... tir.for %i in 64 {...} }
     ```
+
+    Requires: block loops.
+
+    Leaves: block loops; imported sources are attributes of the module.
     """
 
     name = "tir-collect-imports"

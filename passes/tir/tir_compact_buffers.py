@@ -42,7 +42,11 @@ class CompactBuffersPass(TirPass):
     ```
     A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range,
     as far as loops and conditions around tell; it keeps its extent otherwise. The rank stays. Of a buffer of space
-    "shared", it is the region that all threads of a block touch. Blocks must have been lowered (`tir-lower-blocks`).
+    "shared", it is the region that all threads of a block touch.
+
+    Requires: loops without blocks (`tir-lower-blocks`).
+
+    Leaves: the same, with temporaries of the size that is used.
     """
 
     name = "tir-compact-buffers"

@@ -39,8 +39,12 @@ class DistributeVirtualThreadsPass(TirPass):
     tir.for %v in 2 unrolled { STORE(%v, %L[%v]) }
     ```
     The iterations of such a loop are independent (`bind` asked), so it may be split between any two statements. Where
-    nothing is shared, or what is depends on the virtual thread, the loop stays as it is. Requires
-    `tir-compact-buffers`, which sees the temporaries of one virtual thread.
+    nothing is shared, or what is depends on the virtual thread, the loop stays as it is.
+
+    Requires: kernels without blocks (`tir-lower-blocks`), with temporaries of the size that one virtual thread uses
+    (`tir-compact-buffers`).
+
+    Leaves: the same; loops over virtual threads stand inside of what they share.
     """
 
     name = "tir-distribute-virtual-threads"

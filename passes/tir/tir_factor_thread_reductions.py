@@ -36,6 +36,10 @@ class FactorThreadReductionsPass(TirPass):
     ```
     The partial results are in memory of space "local"; `tir-lower-thread-reductions` lowers the second block. Raises
     CompileError for reductions that `rfactor` would refuse, and for those with an init elsewhere.
+
+    Requires: block loops with loops bound to GPU axes.
+
+    Leaves: block loops in which a reduction over threads is a block of its own, `tir.across_threads`.
     """
 
     name = "tir-factor-thread-reductions"

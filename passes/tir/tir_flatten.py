@@ -94,11 +94,14 @@ class FlattenPass(ModulePass):
     Each dynamic extent of a parameter becomes a trailing index parameter, and so does each dynamic stride;
     `tir.assume_shape` and `tir.assume_strides` make parameters share them, and calls between functions pass them on. A
     parameter is `write` when all that is read of it was written before, else `readwrite` (`tir.parameter_access`, where
-    the function has that note). Small temporaries become
-    `memref.alloca` in space "local", others are freed at the end of the scope that allocates them; those in a memory
-    space of `keep` become `memref.alloca` in that space. Loops stay `tir.for`. Functions that hold no op of the tir
-    level stay as they are; calls from and to them keep working (`_keep_signature`). Requires: blocks are lowered, and
-    temporaries have no strided layout (CompileError).
+    the function has that note). Small temporaries become `memref.alloca` in space "local", others are freed at the end
+    of the scope that allocates them; those in a memory space of `keep` become `memref.alloca` in that space. Loops stay
+    `tir.for`. Functions that hold no op of the tir level stay as they are; calls from and to them keep working
+    (`_keep_signature`).
+
+    Requires: loops without blocks (`tir-lower-blocks`); temporaries have no strided layout (CompileError).
+
+    Leaves: one-dimensional buffers; `low.params` and `low.symbols` state what callers pass.
     """
 
     name = "tir-flatten"

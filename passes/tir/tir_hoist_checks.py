@@ -43,7 +43,11 @@ class HoistChecksPass(TirPass):
     same as in each iteration. Conditions around a guard stay around its log, and a condition on the extent is added
     where the loop may have no iterations: an access that does not run is not reported.
 
-    A load is hoisted when nothing in the loop writes its buffer. Requires loops without blocks (`tir-lower-blocks`).
+    A load is hoisted when nothing in the loop writes its buffer.
+
+    Requires: loops without blocks (`tir-lower-blocks`), with the guards of `tir-check-bounds`.
+
+    Leaves: the same; logs of guards that do not change in a loop stand before it.
     """
 
     name = "tir-hoist-checks"

@@ -30,8 +30,11 @@ class HoistPrefetchesPass(FunctionPass):
     tir.for %i in 6 unrolled { tir.for %j in 4 unrolled { ... } }
     ```
     What the iterations of a loop in between ask for must follow each other, as with `%j` here; a prefetch under a
-    condition stays where it is. Requires flat buffers (`tir-flatten`), and vectors in place of vectorised loops
-    (`tir-lower-vectorized`).
+    condition stays where it is.
+
+    Requires: flat buffers (`tir-flatten`), and vectors in place of vectorized loops (`tir-lower-vectorized`).
+
+    Leaves: the same, with fewer prefetches.
     """
 
     name = "tir-hoist-prefetches"

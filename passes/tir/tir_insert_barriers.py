@@ -44,10 +44,15 @@ class InsertBarriersPass(KernelPass):
     ```
     Asked by integer sets, of memory that threads share: within an iteration of the loops around both accesses, and from
     one iteration to a later one. A barrier stands as far out as the accesses allow; what is not affine, or not decided
-    within the budget, gets one. Requires `tir-compact-buffers`, after which iterations reuse temporaries.
+    within the budget, gets one.
 
     Raises CompileError where a barrier stands, or would have to stand, under a condition or in a loop that differs
     between the threads, and where two threads write one element at once.
+
+    Requires: kernels without blocks, with temporaries of the size that is used (`tir-compact-buffers`), since
+    iterations share their storage.
+
+    Leaves: kernels whose threads wait for each other where they exchange values.
     """
 
     name = "tir-insert-barriers"

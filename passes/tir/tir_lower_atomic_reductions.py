@@ -33,6 +33,10 @@ class LowerAtomicReductionsPass(TirPass):
     ```
     Raises CompileError for updates that `bind` would refuse (its requirements 7 to 9), and for those in a vectorized
     loop.
+
+    Requires: block loops with loops bound to GPU axes.
+
+    Leaves: block loops whose reductions over blocks of threads are atomic.
     """
 
     name = "tir-lower-atomic-reductions"

@@ -35,7 +35,7 @@ class LowerBlocksPass(TirPass):
     %inside = arith.cmpi slt, %vi, %c126 : index
     scf.if %inside { BODY(%vi) }
     ```
-    Loops stay. Blocks inside blocks are replaced too. Requires: no `tir.init` (CompileError names the block).
+    Loops stay. Blocks inside blocks are replaced too.
 
     Annotation `prefetch`: accesses of the block prefetch for later instances. Its shifts are of block iterators rather
     than of loops, so that they mean the same in whatever loops the block stands.
@@ -59,6 +59,10 @@ class LowerBlocksPass(TirPass):
     // becomes
     memref.store %c, %C[%i] {nontemporal = true}
     ```
+
+    Requires: blocks without `tir.init` (`tir-lower-reductions`; CompileError names the block).
+
+    Leaves: loops, conditions, loads and stores; no blocks.
     """
 
     name = "tir-lower-blocks"

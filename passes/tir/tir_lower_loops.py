@@ -38,8 +38,12 @@ class LowerLoopsPass(FunctionPass):
       %q = arith.muli %i, %c4 : index
       scf.for %j = %c0 to %c4 step %c1 { %p = arith.addi %q, %j : index ... } {low.unroll} }
     ```
-    Quotients and remainders of indices that cannot be negative are unsigned. Requires flat buffers (`tir-flatten`).
-    A loop that is bound to a GPU axis becomes a plain one: what the threads do is independent, one does it all.
+    Quotients and remainders of indices that cannot be negative are unsigned. A loop that is bound to a GPU axis becomes
+    a plain one: what the threads do is independent, one does it all.
+
+    Requires: flat buffers (`tir-flatten`).
+
+    Leaves: the low level: `scf.for`, `low.parallel_for`, `arith`; no operation of tir.
     """
 
     name = "tir-lower-loops"

@@ -52,6 +52,10 @@ class LowerReductionsPass(TirPass):
     A reduction over no iterations (a dynamic extent of 0) yields its start value: where the init was not hoisted out of
     all loops of the reduction, it also stands in front of them under the condition that an extent is 0
     (`dialects/tir_empty.py`).
+
+    Requires: block loops.
+
+    Leaves: block loops without `tir.init`.
     """
 
     name = "tir-lower-reductions"

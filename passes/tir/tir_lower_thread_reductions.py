@@ -60,6 +60,11 @@ class LowerThreadReductionsPass(TirPass):
     scf.if %t == 0 { B[%i] = 0;  B[%i] = B[%i] + %p1 }
     ```
     Raises CompileError where the block stands under something that not all threads of a block come to.
+
+    Requires: kernels (`tir-bind-threads`) with blocks of `tir-factor-thread-reductions`, and temporaries in memory
+    spaces (`tir-assign-spaces`).
+
+    Leaves: no block that combines values of several threads.
     """
 
     name = "tir-lower-thread-reductions"

@@ -59,10 +59,14 @@ class LowerTilesPass(KernelPass):
     %f = low.access_ptr %F[%i, 0, 0] sizes [1, 1, 8] write : memref<2x1x8xf16, "local">
     low.ldmatrix %s to %f {count = 4, transposed = false, element = f16}
     ```
-    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored by each thread element by element. Requires
-    `tir-bind-threads`, and `tir-compact-buffers` before it; stands before `tir-flatten`. Raises CompileError where a
-    buffer holds fragments of two kinds, where a tile is no whole fragment of its buffer, and under conditions that may
-    differ between the threads of a warp.
+    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored by each thread element by element. Raises
+    CompileError where a buffer holds fragments of two kinds, where a tile is no whole fragment of its buffer, and under
+    conditions that may differ between the threads of a warp.
+
+    Requires: kernels (`tir-bind-threads`) with temporaries of the size that is used (`tir-compact-buffers`), before
+    `tir-flatten`.
+
+    Leaves: operations on the parts of tiles that a thread holds; no operation on whole tiles.
     """
 
     name = "tir-lower-tiles"

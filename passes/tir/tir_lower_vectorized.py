@@ -83,7 +83,11 @@ class LowerVectorizedPass(FunctionPass):
     What has no vector form (calls, inner loops whose extents differ between lanes, lanes that store to one place, a
     vectorised loop inside) falls back to the scalar loop in order, unrolled up to 64 lanes. So does a loop of dynamic
     extent, not unrolled. A loop of more than 1024 lanes is strip-mined: a serial loop over vectors of 64 lanes, and a
-    vector of the rest. Requires flat buffers (`tir-flatten`).
+    vector of the rest.
+
+    Requires: flat buffers (`tir-flatten`).
+
+    Leaves: values of vectors; no loop of kind `vectorized`.
     """
 
     name = "tir-lower-vectorized"

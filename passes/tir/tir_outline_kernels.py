@@ -68,8 +68,12 @@ class OutlineKernelsPass(ModulePass):
       BODY }
     ```
     Temporaries of the body stand at the top of the kernel. Its arguments are the buffers and values that the body uses;
-    those that cannot be negative come last, and are named by `low.symbols`. Requires `tir-flatten`. Raises
-    ScheduleError when the temporaries of space "shared" need more memory than the target has for a block of threads.
+    those that cannot be negative come last, and are named by `low.symbols`. Raises ScheduleError when the temporaries
+    of space "shared" need more memory than the target has for a block of threads.
+
+    Requires: kernels over flat buffers (`tir-flatten`).
+
+    Leaves: functions with `low.kernel`, and host functions that launch them.
     """
 
     name = "tir-outline-kernels"

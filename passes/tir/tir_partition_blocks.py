@@ -32,8 +32,11 @@ class PartitionBlocksPass(TirPass):
     ```
     Full is a block of threads in which all such conditions hold for all of its threads and iterations; its code drops
     them. The new condition is the same for all threads of a block, so that barriers may stand under it. Temporaries of
-    static size move to the start of the kernel, so that both versions use the same memory. Requires `tir-bind-threads`
-    and `tir-lower-blocks`.
+    static size move to the start of the kernel, so that both versions use the same memory.
+
+    Requires: kernels (`tir-bind-threads`) without blocks (`tir-lower-blocks`).
+
+    Leaves: kernels with a version of their body for blocks of threads in which all conditions hold.
     """
 
     name = "tir-partition-blocks"

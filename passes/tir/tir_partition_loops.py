@@ -83,6 +83,10 @@ class PartitionLoopsPass(TirPass):
     tir.for %t in 4 parallel {
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
+
+    Requires: loops without blocks (`tir-lower-blocks`).
+
+    Leaves: loops whose main parts are free of conditions.
     """
 
     name = "tir-partition-loops"

@@ -53,9 +53,13 @@ class PipelineLoopsPass(KernelPass):
     low.barrier
     ```
     One barrier an iteration is enough: what it overwrites was used before the last one. The barrier behind the loop is
-    left out where nothing behind it touches memory that the loop touches. Copies without arithmetic
-    become asynchronous later (`tir-async-copies`); others are done where they stand. Targets without asynchronous
-    copies run the loop as it is. Raises CompileError when the body is no such sequence. Requires `tir-insert-barriers`.
+    left out where nothing behind it touches memory that the loop touches. Copies without arithmetic become asynchronous
+    later (`tir-async-copies`); others are done where they stand. Targets without asynchronous copies run the loop as it
+    is. Raises CompileError when the body is no such sequence.
+
+    Requires: kernels with barriers (`tir-insert-barriers`).
+
+    Leaves: loops that fetch ahead of their use.
     """
 
     name = "tir-pipeline-loops"

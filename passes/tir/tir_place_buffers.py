@@ -31,6 +31,10 @@ class PlaceBuffersPass(TirPass):
     sets; where they do not decide, the buffer stays outside). Then iterations may run at once, and
     `tir-compact-buffers` shrinks the buffer to what one iteration touches. It is the same question that `parallel` and
     `vectorize` ask of temporaries, so a loop that they took for independent gets its own copies here.
+
+    Requires: block loops.
+
+    Leaves: block loops, with temporaries inside of the loops that they are private to.
     """
 
     name = "tir-place-buffers"

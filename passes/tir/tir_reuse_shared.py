@@ -47,7 +47,11 @@ class ReuseSharedPass(KernelPass):
     access of the one stands before each of the other, with a barrier in between that is surely passed. That is asked of
     the body of the kernel and of the branches of its conditions; what one loop uses together stays apart. No barrier is
     added. Buffers are placed from the largest to the smallest, each as low as those allow that it cannot share with.
-    Requires `tir-insert-barriers` and `tir-flatten`. Buffers that copies run into beside the threads stay alone.
+    Buffers that copies run into beside the threads stay alone.
+
+    Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
+
+    Leaves: the same, with fewer buffers in shared memory.
     """
 
     name = "tir-reuse-shared"

@@ -32,7 +32,11 @@ class UnrollRegistersPass(KernelPass):
     tir.for %i in 8 unrolled { memref.store %zero, %C[%i] }
     ```
     Registers have no addresses: a buffer whose indices are all constants needs no memory. Only loops of static extent,
-    and no more than 1024 copies of a body. Requires `tir-flatten`.
+    and no more than 1024 copies of a body.
+
+    Requires: kernels over flat buffers (`tir-flatten`).
+
+    Leaves: the same; loops over registers are of kind `unrolled`.
     """
 
     name = "tir-unroll-registers"

@@ -56,8 +56,11 @@ class VectorizeSerialPass(FunctionPass):
     Long runs that are consecutive from end to end stay as they are.
 
     So does a loop that combines elements into one place in any order, as `m[0] = max(m[0], x[%j])`; it takes several
-    vectors at a time, which need not wait for each other. Sums of floats keep their order. Requires flat buffers
-    (`tir-flatten`).
+    vectors at a time, which need not wait for each other. Sums of floats keep their order.
+
+    Requires: flat buffers (`tir-flatten`).
+
+    Leaves: loops of kind `vectorized` where serial ones only move or combine elements.
     """
 
     name = "tir-vectorize-serial"
