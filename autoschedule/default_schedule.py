@@ -40,8 +40,10 @@ from weft.schedule.schedule import Schedule
 from weft.schedule.traces import LOOKING, simplify_trace, steps_of
 from weft.support.errors import CompileError, ScheduleError
 from weft.support.gpu_machine import GPU_KINDS
+from weft.support.statistics import Statistic
 from weft.support.target import Target
 
+_SCHEDULED: Final = Statistic("default-schedule", "functions-scheduled", "functions that got a schedule")
 RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
     inline_producer,
@@ -239,6 +241,8 @@ class DefaultSchedulePass(ModulePass):
                 skip |= scheduled_by(schedule, op)
         target = Target.parse(self.target)
         if self.only_trace:
-            op.body.block.add_ops(default_schedule(op, target, skip=skip))
+            traces = default_schedule(op, target, skip=skip)
+            op.body.block.add_ops(traces)
         else:
-            apply_default_schedule(op, target, skip=skip)
+            traces = apply_default_schedule(op, target, skip=skip)
+        _SCHEDULED.add(len(traces))

@@ -69,6 +69,17 @@ def check_low_level(module: ModuleOp, kind: str = "") -> None:
             )
 
 
+def check_has_functions(module: ModuleOp, target: str) -> None:
+    """Raises `CompileError` when `-t target` has neither functions nor data to print."""
+    if any(isinstance(op, GlobalOp) or (isinstance(op, FuncOp) and not op.is_declaration) for op in module.ops):
+        return
+    raise CompileError.at(
+        module,
+        f"-t {target} prints functions at level low, and the module has none with a body: functions over tensors or "
+        f"buffers become such by -p 'lower-graph,lower-tir-to-low'",
+    )
+
+
 def used_globals(functions: Iterable[FuncOp]) -> set[str]:
     """The data that functions refer to."""
     return {op.name_.string_value() for function in functions for op in function.walk() if isinstance(op, GetGlobalOp)}

@@ -48,13 +48,19 @@ _LOOP = Parameter("loop", kinds.LOOP_HANDLE)
 _LOOPS = Parameter("loops", kinds.LOOP_HANDLES)
 _TARGET = Parameter("target", kinds.LOOP_OR_BLOCK, "block_or_loop")
 _FACTORS = Parameter("factors", kinds.FACTORS)
-_KEY = Parameter("key", kinds.STRING, "ann_key", stated_meaning="The key of the annotation.")
+_KEY = Parameter(
+    "key", kinds.STRING, "ann_key", stated_meaning="The key of the annotation.", stated_example="pipeline_stages"
+)
 _READ = Parameter("index", kinds.READ_BUFFER, "read_buffer_index")
 _WRITTEN = Parameter("index", kinds.WRITTEN_BUFFER, "write_buffer_index")
 _BUFFER_INDEX = Parameter("index", kinds.WRITTEN_BUFFER, "buffer_index")
 _BUFFER = Parameter("buffer", kinds.BUFFER)
 _SCOPE = Parameter(
-    "scope", kinds.STRING, "storage_scope", stated_meaning="The memory scope of the copy: `global`, `shared`, `local`."
+    "scope",
+    kinds.STRING,
+    "storage_scope",
+    stated_meaning="The memory scope of the copy: `global`, `shared`, `local`.",
+    stated_example="local",
 )
 _CONSUMERS = Parameter(
     "consumer_blocks",
@@ -251,7 +257,10 @@ PRIMITIVE_STEPS: Final = _by_name(
         (
             _LOOP,
             Parameter(
-                "thread_axis", kinds.STRING, stated_meaning="The axis: `threadIdx.x`, `blockIdx.y`, `vthread`, ..."
+                "thread_axis",
+                kinds.STRING,
+                stated_meaning="The axis: `threadIdx.x`, `blockIdx.y`, `vthread`, ...",
+                stated_example='"threadIdx.x"',
             ),
         ),
         example='sched.bind %i {thread_axis = "threadIdx.x"}',
@@ -287,7 +296,10 @@ PRIMITIVE_STEPS: Final = _by_name(
         (
             _BLOCK,
             Parameter(
-                "new_order", kinds.INTEGERS, stated_meaning="The old positions of the iterators, in the new order."
+                "new_order",
+                kinds.INTEGERS,
+                stated_meaning="The old positions of the iterators, in the new order.",
+                stated_example="1,0",
             ),
         ),
         example="sched.reorder_block_iter_var %b {new_order = [1, 0]}",
@@ -439,7 +451,9 @@ PRIMITIVE_STEPS: Final = _by_name(
         (
             _BLOCK,
             Parameter("index", kinds.READ_OR_WRITTEN_BUFFER, "buffer_index"),
-            Parameter("buffer_type", kinds.STRING, "buf_type", stated_meaning="`read` or `write`."),
+            Parameter(
+                "buffer_type", kinds.STRING, "buf_type", stated_meaning="`read` or `write`.", stated_example="read"
+            ),
             Parameter("region", kinds.REGION, "gen_new_ranges"),
         ),
         example=(
@@ -508,7 +522,12 @@ a parameter, callers pass it in the new layout from then on.""",
         (
             _BLOCK,
             _READ,
-            Parameter("encoding", kinds.STRING, stated_meaning="`unsigned`, `signed`, or a wider integer type."),
+            Parameter(
+                "encoding",
+                kinds.STRING,
+                stated_meaning="`unsigned`, `signed`, or a wider integer type.",
+                stated_example="int16",
+            ),
         ),
         (BLOCK,),
         example='%copy = sched.recode %b {index = 0, encoding = "int16"} : block',
@@ -527,7 +546,10 @@ a parameter, callers pass it in the new layout from then on.""",
         (
             _BLOCK,
             Parameter(
-                "padding", kinds.INTEGERS, stated_meaning="For each iterator, what its extent becomes a multiple of."
+                "padding",
+                kinds.INTEGERS,
+                stated_meaning="For each iterator, what its extent becomes a multiple of.",
+                stated_example="8,8",
             ),
         ),
         example="sched.pad_einsum %b {padding = [16, 16, 16]}",

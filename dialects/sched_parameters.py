@@ -285,18 +285,21 @@ class Kind:
     """Whether the property is absent when the argument is the default of the method."""
     meaning: str = ""
     """The meaning of the pass option, for parameters that do not state their own."""
+    example: str = ""
+    """A value of the pass option, for examples."""
 
 
 _INTEGERS: Final = ArrayAttr[IntegerAttr]
 
-BLOCK_HANDLE: Final = Kind("BlockHandle | str", str, handles=(BLOCK,), meaning="The name of the block.")
+BLOCK_HANDLE: Final = Kind("BlockHandle | str", str, handles=(BLOCK,), meaning="The name of the block.", example="B")
 _POSITION: Final = "The position of the loop among those around `block`, from 0, the outermost one."
-LOOP_HANDLE: Final = Kind("LoopHandle", int, handles=(LOOP,), meaning=_POSITION)
+LOOP_HANDLE: Final = Kind("LoopHandle", int, handles=(LOOP,), meaning=_POSITION, example="0")
 LOOP_ELSEWHERE: Final = Kind(
     "LoopHandle",
     int,
     handles=(LOOP,),
     meaning="The position of the loop among those around the block `at`, from 0, the outermost one.",
+    example="0",
 )
 """A loop around another block, which pass option `at` names."""
 LOOP_HANDLES: Final = Kind(
@@ -305,6 +308,7 @@ LOOP_HANDLES: Final = Kind(
     handles=(LOOP,),
     several=True,
     meaning="The positions of the loops among those around `block`, from 0, the outermost one.",
+    example="0,1",
 )
 LOOPS_OF_BLOCKS: Final = Kind(
     "LoopHandle",
@@ -312,6 +316,7 @@ LOOPS_OF_BLOCKS: Final = Kind(
     handles=(LOOP,),
     several=True,
     meaning="For each of `blocks`, the position of the loop among those around it.",
+    example="0,0",
 )
 """Loops of different blocks, which pass option `blocks` names."""
 LOOP_OR_BLOCK: Final = Kind("BlockHandle | LoopHandle | str", handles=(LOOP, BLOCK))
@@ -321,19 +326,30 @@ LOOP_OR_BLOCKS: Final = Kind(
 INTEGER: Final = Kind("int", int, IntegerAttr)
 STRING: Final = Kind("str", str, StringAttr)
 READ_BUFFER: Final = Kind(
-    "int | str", int, IntegerAttr, meaning="The position of the buffer among those that the block reads, from 0."
+    "int | str",
+    int,
+    IntegerAttr,
+    meaning="The position of the buffer among those that the block reads, from 0.",
+    example="0",
 )
 """The index or name of a buffer that the block reads."""
 WRITTEN_BUFFER: Final = Kind(
-    "int | str", int, IntegerAttr, meaning="The position of the buffer among those that the block writes, from 0."
+    "int | str",
+    int,
+    IntegerAttr,
+    meaning="The position of the buffer among those that the block writes, from 0.",
+    example="0",
 )
 READ_OR_WRITTEN_BUFFER: Final = Kind(
     "int | str",
     int,
     IntegerAttr,
     meaning="The position of the buffer among those that the block reads, or writes, as `buffer-type` says.",
+    example="0",
 )
-BUFFER: Final = Kind("BufferOf", str, ArrayAttr[Attribute], meaning="The name of a buffer that the block accesses.")
+BUFFER: Final = Kind(
+    "BufferOf", str, ArrayAttr[Attribute], meaning="The name of a buffer that the block accesses.", example="A"
+)
 INTEGERS: Final = Kind("Sequence[int]", tuple[int, ...], _INTEGERS)
 FACTORS: Final = Kind(
     "Sequence[int | IntHandle | None]",
@@ -341,9 +357,15 @@ FACTORS: Final = Kind(
     _INTEGERS,
     sampled=True,
     meaning="The extents of the new loops, outermost first; at most one of them is 0, and is inferred.",
+    example="0,4",
 )
 TILE_FACTORS: Final = Kind(
-    "Sequence[int | IntHandle]", tuple[int, ...], _INTEGERS, sampled=True, meaning="The extent of each tile loop."
+    "Sequence[int | IntHandle]",
+    tuple[int, ...],
+    _INTEGERS,
+    sampled=True,
+    meaning="The extent of each tile loop.",
+    example="4,4",
 )
 ANNOTATION: Final = Kind(
     "Annotation | IntHandle",
@@ -352,21 +374,30 @@ ANNOTATION: Final = Kind(
     meaning="The value of the annotation.",
 )
 BLOCK_MAP: Final = Kind(
-    "IndexMap", str, AffineMapAttr, meaning='A map from the iterators of the block: `"lambda i, j: (j, i)"`.'
+    "IndexMap",
+    str,
+    AffineMapAttr,
+    meaning='A map from the iterators of the block: `"lambda i, j: (j, i)"`.',
+    example='"lambda i, j: (j, i)"',
 )
 BUFFER_MAP: Final = Kind(
-    "IndexMap", str, AffineMapAttr, meaning='A map from the indices of the buffer: `"lambda i, j: (j, i)"`.'
+    "IndexMap",
+    str,
+    AffineMapAttr,
+    meaning='A map from the indices of the buffer: `"lambda i, j: (j, i)"`.',
+    example='"lambda i, j: (j, i)"',
 )
 REGION: Final = Kind(
     "IndexMap",
     str,
     AffineMapAttr,
     meaning="A map from the iterators of the block to begin and end of each dimension of the buffer.",
+    example='"lambda i, j: (i, i + 1, j, j + 1)"',
 )
-FLAG: Final = Kind("bool", attribute=BoolAttr, optional=True)
-PLACE: Final = Kind("int", attribute=IntegerAttr, optional=True)
-BLOCKS: Final = Kind("Sequence[BlockHandle | str] | None", attribute=ArrayAttr[StringAttr], optional=True)
-PADDING: Final = Kind("float | Callable[..., object] | AffineMap | None", optional=True)
+FLAG: Final = Kind("bool", bool, BoolAttr, optional=True)
+PLACE: Final = Kind("int", int, IntegerAttr, optional=True)
+BLOCKS: Final = Kind("Sequence[BlockHandle | str] | None", tuple[str, ...], ArrayAttr[StringAttr], optional=True)
+PADDING: Final = Kind("float | Callable[..., object] | AffineMap | None", int | float, optional=True)
 FLOATS: Final = Kind("Sequence[float]", attribute=ArrayAttr[FloatAttr])
 DECISION: Final = Kind("int | None", attribute=IntegerAttr, optional=True)
 DECISIONS: Final = Kind("Sequence[int] | None", attribute=_INTEGERS, optional=True)
@@ -387,6 +418,8 @@ class Parameter:
     keyword_only: bool = False
     stated_meaning: str = ""
     """The meaning of the pass option, where that of the kind does not do."""
+    stated_example: str = ""
+    """A value of the pass option, where that of the kind does not do."""
 
     @property
     def argument(self) -> str:
@@ -396,6 +429,11 @@ class Parameter:
     def meaning(self) -> str:
         """The meaning of the pass option."""
         return self.stated_meaning or self.kind.meaning
+
+    @property
+    def example(self) -> str:
+        """A value of the pass option; empty where any of the type does."""
+        return self.stated_example or self.kind.example
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ def lower_to_low(
     `stopwatch` records the time of each stage. Raises `CompileError` and `ScheduleError` as `build` does.
     """
     from weft.autoschedule.default_schedule import apply_default_schedule
+    from weft.passes.insertion import run_pass
     from weft.passes.lower_tir_to_low import lower_tir_to_low
     from weft.passes.tir.flat_signature import state_parameter_accesses
     from weft.passes.tir.nest import buffer_functions
@@ -167,7 +168,8 @@ def lower_to_low(
     ctx = context() if options.passes else Context()
     lap = stopwatch.laps()
 
-    def after(step: PipelineStep) -> None:
+    def run(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
+        run_pass(step.run, ctx, module)
         lap(step.run.name)
         _check_inserted(step, module)
 
@@ -178,7 +180,7 @@ def lower_to_low(
         module,
         str(target),
         options.passes,
-        after,
+        run,
         bounds=options.checked,
         named=[function.sym_name.data for function in buffer_functions(module)],  # a library has all functions
         check_program=has_others and options.verify,

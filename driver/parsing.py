@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import BlockArgument
 from xdsl.parser import ParserState
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
@@ -42,11 +43,23 @@ _BETTER_MESSAGES = {
 """Messages of xDSL that do not say what was expected and found."""
 
 
-def parse_text(ctx: Context, text: str, name: str, *, line_offset: int = 0, implicit_module: bool = True) -> ModuleOp:
+Resources: TypeAlias = dict[str, dict[str, str | bool | int]]
+"""The `external_resources` of a file: name -> key -> value."""
+
+
+def parse_text(
+    ctx: Context,
+    text: str,
+    name: str,
+    *,
+    line_offset: int = 0,
+    implicit_module: bool = True,
+    resources: Resources | None = None,
+) -> ModuleOp:
     """Parse `text`, called `name` in locations and errors; its first line is line `line_offset + 1` of `name`.
 
-    Text without operations is an empty module. Raises `CompileError`; so that it can show the line, give texts that
-    are not files to `remember_text`.
+    Text without operations is an empty module. The `external_resources` of the file go to `resources`. Raises
+    `CompileError`; so that it can show the line, give texts that are not files to `remember_text`.
     """
     try:
         parser = LocatedParser(ctx, text, name, line_offset)
@@ -55,7 +68,10 @@ def parse_text(ctx: Context, text: str, name: str, *, line_offset: int = 0, impl
     if implicit_module and parser.at_end:
         return ModuleOp([])
     try:
-        return parser.parse_module(implicit_module)
+        module = parser.parse_module(implicit_module)
+        if resources is not None:
+            resources.update(parser.resources)
+        return module
     except ParseError as error:
         raise _placed(error, line_offset) from None
     except VerifyException as error:
@@ -108,6 +124,8 @@ class LocatedParser(BitsParser):
         """Name -> first use of a value that was not defined before it."""
         self._definitions: dict[str, int] = {}
         """Name -> where it was last defined, also in scopes that are closed."""
+        self.resources: Resources = {}
+        """The `external_resources` that were read."""
 
     @property
     def at_end(self) -> bool:
@@ -119,6 +137,10 @@ class LocatedParser(BitsParser):
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return SourceLocation(self._file.data, line + self._line_offset, column, length)
+
+    def _location(self, position: int) -> FileLineColLoc:
+        place = self.place(position)
+        return FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
 
     def place_of_operation(self) -> SourceLocation:
         """The place of the innermost operation that is being parsed."""
@@ -135,8 +157,7 @@ class LocatedParser(BitsParser):
         operation = super().parse_operation()
         start = self._operation_starts.pop()
         if source_location(operation.location) is None:  # also of locations that are names only
-            place = self.place(start)
-            operation.location = FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
+            operation.location = self._location(start)
         if self.forward_ssa_references and (
             operation.has_trait(IsolatedFromAbove, value_if_unregistered=False) or not self._operation_starts
         ):
@@ -188,22 +209,48 @@ class LocatedParser(BitsParser):
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         if name in self.ssa_values:
-            line = self.place(self._definitions[name]).line
-            self.raise_error(f"value %{name} is already defined, at line {line}", span)
+            before = self.place(self._definitions[name], len(name) + 1)
+            raise CompileError(
+                f"value %{name} is already defined, at line {before.line}",
+                location=self.place(span.start, span.len),
+                notes=(("it is defined here", before),),
+            )
         super()._register_ssa_definition(name, values, span)
+        for value in values:
+            if isinstance(value, BlockArgument) and isinstance(value.location, UnknownLoc):
+                value.location = self._location(span.start)
         self._definitions[name] = span.start
         self._first_uses.pop(name, None)
+
+    def _parse_external_resources(self) -> None:
+        """`{name: {key: "text", other: true}}`; xDSL knows the resources of dialects only."""
+        self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_external_resource)
+
+    def _parse_external_resource(self) -> None:
+        entries = self.resources.setdefault(self.parse_identifier(), {})
+
+        def parse_entry() -> None:
+            key = self.parse_identifier()
+            self.parse_punctuation(":")
+            value = self.parse_optional_str_literal()
+            if value is None:
+                value = self.parse_optional_boolean()
+            entries[key] = self.parse_integer() if value is None else value
+
+        self.parse_punctuation(":")
+        self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
 
     def _raise_undefined(self) -> NoReturn:
         """The first use of a value that has no definition in its function."""
         name = min(self.forward_ssa_references, key=lambda n: self._first_uses[n].start)
         use = self._first_uses[name]
         if name in self._definitions:
-            definition = self.place(self._definitions[name])
-            self.raise_error(
+            definition = self.place(self._definitions[name], len(name) + 1)
+            raise CompileError(
                 f"value %{name} is used outside its scope (it is defined at line {definition.line}, in a region "
                 "that does not hold this use)",
-                use,
+                location=self.place(use.start, use.len),
+                notes=(("it is defined here", definition),),
             )
         near = did_you_mean(f"%{name}", (f"%{known}" for known in self._definitions))
         near = near if "did you mean" in near else ""

@@ -26,7 +26,7 @@ from weft.dialects.promises import promises_of
 from weft.driver.parsing import is_too_large
 from weft.passes.verify_level import why_misplaced
 from weft.support.errors import CompileError
-from weft.support.locations import location_of
+from weft.support.locations import SourceLocation, location_of, source_location
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation, Region, SSAValue
@@ -55,7 +55,9 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
     names.add(operation.name)
     for operand in operation.operands:
         if operand not in visible:
-            raise CompileError.at(operation, _invisible(operation, operand))
+            place = _place_of_definition(operand)
+            notes = () if place is None else (("it is defined here", place),)
+            raise CompileError(_invisible(operation, operand), location=location_of(operation), notes=notes)
     if operation.regions and (reason := why_misplaced(operation)) is not None:
         raise CompileError.at(operation, reason)
     for region in operation.regions:
@@ -186,6 +188,15 @@ def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: 
 
 def _definitions(block: Block) -> list[SSAValue]:
     return [*block.args, *(result for operation in block.ops for result in operation.results)]
+
+
+def _place_of_definition(value: SSAValue) -> SourceLocation | None:
+    if isinstance(value, OpResult):
+        return location_of(value.op)
+    if not isinstance(value, BlockArgument):
+        return None
+    owner = value.block.parent_op()
+    return source_location(value.location) or (None if owner is None else location_of(owner))
 
 
 def _invisible(user: Operation, value: SSAValue) -> str:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
@@ -29,36 +30,50 @@ class PipelineStep:
 
     run: ModulePass
     point: str | None
+    operation: Operation | None = None
+    """What it runs on, if that is a part of the module."""
 
 
 def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply a pass. What a pass of another package fails with becomes a `CompileError` that names the pass."""
+    """Apply a pass. Whatever a pass of another package fails with names the pass, as a `CompileError` if it is no
+    error of weft."""
+    package = type(module_pass).__module__
+    foreign = not package.startswith("weft.")
     try:
         module_pass.apply(ctx, module)
-    except (WeftError, InternalError, ShrinkException):
+    except WeftError as error:
+        if foreign:
+            error.add_pass(module_pass.name)
+        raise
+    except ShrinkException:
         raise
     except DiagnosticException as error:
         raise CompileError(f"pass '{module_pass.name}': {error}") from error
     except Exception as error:
-        package = type(module_pass).__module__
-        if package.startswith("weft."):
+        if not foreign or isinstance(error, InternalError):
             error.add_note(f"while running pass '{module_pass.name}'")
             raise
-        raise CompileError(f"pass '{module_pass.name}' of {package} failed: {type(error).__name__}: {error}") from error
+        detail = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise CompileError(f"pass '{module_pass.name}' of {package} failed: {detail}") from error
 
 
-AfterStep: TypeAlias = Callable[[PipelineStep], None]
+RunStep: TypeAlias = Callable[[PipelineStep, Context, ModuleOp], None]
+
+
+def run_step(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
+    """Apply the pass of a step."""
+    run_pass(step.run, ctx, module)
 
 
 class PassSequence(ModulePass):
-    """A pass that is several. Tools that verify or print between passes do so between its steps."""
+    """A pass that is several. Tools run its steps by a function of their own, which verifies, prints or measures."""
 
     @abstractmethod
-    def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
-        """Apply the pass, and call `after` when a step is done."""
+    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
+        """Apply the pass: `run` each of its steps."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.run_steps(ctx, op, lambda step: None)
+        self.run_steps(ctx, op, run_step)
 
 
 def points_of(passes: Sequence[ModulePass]) -> list[str]:
@@ -117,9 +132,9 @@ def _passes(key: str, inserted: Inserted) -> list[ModulePass]:
         # Found by name only when names are given: it imports what registers passes.
         from xdsl.universe import Universe
 
-        from weft.passes.pipeline_text import parse_pipeline_text
+        from weft.passes.pipeline_text import parse_passes
 
-        return list(parse_pipeline_text(inserted, Universe.get_multiverse().all_passes, "pass"))
+        return list(parse_passes(inserted, Universe.get_multiverse().all_passes))
     if isinstance(inserted, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [module_pass for one in inserted for module_pass in _passes(key, one)]
     raise CompileError(f"'{key}': expected a pass, its name or a list of them, got {inserted!r}")

@@ -19,7 +19,7 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
-from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, run_pass, with_insertions
+from weft.passes.insertion import Insertions, PassSequence, RunStep, parse_insertions, run_step, with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
@@ -56,9 +56,9 @@ class LowerTirToLowPass(PassSequence):
     func: tuple[str, ...] = ()
     """Functions that are lowered too, though they hold no op of the level."""
 
-    def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
+    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
         insertions = parse_insertions(self.insert)
-        lower_tir_to_low(ctx, op, self.target, insertions, after, bounds=self.bounds, named=self.func)
+        lower_tir_to_low(ctx, op, self.target, insertions, run, bounds=self.bounds, named=self.func)
 
 
 def lower_tir_to_low(
@@ -66,14 +66,14 @@ def lower_tir_to_low(
     op: ModuleOp,
     target: str,
     insertions: Insertions,
-    after: AfterStep,
+    run: RunStep = run_step,
     *,
     bounds: bool = False,
     named: Collection[str] = (),
     check_program: bool = True,
     check_result: bool = True,
 ) -> None:
-    """What the pass does, with passes of users as objects. `after` is called when a step is done.
+    """What the pass does, with passes of users as objects. `run` runs a step.
 
     With `bounds`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm` and `c`.
     `check_program` may be False for programs that are known to be right, such as the results of schedules;
@@ -94,8 +94,7 @@ def lower_tir_to_low(
     for at, step in enumerate(steps):
         if at == first:
             owned = _begin(op, check_program)
-        run_pass(step.run, ctx, op)
-        after(step)
+        run(step, ctx, op)
     made = [
         function
         for function in op.ops

@@ -9,7 +9,7 @@ A pass is described where it is defined, and nowhere else:
 - An option is a field of the dataclass, and its meaning is the string below the field, or `metadata["meaning"]` of a
   generated one.
 
-`describe_pass(SomePass)` returns a `PassDescription`, for any xDSL pass: what a pass does not state is empty.
+`describe_pass(SomePass)` returns a `PassDescription`, for any pass or target of xDSL: what it does not state is empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from textwrap import dedent
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpecConvertible
 
 from weft.passes.pipeline_text import type_in_words
 
@@ -65,8 +65,8 @@ class PassDescription:
         return f"{self.name}{{{' '.join(shown)}}}" if shown else self.name
 
 
-def describe_pass(pass_class: type[ModulePass]) -> PassDescription:
-    """The description of a pass."""
+def describe_pass(pass_class: type[ArgSpecConvertible]) -> PassDescription:
+    """The description of a pass, or of a target."""
     doc = _docstring(pass_class)
     text, requires = _take_paragraph(doc, "Requires:")
     text, leaves = _take_paragraph(text, "Leaves:")
@@ -80,7 +80,7 @@ def describe_pass(pass_class: type[ModulePass]) -> PassDescription:
     )
 
 
-def _docstring(pass_class: type[ModulePass]) -> str:
+def _docstring(pass_class: type[ArgSpecConvertible]) -> str:
     """The docstring of the class itself: not that of a base, and not the signature that `dataclass` puts there."""
     doc = pass_class.__dict__.get("__doc__") or ""
     return "" if doc.startswith(f"{pass_class.__name__}(") else inspect.cleandoc(doc)
@@ -100,7 +100,7 @@ def _take_paragraph(text: str, heading: str) -> tuple[str, str]:
     return text[: found.start()] + text[found.end() :], " ".join(found[1].split())
 
 
-def _options(pass_class: type[ModulePass]) -> tuple[PassOption, ...]:
+def _options(pass_class: type[ArgSpecConvertible]) -> tuple[PassOption, ...]:
     types, stated = get_type_hints(pass_class), _field_docstrings(pass_class)
     return tuple(
         PassOption(
@@ -127,11 +127,11 @@ def _default(field: dataclasses.Field[Any], type_: Any) -> str | None:
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _field_docstrings(pass_class: type[ModulePass]) -> dict[str, str]:
+def _field_docstrings(pass_class: type[ArgSpecConvertible]) -> dict[str, str]:
     """Field -> the string literal below it in the source of the class or of a base, on one line."""
     found: dict[str, str] = {}
     for cls in pass_class.__mro__:
-        if not dataclasses.is_dataclass(cls) or not issubclass(cls, ModulePass):
+        if not dataclasses.is_dataclass(cls) or not issubclass(cls, ArgSpecConvertible):
             continue
         try:
             (definition,) = ast.parse(dedent(inspect.getsource(cls))).body

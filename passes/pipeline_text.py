@@ -1,20 +1,25 @@
 """Read `pass-a,pass-b{option=value list=1,2 flag}` into passes, with errors that say what was expected.
 
-The grammar is xDSL's (options are separated by blanks). More lenient than xDSL: a bare `flag` is true, and an integer
-is a number where a float is expected.
+The grammar of passes is xDSL's (options are separated by blanks). More lenient than xDSL: a bare `flag` is true, and an
+integer is a number where a float is expected. Pipelines nest as in MLIR: `builtin.module(cse,func.func(canonicalize))`
+runs `canonicalize` on each function alone (`nested.py`); `any(...)` runs on operations of any kind.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, ParameterListType, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.hints import isa, type_repr
 
+from weft.passes.nested import ANY, NestedPasses
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.locations import SourceLocation, remember_text
 
@@ -32,23 +37,172 @@ _TYPE_WORDS: Mapping[Any, str] = {
 }
 
 
-def parse_pipeline_text(
-    text: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str
-) -> tuple[ConvertibleT, ...]:
-    """The passes (or targets: `what` names the kind) that `text` lists. Raises `CompileError`."""
-    found: list[ConvertibleT] = []
-    for spec in _parse_specs(text, what):
-        if spec.name not in available:
-            raise CompileError(f"unknown {what} '{spec.name}'{did_you_mean(spec.name, available)}")
-        found.append(configure(available[spec.name](), spec, what))
+MODULE = "builtin.module"
+
+
+def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
+    """The passes that `text` lists, nested ones as `NestedPasses`. `builtin.module(...)` or `any(...)` may enclose
+    the whole text. Raises `CompileError`."""
+    elements = _Scanner(text).elements()
+    if len(elements) == 1 and elements[0].name in (MODULE, ANY):
+        elements = elements[0].nested or ()
+    elif whole := next((e.name for e in elements if e.name in (MODULE, ANY)), None):
+        raise CompileError(f"'{whole}(...)' stands alone at the outermost level: write {MODULE}({text})")
+    return _passes(elements, available)
+
+
+def _passes(
+    elements: Sequence[_Element], available: Mapping[str, Callable[[], type[ModulePass]]]
+) -> tuple[ModulePass, ...]:
+    found: list[ModulePass] = []
+    for element in elements:
+        if element.nested is None:
+            found.extend(_configured(element.specs, available, "pass"))
+        else:
+            found.append(NestedPasses(element.name, _passes(element.nested, available)))
     return tuple(found)
 
 
-def _parse_specs(text: str, what: str) -> list[ArgSpec]:
+def parse_pipeline_text(
+    text: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str
+) -> tuple[ConvertibleT, ...]:
+    """The targets (or whatever `what` says) that `text` lists. Raises `CompileError`."""
+    return tuple(_configured(_parse_specs(text, what), available, what))
+
+
+def _configured(
+    specs: Sequence[ArgSpec], available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str
+) -> list[ConvertibleT]:
+    return [configure(load(spec.name, available, what), spec, what) for spec in specs]
+
+
+def load(name: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str) -> type[ConvertibleT]:
+    """The class of a pass or target. Raises `CompileError` when there is none, or its package fails on import."""
+    if name not in available:
+        raise CompileError(f"unknown {what} '{name}'{did_you_mean(name, available)}")
+    try:
+        return available[name]()
+    except Exception as error:
+        raise CompileError(f"{what} '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def pipeline_text(passes: Sequence[ModulePass]) -> str:
+    """The passes as text that `parse_passes` reads: `builtin.module(tir-split{block="B"},func.func(cse))`."""
+    return f"{MODULE}({','.join(map(_pass_text, passes))})"
+
+
+def _pass_text(module_pass: ModulePass) -> str:
+    if isinstance(module_pass, NestedPasses):
+        return f"{module_pass.name}({','.join(map(_pass_text, module_pass.passes))})"
+    options = [
+        name.replace("_", "-") + (f"={','.join(map(_value_text, values))}" if values else "")
+        for name, values in module_pass.spec().parameters.items()
+    ]
+    return module_pass.name + (f"{{{' '.join(options)}}}" if options else "")
+
+
+def _value_text(value: str | float | bool) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return f'"{escaped}"'
+    return _shown(value)
+
+
+@dataclass(frozen=True)
+class _Element:
+    """One element of a pipeline: passes, or a nested pipeline for operations called `name`."""
+
+    name: str
+    specs: Sequence[ArgSpec] = ()
+    nested: Sequence[_Element] | None = None
+
+
+_BLANKS = re.compile(r"\s*")
+_NAME = re.compile(r"[A-Za-z0-9_.-]*")
+_OPTIONS = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|[^"{}])*""")
+_TO_NEXT = re.compile(r"""(?:\[[^\]]*\]|[^,()\[])*""")
+
+
+class _Scanner:
+    """Finds the parentheses of a pipeline; xDSL's parser reads what is between them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._open: list[tuple[str, int]] = []
+        """The operations whose pipelines are open, and where they begin."""
+
+    def elements(self) -> list[_Element]:
+        """The elements up to the parenthesis that closes, or to the end."""
+        found: list[_Element] = []
+        while True:
+            self._skip(_BLANKS)
+            if self._text[self._at : self._at + 1] in (",", "("):
+                self._fail("expected a pass here", self._at)
+            if self._at < len(self._text) and self._text[self._at] != ")":
+                found.append(self._element())
+                self._skip(_BLANKS)
+            if self._at == len(self._text):
+                if self._open:
+                    name, start = self._open[-1]
+                    self._fail(f"the '(' of '{name}' is not closed", start, len(name))
+                return found
+            if self._text[self._at] == ")":
+                if not self._open:
+                    self._fail("this ')' closes nothing", self._at)
+                return found
+            if self._text[self._at] != ",":
+                self._fail("expected a comma here", self._at)
+            self._at += 1
+
+    def _element(self) -> _Element:
+        start = self._at
+        self._skip(_NAME)
+        name = self._text[start : self._at]
+        if self._text.startswith("(", self._at) and name:
+            self._open.append((name, start))
+            self._at += 1
+            nested = self.elements()
+            self._at += 1
+            self._open.pop()
+            return _Element(name, nested=nested)
+        if self._text.startswith("{", self._at):
+            self._skip_options()
+        self._skip(_TO_NEXT)
+        text = self._text[start : self._at].rstrip()
+        return _Element(name, _parse_specs(text, "pass", self._text, start))
+
+    def _skip_options(self) -> None:
+        """Go behind the brace that closes the one here, or to the end."""
+        depth = 0
+        while True:
+            depth += {"{": 1, "}": -1}.get(self._text[self._at], 0)
+            self._at += 1
+            if depth == 0:
+                return
+            self._skip(_OPTIONS)
+            if self._at == len(self._text) or self._text[self._at] == '"':
+                self._at = len(self._text)  # xDSL's parser tells what is wrong
+                return
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        if (match := pattern.match(self._text, self._at)) is not None:
+            self._at = match.end()
+
+    def _fail(self, message: str, start: int, length: int = 1) -> NoReturn:
+        remember_text("<pass option>", self._text)
+        raise CompileError(message, location=SourceLocation("<pass option>", 1, start + 1, length))
+
+
+def _parse_specs(text: str, what: str, whole: str | None = None, offset: int = 0) -> list[ArgSpec]:
+    """The elements of `text`, which stands at `offset` in `whole`."""
     try:
         return list(parse_pipeline(text))
     except ArgSpecParseError as error:
         message, location = _syntax_error(str(error), text, what)
+        if location is not None and whole is not None:
+            remember_text(location.file, whole)
+            location = replace(location, column=location.column + offset)
         raise CompileError(message, location=location) from None
 
 
@@ -89,7 +243,8 @@ def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> Convertible
         raise CompileError(f"{subject}: {error}") from error
 
 
-def _alternatives(expected: Any) -> tuple[Any, ...]:
+def alternatives(expected: Any) -> tuple[Any, ...]:
+    """The types of a union, without None."""
     if get_origin(expected) in (Union, UnionType):
         return tuple(t for t in get_args(expected) if t is not NoneType)
     return (expected,)
@@ -97,15 +252,15 @@ def _alternatives(expected: Any) -> tuple[Any, ...]:
 
 def _converted(values: ParameterListType, expected: Any, name: str, subject: str) -> ParameterListType:
     """`values` as xDSL accepts them for a field of type `expected`."""
-    alternatives = _alternatives(expected)
+    types = alternatives(expected)
     if not values:
-        if bool in alternatives:
+        if bool in types:
             return (True,)
         if NoneType in get_args(expected):
             return ()
     numbers = tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in values)
     for candidate in (values, numbers):
-        if any(_fits(candidate, alternative) for alternative in alternatives):
+        if any(_fits(candidate, alternative) for alternative in types):
             return candidate
     shown = ",".join(_shown(v) for v in values) if values else "nothing"
     option = name.replace("_", "-")
@@ -124,5 +279,9 @@ def _shown(value: str | float | bool) -> str:
 
 
 def type_in_words(expected: Any) -> str:
-    """What may be typed for an option of a type: `integers separated by commas`."""
-    return " or ".join(_TYPE_WORDS.get(t, type_repr(t)) for t in _alternatives(expected))
+    """The type of an option for users: "an integer", "'static' or 'dynamic'"."""
+    words = [
+        " or ".join(map(_shown, get_args(t))) if get_origin(t) is Literal else _TYPE_WORDS.get(t, type_repr(t))
+        for t in alternatives(expected)
+    ]
+    return " or ".join(words)

@@ -25,17 +25,34 @@ if TYPE_CHECKING:
 class WeftError(PassFailedException):
     """Base of every error that weft raises about what a user gave it. Drivers of xDSL report it as a diagnostic."""
 
+    passes: tuple[str, ...] = ()
+    """The passes in which it was raised, innermost first, where a tool or a caller chose them."""
+
+    def add_pass(self, name: str) -> None:
+        """State that the error was raised in the pass `name`, around those that it names already."""
+        if name not in self.passes:
+            self.passes = (*self.passes, name)
+
+    def with_passes(self, message: str) -> str:
+        """`message (pass 'cse' in 'func.func')`, with the passes that it does not name."""
+        names = [repr(name) for name in self.passes if f"pass '{name}'" not in message]
+        if not names:
+            return message
+        kind = "pass" if len(names) == len(self.passes) else "in"
+        return f"{message} ({kind} {' in '.join(names)})"
+
 
 @dataclass(eq=False, repr=False)
 class CompileError(WeftError):
     """Something in a program, an option or a target is wrong.
 
     `location` is where, `str(error)` is the message as `file:line:col: error: ...` with the source line and a caret
-    when the place is known.
+    when the place is known, followed by `notes`: other places that the message speaks of, with what they are.
     """
 
     message: str
     location: SourceLocation | None = field(default=None, kw_only=True)
+    notes: tuple[tuple[str, SourceLocation], ...] = field(default=(), kw_only=True)
 
     @staticmethod
     def at(operation: Operation, message: str) -> CompileError:
@@ -43,9 +60,15 @@ class CompileError(WeftError):
         return CompileError(message, location=location_of(operation))
 
     def __str__(self) -> str:
-        if self.location is None:
-            return f"error: {self.message}"
-        return f"{self.location}: error: {self.message}\n{render_source_line(self.location)}".rstrip("\n")
+        texts = [_placed("error", self.with_passes(self.message), self.location)]
+        return "\n".join([*texts, *(_placed("note", message, location) for message, location in self.notes)])
+
+
+def _placed(kind: str, message: str, location: SourceLocation | None) -> str:
+    """`file:line:col: kind: message`, with the source line if it is at hand."""
+    if location is None:
+        return f"{kind}: {message}"
+    return f"{location}: {kind}: {message}\n{render_source_line(location)}".rstrip("\n")
 
 
 class Remark(UserWarning):
@@ -59,9 +82,7 @@ class Remark(UserWarning):
         self.message, self.location = message, location
 
     def __str__(self) -> str:
-        if self.location is None:
-            return f"remark: {self.message}"
-        return f"{self.location}: remark: {self.message}\n{render_source_line(self.location)}".rstrip("\n")
+        return _placed("remark", self.message, self.location)
 
 
 def remark(operation: Operation, message: str) -> None:
@@ -126,7 +147,7 @@ class ScheduleError(WeftError):
     def __str__(self) -> str:
         subject = f" on {self.subject}" if self.subject else ""
         requirement = f"requirement {self.requirement}, {self.summary}" if self.requirement else self.summary
-        lines = [f"error: {self.primitive}{subject}: {requirement}"]
+        lines = [self.with_passes(f"error: {self.primitive}{subject}: {requirement}")]
         lines.append(f"  {self.violation}")
         if self.operation is not None:
             lines.append(render_operation(self.operation))

@@ -1,161 +1,57 @@
-"""`weft-opt`: parse IR, verify it, run passes over it, print it or emit it for a target."""
+"""`weft-opt`: parse IR, verify it, run passes over it, print it or emit it for a target.
+
+`docs/weft-opt.md` documents the flags.
+"""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from traceback import print_exception
-from typing import IO, TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Final, NoReturn, Protocol, cast, runtime_checkable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.passes import PassPipeline
-from xdsl.printer import Printer
-from xdsl.targets.mlir import MLIRTarget
 from xdsl.universe import Universe
-from xdsl.utils.exceptions import DiagnosticException, ShrinkException
+from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from weft.driver.parsing import decode_text, parse_text
+from weft.driver.parsing import Resources, decode_text, parse_text
 from weft.driver.universe import register_dialects
 from weft.driver.verify import verify_module
-from weft.passes.insertion import PassSequence, run_pass
-from weft.passes.pipeline_text import parse_pipeline_text
-from weft.support.errors import CompileError, ScheduleError, WeftError, did_you_mean
+from weft.passes.insertion import PassSequence, PipelineStep, run_pass
+from weft.passes.nested import NestedPasses
+from weft.passes.pipeline_text import parse_passes, parse_pipeline_text, pipeline_text
+from weft.support.errors import CompileError, Remark, WeftError, did_you_mean
 from weft.support.files import write_output
-from weft.support.locations import SourceLocation, remember_text
+from weft.support.locations import remember_text
+from weft.support.statistics import Counts
 from weft.support.stopwatch import Stopwatch
-from weft.tools.failures import FAILURE, message_of, run_tool
+from weft.tools.diagnostics import Diagnostic, diagnostics_of, expectations_in, unmet
+from weft.tools.failures import FAILURE, is_users, message_of, run_tool
+from weft.tools.ir_dumps import IRDumps, add_dump_arguments
+from weft.tools.printing import ScopedMLIRTarget, text_of
+from weft.tools.reproducer import pipeline_of, reproducer_text
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
     from xdsl.utils.target import Target
 
     from weft.interp.compare import Validator
-    from weft.passes.insertion import PipelineStep
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
-_ANNOTATION = re.compile(r"expected-(?P<kind>[a-z]+)\s*(?P<place>@\S+)?\s*\{\{(?P<text>.*?)\}\}")
-_ANYWHERE = 0
-
-
-class ScopedPrinter(Printer):
-    """A printer whose names are scoped by regions, as the parser's are: text in is text out.
-
-    xDSL's printer keeps every name of a function taken, so that the second `tir.for %i` prints as `%i_1`.
-    """
-
-    def print_op(self, op: Operation) -> None:
-        if not op.regions:
-            super().print_op(op)
-            return
-        self.enter_scope()
-        super().print_op(op)
-        self.exit_scope()
-        # The results were named inside the scope that just closed, but are visible outside.
-        for result in op.results:
-            if result.name_hint:
-                self.ssa_names[result.name_hint] = self.ssa_names.get(result.name_hint, 0) + 1
-            else:
-                self._next_valid_name_id[-1] += 1
-
-
-def text_of(operation: Operation) -> str:
-    """`operation` as text that parses back to an equal operation with the same names."""
-    stream = StringIO()
-    ScopedPrinter(stream=stream).print_op(operation)
-    return stream.getvalue()
-
-
-@dataclass(frozen=True)
-class ScopedMLIRTarget(MLIRTarget):
-    """xDSL's target `mlir`, with scoped names."""
-
-    name: ClassVar[str] = "mlir"
-
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        printer = self._kind_of_printer()(
-            stream=output,
-            print_generic_format=self.print_generic_format,
-            print_properties_as_attributes=self.print_properties_as_attributes,
-            print_debuginfo=self.print_debuginfo,
-        )
-        printer.print_op(module)
-        printer.print_metadata(ctx.loaded_dialects)
-        print(file=output)
-
-    def _kind_of_printer(self) -> type[ScopedPrinter]:
-        if not self.syntax_highlight:
-            return ScopedPrinter
-        from xdsl.syntax_printer import SyntaxPrinter
-
-        class ScopedSyntaxPrinter(ScopedPrinter, SyntaxPrinter):
-            """Coloured names and locations."""
-
-        return ScopedSyntaxPrinter
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """An error whose message holds `text` is expected on line `line` (0: in no particular place)."""
-
-    text: str
-    line: int
-    written_at: SourceLocation
-
-
-def expectations_in(text: str, file: str, line_offset: int = 0) -> list[Expectation]:
-    """The `expected-error` comments of `text`, which begins after line `line_offset` of `file`.
-
-    The place is the comment's own line, or `@+n`, `@-n`, `@above`, `@below`, or `@unknown` for an error without place.
-    Raises `CompileError` on a comment that asks for anything else.
-    """
-    found: list[Expectation] = []
-    for number, line in enumerate(text.split("\n"), start=line_offset + 1):
-        for match in _ANNOTATION.finditer(line):
-            if "//" not in line[: match.start()]:
-                continue
-            at = SourceLocation(file, number, match.start() + 1, len(match.group()))
-            if match["kind"] != "error":
-                raise CompileError(f"expected-{match['kind']} is not known: weft reports errors only", location=at)
-            found.append(Expectation(match["text"], _line_of(match["place"], number, at), at))
-    return found
-
-
-def _line_of(place: str | None, own: int, at: SourceLocation) -> int:
-    if place is None:
-        return own
-    named = {"@above": own - 1, "@below": own + 1, "@unknown": _ANYWHERE}
-    if place in named:
-        return named[place]
-    if re.fullmatch(r"@[+-]\d+", place):
-        return own + int(place[1:])
-    raise CompileError(f"expected-error{place}: the place is @+n, @-n, @above, @below or @unknown", location=at)
-
-
-def unmet(expectations: list[Expectation], errors: list[Exception]) -> list[CompileError]:
-    """The differences between the expected errors and those that happened; empty when all match."""
-    missing = list(expectations)
-    wrong: list[CompileError] = []
-    for error in errors:
-        message = error.message if isinstance(error, CompileError) else str(error)
-        location = error.location if isinstance(error, CompileError | ScheduleError) else None
-        line = location.line if location is not None else _ANYWHERE
-        match = next((e for e in missing if e.line == line and e.text in message), None)
-        if match is not None:
-            missing.remove(match)
-        else:
-            wrong.append(CompileError(f"unexpected error: {message}", location=location))
-    wrong.extend(CompileError(f"expected error {e.text!r} was not produced", location=e.written_at) for e in missing)
-    return wrong
+_LARGE: Final = 16
+"""Elements of constants that `--elide-large-constants` shows."""
 
 
 @runtime_checkable
@@ -181,40 +77,110 @@ class WeftOptMain(xDSLOptMain):
         self.available_passes = {}
         self.available_targets = {}
         self.ctx = Context()
-        register_dialects(self.ctx, Universe.get_multiverse())
+        self._universe = _installed_universe()
+        register_dialects(self.ctx, self._universe)
         self.register_all_frontends()
         self.register_all_passes()
         self.register_all_targets()
-        arg_parser = argparse.ArgumentParser(prog="weft-opt", description=description)
+        arg_parser = _ArgumentParser(
+            prog="weft-opt", description=description, allow_abbrev=False, conflict_handler="resolve"
+        )
         self.register_all_arguments(arg_parser)
-        self.args = arg_parser.parse_args(args)
+        given = sys.argv[1:] if args is None else args
+        # Its number is optional, and the word behind it is the input.
+        bare = "--elide-large-constants"
+        self.args = arg_parser.parse_args([f"{bare}={_LARGE}" if word == bare else word for word in given])
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.stopwatch = Stopwatch()
+        self._lap = self.stopwatch.laps()
         self._line_offset = 0
+        self._resources: Resources = {}
+        self._running: list[str] = []
+        """The passes that run now, outermost first."""
+        self._diagnostics: list[Diagnostic] = []
+        """Of the chunk that is processed."""
+        self._reproducers: list[str] = []
+        self._ran: list[str] = []
+        """The passes that ran."""
         if self.args.disable_verify:
             Attribute.__post_init__ = lambda self: None  # as xDSL does
         if self.args.syntax_highlight:
-            from xdsl.utils.diagnostic import Diagnostic
+            from xdsl.utils.diagnostic import Diagnostic as Diagnostics
 
-            Diagnostic.colored = True
+            Diagnostics.colored = True
+        self._verifies = not self.args.disable_verify
+        self._printed = ScopedMLIRTarget(
+            self.args.print_op_generic,
+            self.args.print_no_properties,
+            self.args.print_debuginfo,
+            self.args.syntax_highlight,
+            elide_above=self.args.elide_large_constants,
+        )
+        """How the IR is printed."""
+        self._dumps = IRDumps(self.args, self.available_passes, self._printed.text)
         self.setup_pipeline()
         self.setup_target()
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
-        arg_parser.add_argument(
-            "--timing",
-            dest="time_passes",
-            action="store_true",
-            help="the same as --time-passes: a table of milliseconds on standard error",
+        add = arg_parser.add_argument
+        add("-o", "--output-file", metavar="FILE", help="where to write the result; '-' is standard output")
+        add("-f", "--frontend", metavar="NAME", help="read the input as files that end in .NAME (mlir)")
+        add(
+            "-p",
+            "--passes",
+            "--pass-pipeline",
+            metavar="PASSES",
+            action="append",
+            default=[],
+            help="passes to run in order, as 'cse,tir-split{block=B loop=0 factors=0,4},func.func(canonicalize)', or "
+            "'builtin.module(...)' around them; given several times, the passes of each run after those before. "
+            "--list-passes names them",
         )
-        arg_parser.add_argument(
+        add("-t", "--target", metavar="TARGET", default="mlir", help="what to print: IR (mlir), or a target of "
+            "--list-targets, with options as passes have them")  # fmt: skip
+        add("--list-passes", action="store_true", help="name every pass, with what it does, and end")
+        add("--help-pass", metavar="PASS", help="describe a pass, its options and an example, and end")
+        add("--list-targets", action="store_true", help="name every target of -t, and end")
+        add("--help-target", metavar="TARGET", help="describe a target and its options, and end")
+        add("-v", "--version", action="store_true", help="print the versions of weft, xDSL and LLVM, and end")
+        add("--timing", "--mlir-timing", "--time-passes", dest="time_passes", action="store_true",
+            help="print a table of the milliseconds of each pass, on standard error")  # fmt: skip
+        add("--pass-statistics", "--mlir-pass-statistics", action="store_true",
+            help="print what the passes that ran counted, on standard error")  # fmt: skip
+        add("--print-between-passes", action="store_true", help="print the IR between passes, on standard output")
+        add_dump_arguments(arg_parser)
+        add("--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
+        add("--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print in the generic form")
+        add(
+            "--elide-large-constants",
+            "--mlir-elide-elementsattrs-if-larger",
+            metavar="N",
+            type=int,
+            help=f"print constants of more than N (={_LARGE}) elements as dense_resource<__elided__>; the number is "
+            "written behind '='",
+        )
+        add("--crash-reproducer", "--mlir-pass-pipeline-crash-reproducer", metavar="FILE",
+            help="when a pass fails, write the input and the passes to FILE")  # fmt: skip
+        add("--local-reproducer", "--mlir-pass-pipeline-local-reproducer", action="store_true",
+            help="write the IR before the pass that failed, and this pass alone")  # fmt: skip
+        add("--run-reproducer", action="store_true", help="run the passes that the input, a reproducer, names")
+        add("--verify-diagnostics", action="store_true", help="compare errors, warnings, remarks and notes with the "
+            "comments '// expected-error@+1 {{text}}'; any difference fails")  # fmt: skip
+        add(
+            "--parsing-diagnostics", action="store_true", help="print errors of the parser on standard output, status 0"
+        )
+        add(
             "--validate",
             action="store_true",
             help="interpret every function before and after each pass on the same random inputs, and fail on the "
             "first pass that changes a result",
         )
-        arg_parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+        add(
+            "--debug",
+            action="store_true",
+            help="show the traceback of an internal error, or of a pass of another package",
+        )
 
     def register_all_frontends(self) -> None:
         def parse_mlir(stream: IO[bytes]) -> ModuleOp:
@@ -224,20 +190,29 @@ class WeftOptMain(xDSLOptMain):
                 self.get_input_name(),
                 line_offset=self._line_offset,
                 implicit_module=not self.args.no_implicit_module,
+                resources=self._resources,
             )
 
         self.available_frontends["mlir"] = parse_mlir
 
+    def register_all_passes(self) -> None:
+        for name, factory in self._universe.all_passes.items():
+            self.register_pass(name, factory)
+
     def register_all_targets(self) -> None:
-        super().register_all_targets()
+        self.available_targets.update(self._universe.all_targets)
         self.available_targets["mlir"] = lambda: ScopedMLIRTarget
 
     def get_input_name(self) -> str:
         return _STDIN if self.args.input_file in (None, "-") else self.args.input_file
 
     def setup_pipeline(self) -> None:
-        passes = parse_pipeline_text(self.args.passes, self.available_passes, "pass")
-        self.pipeline = PassPipeline(passes)
+        if self.args.run_reproducer and self.args.passes:
+            raise CompileError("--run-reproducer runs the passes that the input names: leave -p out")
+        if self.args.local_reproducer and not self.args.crash_reproducer:
+            raise CompileError("--local-reproducer needs a file to write: --crash-reproducer=FILE")
+        passes = [p for text in self.args.passes for p in parse_passes(text, self.available_passes)]
+        self.pipeline = PassPipeline(tuple(passes))
 
     def setup_target(self) -> None:
         """Find the target to emit, with its options."""
@@ -246,30 +221,27 @@ class WeftOptMain(xDSLOptMain):
         targets = parse_pipeline_text(self.args.target, available, "target")
         if len(targets) != 1:
             raise CompileError(f"-t takes one target, got {len(targets)}: '{self.args.target}'")
-        (self.emitter,) = targets
-        if self.emitter.name == "mlir":
-            self.emitter = dataclasses.replace(
-                self.emitter,
-                **{
-                    "print_generic_format": self.args.print_op_generic,
-                    "print_properties_as_attributes": self.args.print_no_properties,
-                    "print_debuginfo": self.args.print_debuginfo,
-                    "syntax_highlight": self.args.syntax_highlight,
-                },
-            )
+        self.emitter = self._printed if self.args.target == "mlir" else targets[0]
 
     def run(self) -> None:
         sys.exit(run_tool(self.execute, debug=self.args.debug))
 
     def execute(self) -> int:
         """Process the whole input and return the exit status. A failing chunk does not keep later ones from running."""
+        if (told := self._information()) is not None:
+            print(told)
+            return 0
+        counts = Counts()
         try:
-            status = self._process_chunks()
+            with self._warnings_as_diagnostics():
+                status = self._process_chunks()
         except ShrinkException:
             if not self.args.shrink:
                 raise
             print("Success, can shrink")
             return 0
+        if self.args.pass_statistics:
+            print(counts.table(self._ran), file=sys.stderr)
         if self.args.time_passes:
             print(self.stopwatch.table(), file=sys.stderr)
         if self.args.shrink:
@@ -277,9 +249,44 @@ class WeftOptMain(xDSLOptMain):
             return FAILURE
         return status
 
+    def _information(self) -> str | None:
+        """What is asked for instead of a run."""
+        args = self.args
+        if args.version:
+            return _versions()
+        if not (args.list_passes or args.help_pass or args.list_targets or args.help_target):
+            return None
+        from weft.tools.pass_help import full_help, pass_listing, target_listing
+
+        targets = cast("dict[str, Callable[[], type[Target]]]", self.available_targets)
+        if args.help_pass:
+            return full_help(args.help_pass, self.available_passes, "pass")
+        if args.help_target:
+            return full_help(args.help_target, targets, "target")
+        if args.list_targets:
+            return target_listing(targets)
+        return pass_listing(self.available_passes, self.ctx.registered_dialect_names)
+
+    @contextmanager
+    def _warnings_as_diagnostics(self) -> Generator[None]:
+        """Remarks of passes, and whatever Python warnings are shown."""
+
+        def show(message: Warning | str, *_: object) -> None:
+            warning = message if isinstance(message, Warning) else UserWarning(message)
+            self._diagnostics.extend(diagnostics_of(warning))
+            if not self.args.verify_diagnostics:
+                sys.stdout.flush()
+                text = str(warning) if isinstance(warning, Remark) else f"warning: {warning}"
+                print(text, file=sys.stderr, flush=True)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", Remark)
+            warnings.showwarning = show
+            yield
+
     def _process_chunks(self) -> int:
         chunks, extension = self._read_chunks()
-        to_file = self.args.output_file is not None
+        to_file = self.args.output_file not in (None, "-")
         output: IO[str] = TextIOWrapper(BytesIO(), encoding="utf-8", newline="\n") if to_file else sys.stdout
         status = 0
         for number, (text, offset) in enumerate(chunks):
@@ -287,6 +294,10 @@ class WeftOptMain(xDSLOptMain):
                 output.write("// -----\n")
             status |= self._process_chunk(text, offset, extension, output)
             output.flush()
+        if self._reproducers:
+            path = Path(self.args.crash_reproducer)
+            write_output(path, "\n// -----\n\n".join(self._reproducers).encode())
+            print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
         if isinstance(output, TextIOWrapper) and to_file and status == 0:
             write_output(Path(self.args.output_file), cast("BytesIO", output.buffer).getvalue())
         return status
@@ -317,25 +328,38 @@ class WeftOptMain(xDSLOptMain):
 
     def _process_chunk(self, text: str, offset: int, extension: str, output: IO[str]) -> int:
         """Compile one chunk, or report why it does not compile. Returns the exit status."""
+        self._diagnostics.clear()
+        self._resources.clear()
         module = None
         try:
             with self.stopwatch.measure("(parse)"):
                 module = self.parse_chunk(BytesIO(text.encode("utf-8")), extension, offset)
+            if self.args.run_reproducer:
+                pipeline, verifies = pipeline_of(self._resources, self.get_input_name())
+                self.pipeline = PassPipeline(parse_passes(pipeline, self.available_passes))
+                self._verifies = verifies and not self.args.disable_verify
             self.apply_passes(module)
             result = self._result(module)
-        except (WeftError, DiagnosticException) as error:
-            tolerated = self.args.parsing_diagnostics if module is None else self.args.verify_diagnostics
-            return self._report(error, tolerated, text, offset, output)
-        if isinstance(result, bytes):
-            self._write_bytes(result, output)
+        except ShrinkException:
+            raise
+        except Exception as error:
+            if self.args.debug and not is_users(error):
+                raise
+            status = self._report(error, parsed=module is not None, output=output)
         else:
-            output.write(result)
-        return self._compare_expected([], text, offset) if self.args.verify_diagnostics else 0
+            status = 0
+            if isinstance(result, bytes):
+                self._write_bytes(result, output)
+            else:
+                output.write(result)
+        return self._compare_expected(text, offset) if self.args.verify_diagnostics else status
 
-    def _report(self, error: Exception, tolerated: bool, text: str, offset: int, output: IO[str]) -> int:
-        if self.args.verify_diagnostics and "expected-" in text:
-            return self._compare_expected([error], text, offset)
-        if tolerated:
+    def _report(self, error: Exception, *, parsed: bool, output: IO[str]) -> int:
+        """Tell of an error that ended a chunk. Returns the exit status."""
+        self._diagnostics.extend(diagnostics_of(error))
+        if self.args.verify_diagnostics and is_users(error):
+            return FAILURE
+        if self.args.parsing_diagnostics and not parsed:
             output.write(f"{message_of(error)}\n")
             return 0
         output.flush()
@@ -344,8 +368,13 @@ class WeftOptMain(xDSLOptMain):
         print(message_of(error), file=sys.stderr, flush=True)
         return FAILURE
 
-    def _compare_expected(self, errors: list[Exception], text: str, offset: int) -> int:
-        differences = unmet(expectations_in(text, self.get_input_name(), offset), errors)
+    def _compare_expected(self, text: str, offset: int) -> int:
+        """Compare the diagnostics of a chunk with those that it expects."""
+        name = self.get_input_name()
+        try:
+            differences = unmet(expectations_in(text, name, offset), self._diagnostics, name)
+        except CompileError as error:
+            differences = [error]
         for difference in differences:
             print(difference, file=sys.stderr, flush=True)
         return FAILURE if differences else 0
@@ -357,58 +386,83 @@ class WeftOptMain(xDSLOptMain):
     def apply_passes(self, prog: ModuleOp) -> None:
         """Run the passes in order; verify before the first and after each."""
         self._verify(prog)
-        validator = self._validator(prog) if self.args.validate else None
-        last = len(self.pipeline.passes) - 1
-        for number, module_pass in enumerate(self.pipeline.passes):
-            self._apply_pass(module_pass, prog, validator)
-            self._verify(prog, after=module_pass)
-            self._validate(validator, module_pass.name, prog)
-            if self.args.print_between_passes and number != last:
+        self._validator = self._new_validator(prog) if self.args.validate else None
+        passes = self.pipeline.passes
+        begun = self._printed_whole(prog) if self.args.crash_reproducer else ""
+        for number, module_pass in enumerate(passes):
+            if number and self.args.local_reproducer:
+                begun = self._printed_whole(prog)
+            try:
+                self._run_step(PipelineStep(module_pass, None), self.ctx, prog)
+            except ShrinkException:
+                raise
+            except Exception:
+                self._running.clear()
+                if self.args.crash_reproducer:
+                    shown = pipeline_text((module_pass,) if self.args.local_reproducer else passes)
+                    self._reproducers.append(reproducer_text(begun, shown, verify_each=self._verifies))
+                raise
+            if self.args.print_between_passes and number != len(passes) - 1:
                 print(f"IR after {module_pass.name}:\n{text_of(prog)}\n\n\n")
 
-        if validator is not None:
-            for function, reason in validator.skipped.items():
+        if self._validator is not None:
+            for function, reason in self._validator.skipped.items():
                 print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
 
-    def _validate(self, validator: Validator | None, name: str, prog: ModuleOp) -> None:
-        if validator is not None:
+    def _printed_whole(self, prog: ModuleOp) -> str:
+        """The program for a reproducer, also with what flags leave out."""
+        stream = StringIO()
+        ScopedMLIRTarget().emit(self.ctx, prog, stream)
+        return stream.getvalue().rstrip("\n")
+
+    def _run_step(self, step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
+        """Run a pass of the pipeline, or a step of one that is several."""
+        whole = self._running[-1] if self._running else None
+        self._running.append(step.run.name)
+        self._ran.append(step.run.name)
+        stage = ": ".join(self._running)
+        self._dumps.before(step, module)
+        self._lap(None)
+        try:
+            if isinstance(step.run, PassSequence):
+                step.run.run_steps(ctx, module, self._run_step)
+                self._lap(None if isinstance(step.run, NestedPasses) else f"{stage}: check of the result")
+            else:
+                run_pass(step.run, ctx, module)
+                self._lap(stage)
+            # The steps of weft's own sequences are checked by their result.
+            if whole is None or step.point is None:
+                self._verify(module, after=step.run)
+                self._validate(step, module)
+        except WeftError as error:
+            error.add_pass(step.run.name)
+            self._dumps.failed(step, module)
+            raise
+        except Exception:
+            self._dumps.failed(step, module)
+            raise
+        self._dumps.after(step, module)
+        self._running.pop()
+        if whole is not None and self.args.print_between_passes:
+            where = f"{step.point} of {whole}" if step.point else f"inserted into {whole}"
+            where = where if step.operation is None else f"in {whole}"
+            print(f"IR after {step.run.name} ({where}):\n{text_of(module)}\n\n\n")
+        self._lap(None)
+
+    def _validate(self, step: PipelineStep, prog: ModuleOp) -> None:
+        # Nested passes work on a part; their whole pipeline is compared.
+        if self._validator is not None and step.operation is None:
             with self.stopwatch.measure("(validate)"):
-                validator.check(name, prog)
+                self._validator.check(step.run.name, prog)
 
-    def _after_step(self, whole: ModulePass, step: PipelineStep, prog: ModuleOp, validator: Validator | None) -> None:
-        """Between the steps of a pass: prints the IR if requested, and checks the result of inserted passes."""
-        inserted = step.point is None
-        if inserted:
-            self._verify(prog, after=step.run)
-            self._validate(validator, step.run.name, prog)
-        if self.args.print_between_passes:
-            where = f"inserted into {whole.name}" if inserted else f"{step.point} of {whole.name}"
-            print(f"IR after {step.run.name} ({where}):\n{text_of(prog)}\n\n\n")
-
-    def _validator(self, prog: ModuleOp) -> Validator:
+    def _new_validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):
             from weft.interp.compare import Validator
 
             return Validator(prog)
 
-    def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp, validator: Validator | None) -> None:
-        name = module_pass.name
-        lap = self.stopwatch.laps()
-
-        def after(step: PipelineStep) -> None:
-            lap(f"{name}: {step.run.name}")
-            self._after_step(module_pass, step, prog, validator)
-            lap(None)
-
-        if isinstance(module_pass, PassSequence):
-            module_pass.run_steps(self.ctx, prog, after)
-            lap(f"{name}: check of the result")
-        else:
-            run_pass(module_pass, self.ctx, prog)
-            lap(name)
-
     def _verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
-        if self.args.disable_verify:
+        if not self._verifies:
             return
         with self.stopwatch.measure("(verify)"):
             try:
@@ -438,6 +492,39 @@ class WeftOptMain(xDSLOptMain):
         if output is sys.stdout and sys.stdout.isatty():
             raise CompileError(f"-t {self.emitter.name} writes machine code: name a file with -o")
         cast("TextIOWrapper", output).buffer.write(data)
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    """Raises `CompileError` for wrong flags."""
+
+    def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
+        found, unknown = self.parse_known_args(args)
+        if unknown:
+            flag = unknown[0].partition("=")[0]
+            hint = did_you_mean(flag, self._option_string_actions) if flag.startswith("-") else ""
+            kind = "flag" if flag.startswith("-") else "second input"
+            raise CompileError(f"unknown {kind} '{flag}'{hint if 'did you mean' in hint else ''} (--help lists flags)")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        raise CompileError(f"{message} (--help lists flags)")
+
+
+def _installed_universe() -> Universe:
+    """The dialects, passes and targets of all installed packages. Raises `CompileError` where one cannot be loaded."""
+    try:
+        return Universe.get_multiverse()
+    except Exception as error:
+        raise CompileError(
+            f"a package with an entry point of 'xdsl.universe' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _versions() -> str:
+    from llvmlite import binding
+
+    llvm = ".".join(str(part) for part in cast("tuple[int, ...]", binding.llvm_version_info))
+    return f"weft {version('weft')}\nxDSL {version('xdsl')}\nLLVM {llvm} (llvmlite {version('llvmlite')})"
 
 
 def main() -> None:

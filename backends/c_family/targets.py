@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
-from weft.backends.low_modules import check_low_level
+from weft.backends.low_modules import check_has_functions, check_low_level
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -31,12 +31,14 @@ class CTarget(Target):
     name: ClassVar[str] = "c"
 
     header: bool = False
+    """Print the header that declares the functions."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from weft.backends.c.emit import emit_module
         from weft.support.target import Target as Machine
 
         check_low_level(module, "c")
+        check_has_functions(module, "c")
         source = emit_module(module, Machine("c"))
         output.write(source.header if self.header else source.text)
 
@@ -77,11 +79,12 @@ class _KernelTarget(Target):
 
 @dataclass(frozen=True)
 class CudaTarget(_KernelTarget):
-    """CUDA C++."""
+    """The kernels in CUDA C++."""
 
     name: ClassVar[str] = "cuda"
 
     arch: str | None = None
+    """The architecture: `sm_90`."""
 
     def machine(self) -> weft.support.target.Target:
         from weft.support.target import Target as Machine
@@ -91,7 +94,7 @@ class CudaTarget(_KernelTarget):
 
 @dataclass(frozen=True)
 class PtxTarget(CudaTarget):
-    """PTX; raises `CompileError` when NVRTC is not installed."""
+    """The kernels as PTX. Raises `CompileError` when NVRTC is not installed."""
 
     name: ClassVar[str] = "ptx"
 
@@ -103,13 +106,13 @@ class PtxTarget(CudaTarget):
 
 @dataclass(frozen=True)
 class OpenCLTarget(_KernelTarget):
-    """OpenCL C."""
+    """The kernels in OpenCL C."""
 
     name: ClassVar[str] = "opencl"
 
 
 @dataclass(frozen=True)
 class MetalTarget(_KernelTarget):
-    """Metal Shading Language."""
+    """The kernels in the Metal Shading Language."""
 
     name: ClassVar[str] = "metal"

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, ClassVar, cast
 
 from xdsl.utils.target import Target
 
-from weft.backends.low_modules import check_low_level
+from weft.backends.low_modules import check_has_functions, check_low_level
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MachineTarget(Target):
-    """Options of the target machine. `triple`, `cpu` and `attr` (features such as `"+avx2,-fma"`) default to the
-    host's."""
+    """Options of the target machine, which is the host by default."""
 
     triple: str | None = None
+    """The machine in LLVM's words: `"aarch64-linux-gnu"`."""
     cpu: str | None = None
+    """The CPU as LLVM names it."""
     attr: str | None = None
+    """Features that the CPU has besides, or lacks: `"+avx2,-fma"`."""
     opt_level: int = 2
+    """The level of LLVM's optimizer, 0 to 3."""
     reassociate: bool = False
+    """Allow LLVM to reorder sums of floats."""
 
     def machine(self) -> weft.support.target.Target:
         """The target of the options. Raises `CompileError` on an unknown triple, CPU or feature."""
@@ -68,12 +72,13 @@ class LLVMIRTarget(MachineTarget):
     name: ClassVar[str] = "llvm-ir"
 
     optimized: bool = False
+    """Print the IR after LLVM's optimizer."""
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         from weft.backends.llvm.compile import optimize_ir
 
         machine = self.machine()
-        text = emitted(module, machine, stopwatch)
+        text = emitted(module, machine, stopwatch, self.name)
         return optimize_ir(text, machine, stopwatch=stopwatch) if self.optimized else text
 
 
@@ -87,14 +92,16 @@ class AsmTarget(MachineTarget):
         from weft.backends.llvm.compile import assembly
 
         machine = self.machine()
-        return assembly(emitted(module, machine, stopwatch), machine, stopwatch=stopwatch)
+        return assembly(emitted(module, machine, stopwatch, self.name), machine, stopwatch=stopwatch)
 
 
-def emitted(module: ModuleOp, machine: weft.support.target.Target, stopwatch: Stopwatch) -> str:
-    """The LLVM IR of a module. Raises `CompileError` when the module is not at low level."""
+def emitted(module: ModuleOp, machine: weft.support.target.Target, stopwatch: Stopwatch, name: str) -> str:
+    """The LLVM IR of a module, for target `name`. Raises `CompileError` when the module is not at low level, or has no
+    function."""
     from weft.backends.llvm.compile import EMISSION
     from weft.backends.llvm.emit import emit_module
 
     check_low_level(module)
+    check_has_functions(module, name)
     with stopwatch.measure(EMISSION):
         return emit_module(module, machine)

@@ -26,6 +26,7 @@ class DotTarget(Target):
     name: ClassVar[str] = "dot"
 
     func: str | None = None
+    """The graph function to draw; all of them by default."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         output.write(dot_text(graph_models(module, self.func)))

@@ -63,6 +63,7 @@ class SvgTarget(Target):
     name: ClassVar[str] = "svg"
 
     func: str | None = None
+    """The graph function to draw; all of them by default."""
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         output.write(svg_text(graph_models(module, self.func)))

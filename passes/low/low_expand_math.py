@@ -27,6 +27,7 @@ from weft.passes.low.elementary.lanes import F32, F64, Constants, Writer, shape_
 from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import has_intrinsic
 from weft.support.gpu_machine import GPU_KINDS
+from weft.support.statistics import Statistic
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from weft.passes.low.elementary.lanes import Format, Formula, Shape
 
+_EXPANDED: Final = Statistic("low-expand-math", "functions-expanded", "elementary functions replaced by formulas")
 FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.ExpOp: formulas.exp,
     math.Exp2Op: formulas.exp2,
@@ -159,6 +161,7 @@ def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool
 def _replace(op: Operation, formula: Formula, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> Writer:
     """Put a formula in the place of an op; its operands and result are converted where they are narrower."""
     type_: Attribute = op.results[0].type
+    _EXPANDED.add()
     writer = Writer(op, constants, shape, has_ldexp=has_ldexp)
     is_small = writer.float_type != type_
     operands: list[SSAValue] = list(op.operands)

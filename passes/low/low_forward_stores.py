@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -15,11 +16,15 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import is_pure, underlying
 from weft.dialects.low_kernel import KERNEL
+from weft.support.statistics import Statistic
+
+_FORWARDED: Final = Statistic("low-forward-stores", "loads-forwarded", "loads that are the stored value")
+_DROPPED: Final = Statistic("low-forward-stores", "stores-dropped", "stores that another one overwrites unread")
 
 
 @dataclass(frozen=True)
 class ForwardStoresPass(ModulePass):
-    """In kernels, among the ops of a body that follow each other:
+    """Forward stored values to loads, and drop overwritten stores, in kernels, among ops that follow each other:
 
     - a load of an element that was stored before, with no other write to its buffer in between, is the stored value;
     - a store to an element that is stored again, with no read of its buffer in between, is gone.
@@ -76,6 +81,7 @@ class _Body:
         before = self.last.get(memory)
         if before is not None and memory not in self.read and _same_element(before, op):
             Rewriter.erase_op(before)
+            _DROPPED.add()
         for other in overlapping(memory):
             self.last.pop(other, None)
         self.last[memory] = op
@@ -87,6 +93,7 @@ class _Body:
         if before is not None and _same_element(before, op):
             op.res.replace_all_uses_with(before.value)
             Rewriter.erase_op(op)
+            _FORWARDED.add()
         else:
             self.read.update((memory, *overlapping(memory)))
 

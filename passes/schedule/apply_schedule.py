@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +13,9 @@ from xdsl.rewriter import Rewriter
 from weft.dialects import sched
 from weft.passes.schedule.replay import apply_schedule
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.statistics import Statistic
+
+_STEPS: Final = Statistic("apply-schedule", "steps-applied", "steps of schedules, queries included")
 
 
 @dataclass(frozen=True)
@@ -41,4 +45,5 @@ class ApplySchedulePass(ModulePass):
             schedules = [s for s in schedules if s.sym_name.data == self.schedule]
         for schedule in schedules:
             apply_schedule(op, schedule, self.seed)
+            _STEPS.add(len(schedule.body.block.ops))
             Rewriter.erase_op(schedule)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import field, fields, make_dataclass
 from functools import cache
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
@@ -27,7 +28,6 @@ from weft.passes.schedule.index_maps import parse_function
 from weft.passes.schedule.primitive import buffer_place, primitive_class
 from weft.support.errors import CompileError
 
-_OPTIONAL = int | float | tuple[str, ...] | None
 _BLOCK = "The name of the block."
 _BLOCKS = "The names of the blocks."
 _AT = "The name of the block that `loop` is around."
@@ -107,17 +107,19 @@ def primitive_pass(name: str) -> type[ModulePass]:
     """The pass of the primitive `name`, generated from its parameters."""
     parameters = PRIMITIVE_STEPS[name].parameters
     used = [parameter.kind for parameter in parameters]
-    required: list[tuple[str, object, object]] = [("block", str, _needed(_BLOCK))]
+    required: list[tuple[str, object, object]] = [("block", str, _needed(_BLOCK, "B"))]
     if kinds.LOOPS_OF_BLOCKS in used:
-        required = [("blocks", tuple[str, ...], _needed(_BLOCKS))]
+        required = [("blocks", tuple[str, ...], _needed(_BLOCKS, "B,C"))]
     if kinds.LOOP_ELSEWHERE in used:
-        required.append(("at", str, _needed(_AT)))
+        required.append(("at", str, _needed(_AT, "C")))
     first = next((parameter for parameter in parameters if parameter.kind is kinds.BLOCK_HANDLE), None)
     required.extend(
-        (p.name, p.kind.option, _needed(p.meaning)) for p in parameters if p.kind.option is not None and p is not first
+        (p.name, p.kind.option, _needed(p.meaning, p.example))
+        for p in parameters
+        if p.kind.option is not None and not p.kind.optional and p is not first
     )
     optional: list[tuple[str, object, object]] = [("func", str | None, _absent(_FUNC))]
-    optional.extend((p.name, _OPTIONAL, _absent(p.meaning)) for p in parameters if p.kind.optional)
+    optional.extend((p.name, _or_none(p.kind.option), _absent(p.meaning)) for p in parameters if p.kind.optional)
     if kinds.LOOP_OR_BLOCK in used or kinds.LOOP_OR_BLOCKS in used:
         optional.append(("loop", int | None, _absent(_LOOP_OR_BLOCK)))
     if kinds.LOOP_OR_BLOCKS in used:
@@ -138,8 +140,12 @@ def primitive_pass(name: str) -> type[ModulePass]:
     return generated
 
 
-def _needed(meaning: str) -> object:
-    return field(metadata={"meaning": meaning})
+def _needed(meaning: str, example: str) -> object:
+    return field(metadata={"meaning": meaning, "example": example})
+
+
+def _or_none(type_: Any) -> object:
+    return type_ | None
 
 
 def _absent(meaning: str) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
@@ -29,6 +30,9 @@ from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 from weft.support.names import free_name
+from weft.support.statistics import Statistic
+
+_GUARDED: Final = Statistic("tir-check-bounds", "accesses-guarded", "loads and stores that are not proved in bounds")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class CheckBoundsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         guards = [guard for function in tir_functions(op) for guard in _unproved(function)]
+        _GUARDED.add(len(guards))
         if guards:
             _BoundsLog(op, guards).run()
 

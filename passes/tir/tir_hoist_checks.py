@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.func import FuncOp
@@ -18,6 +19,9 @@ from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.index_ops import branch_before, compare_before, erase_if_unused, insert_before
 from weft.passes.tir.nest import TirPass, range_of
+from weft.support.statistics import Statistic
+
+_HOISTED: Final = Statistic("tir-hoist-checks", "checks-hoisted", "checks that run once before a loop, a loop each")
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class _Hoist:
             if moves:
                 op.detach()
             Rewriter.insert_op(before, InsertPoint.before(self.loop))
+            _HOISTED.add(any(self._logs(inner) for new in before for inner in operations_in(new)))
 
     def _logs(self, op: Operation) -> bool:
         return isinstance(op, memref.StoreOp) and op.memref is self.log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.dialects.func import FuncOp
 from xdsl.rewriter import Rewriter
@@ -14,6 +15,9 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused, index_before, insert_before
 from weft.passes.tir.nest import FunctionPass, remembered_ranges
+from weft.support.statistics import Statistic
+
+_HOISTED: Final = Statistic("tir-hoist-prefetches", "prefetches-hoisted", "prefetches that left unrolled loops")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
         loop = loop.parent_op()
     if goal is None:
         return
+    _HOISTED.add()
     loop, place, lanes = goal
     new = PrefetchOp(prefetch.buffer, [index_before(place, loop)], lanes, for_write=prefetch.for_write is not None)
     insert_before(loop, [new])

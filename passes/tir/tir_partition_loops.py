@@ -39,7 +39,9 @@ from weft.passes.tir.nest import (
     repetitions,
     replace_variable,
 )
+from weft.support.statistics import Statistic
 
+_CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main part has lost a condition")
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -158,6 +160,7 @@ class _Partitioner:
                 self.visit_loop(loop)
                 return
             self.budget -= 2 * _size(loop)
+        _CUT.add()
         pieces = apply_bounds(loop, bounds)
         self._look_again()
         for piece in pieces:

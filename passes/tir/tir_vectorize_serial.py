@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from xdsl.dialects import affine, arith, memref
 from xdsl.dialects.builtin import IndexType
@@ -23,8 +23,10 @@ from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import detached_ops, index_before, insert_before
 from weft.passes.tir.nest import FunctionPass, buffer_type, remembered_ranges
+from weft.support.statistics import Statistic
 from weft.support.target import Target
 
+_VECTORIZED: Final = Statistic("tir-vectorize-serial", "loops-vectorized", "serial loops that have become vectors")
 _Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
 _LEAST_LANES = 4
 _CALL_VECTORS = 8
@@ -103,6 +105,7 @@ def vectorize_serial(loop: ForOp, extent: int, vector_bytes: int) -> None:
         # What still depends on the old value was loaded, or multiplied.
         if all(_moves_by_lanes(access, place, lane) and not place.depends_on([old]) for place, access in by_lanes):
             _split(loop, outer, inner, value)
+            _VECTORIZED.add()
             return
 
 

@@ -21,7 +21,7 @@ from weft.backends.llvm.object_file import object_symbols
 from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.backends.llvm.targets import MachineTarget
 from weft.backends.llvm.types import byte_text
-from weft.backends.low_modules import check_low_level
+from weft.backends.low_modules import check_has_functions, check_low_level
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
 from weft.runtime.c_compiler import FLAGS, NATIVE, compile_source, compiler_for, run_tool
@@ -263,13 +263,14 @@ class _ProgramTarget(MachineTarget):
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
         """The program of a module. Raises `CompileError` when it is not at low level."""
         check_low_level(module)
+        check_has_functions(module, self.name)
         machine = self.machine()
         return program_of(module, replace(machine, num_threads=self.threads or machine.num_threads), stopwatch)
 
 
 @dataclass(frozen=True)
 class ObjectTarget(_ProgramTarget):
-    """`weft-opt low.mlir -t 'object{cpu=haswell}' -o f.o`: a relocatable object, with the runtime that it needs."""
+    """A relocatable object with the runtime that it needs: `weft-opt low.mlir -t 'object{cpu=haswell}' -o f.o`."""
 
     name: ClassVar[str] = "object"
 
@@ -279,11 +280,12 @@ class ObjectTarget(_ProgramTarget):
 
 @dataclass(frozen=True)
 class HeaderTarget(_ProgramTarget):
-    """`weft-opt low.mlir -t 'header{file="f.h"}'`: the C header of the functions of a low module, called `file`."""
+    """The C header of the functions of a low module: `weft-opt low.mlir -t 'header{file="f.h"}'`."""
 
     name: ClassVar[str] = "header"
 
     file: str = "program.h"
+    """The name of the header, which its include guard is made of."""
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         return self.program(module, stopwatch).header(self.file)

@@ -53,7 +53,7 @@ def test_random_programs_as_kernels_by_default(cases: int) -> None:
         module, target = program.module.clone(), ("cuda", "opencl")[seed % 2]
         apply_default_schedule(module, Target.parse(target))
         try:
-            lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+            lower_tir_to_low(Context(), module, target, {})
         except CompileError as error:
             assert "is bound to no thread axis" in error.message, f"seed {seed}: {error}"
             continue

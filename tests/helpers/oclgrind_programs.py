@@ -64,7 +64,7 @@ def sizes_of(case: Case) -> dict[str, int]:
 def lowered(case: Case) -> ModuleOp:
     module = case.schedule(**sizes_of(case)).mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, str(TARGET), {}, lambda step: None)
+    lower_tir_to_low(Context(), module, str(TARGET), {})
     return module
 
 

@@ -56,7 +56,7 @@ def columns(dtype: str, reduction: str, axis: str = "blockIdx.z") -> weft.Schedu
 def lowered(sch: weft.Schedule, target: str = "cuda") -> ModuleOp:
     module = sch.mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+    lower_tir_to_low(Context(), module, target, {})
     return module
 
 

@@ -130,7 +130,7 @@ def test_kernels_in_several_orders_of_threads(program: Program, dynamic: bool) -
     sch = weft.Schedule(plain)
     weft.run_trace(sch, trace)
     weft.assert_structural_equal(sch.mod, module)
-    lower_tir_to_low(Context(), module, "cuda", {}, lambda step: None)
+    lower_tir_to_low(Context(), module, "cuda", {})
     if not dynamic:
         assert sum(op.name == "low.launch" for op in module.walk()) == program.kernels
     for order in ("forward", "reversed"):
@@ -164,7 +164,7 @@ def test_rows_that_are_too_long_stay_in_memory_of_the_device() -> None:
         module = long.function(dynamic=False)
         lower_to_tir(module)
         apply_default_schedule(module, Target.parse(target))
-        lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+        lower_tir_to_low(Context(), module, target, {})
         launches[target] = sum(op.name == "low.launch" for op in module.walk())
     assert launches["cuda -arch=sm_90"] == 1 < launches["opencl"]
 

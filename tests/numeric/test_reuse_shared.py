@@ -133,7 +133,7 @@ def test_the_limit_is_asked_of_what_is_needed_at_once() -> None:
     with pytest.raises(
         ScheduleError, match=r"needs 32\d\d\d bytes \(.*%arena: 32800.*\), target opencl has at most 32768"
     ):
-        lower_tir_to_low(Context(), stages(8200).mod.clone(), "opencl", {}, lambda step: None)
+        lower_tir_to_low(Context(), stages(8200).mod.clone(), "opencl", {})
 
 
 @pytest.mark.slow

@@ -108,7 +108,7 @@ def test_a_place_after_wide_and_tab_characters() -> None:
 def test_expected_errors_that_do_not_come_fail(tmp_path: Path) -> None:
     (tmp_path / "a.mlir").write_text("// expected-error@+1 {{no such}}\n" + PROGRAM)
     (tmp_path / "b.mlir").write_text("// expected-error@+1 {{something else}}\nfoo.bar\n")
-    (tmp_path / "c.mlir").write_text("// expected-warning {{careful}}\n" + PROGRAM)
+    (tmp_path / "c.mlir").write_text("// expected-failure {{careful}}\n" + PROGRAM)
     (tmp_path / "d.mlir").write_text("foo.bar\n")
     done = weft_opt("a.mlir", "--verify-diagnostics", cwd=tmp_path)
     assert done.returncode == 1
@@ -119,8 +119,8 @@ def test_expected_errors_that_do_not_come_fail(tmp_path: Path) -> None:
     assert "b.mlir:1:4: error: expected error 'something else' was not produced" in done.stderr
     done = weft_opt("c.mlir", "--verify-diagnostics", cwd=tmp_path)
     assert done.returncode == 1
-    assert "expected-warning is not known" in done.stderr
-    # Without annotations both flags do what they do in xDSL: tell, and end well.
+    assert "expected-failure is not known" in done.stderr
+    # As in xDSL: tell, and end well.
     done = weft_opt("d.mlir", "--parsing-diagnostics", cwd=tmp_path)
     assert done.returncode == 0
     assert "d.mlir:1:1: error: unknown operation 'foo.bar'" in done.stdout

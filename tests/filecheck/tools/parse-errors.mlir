@@ -46,7 +46,7 @@ func.func @g( {
 
 // An iterator bound to a loop outside its scope.
 func.func @f(%A: memref<4xf32>) {
-  tir.for %i in 4 {
+  tir.for %i in 4 { // expected-note {{it is defined here}}
   }
   tir.for %j in 4 {
     // expected-error@+1 {{value %i is used outside its scope (it is defined at line 49, in a region}}
@@ -65,7 +65,7 @@ func.func @f(%n: index) { // expected-error@+1 {{operand is used with type f32, 
 
 // -----
 
-func.func @f(%n: index) { // expected-error@+1 {{value %n is already defined, at line 68}}
+func.func @f(%n: index) { // expected-error@+1 {{value %n is already defined, at line 68}} // expected-note {{it is defined here}}
   %n = arith.constant 1 : index
   func.return
 }

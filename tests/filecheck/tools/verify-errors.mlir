@@ -47,7 +47,7 @@ func.func @f(%X: memref<8xf32>, %Y: memref<8xf32>) {
 func.func @f(%A: memref<4xf32>) {
   // expected-error@+1 {{'memref.load' uses %c before its definition, the result of 'arith.constant' at line 50}}
   %p = memref.load %A[%c] : memref<4xf32>
-  %c = arith.constant 0 : index
+  %c = arith.constant 0 : index // expected-note {{it is defined here}}
   func.return
 }
 
@@ -55,7 +55,7 @@ func.func @f(%A: memref<4xf32>) {
 
 func.func @f(%A: memref<4xf32>) { // expected-error@+1 {{'memref.load' uses %i outside its scope: it is an argument of 'tir.for' at line 58}}
   %p = memref.load %A[%i] : memref<4xf32>
-  tir.for %i in 4 {
+  tir.for %i in 4 { // expected-note {{it is defined here}}
   }
   func.return
 }
@@ -65,7 +65,7 @@ func.func @f(%A: memref<4xf32>) { // expected-error@+1 {{'memref.load' uses %i o
 func.func @f(%c: i1) {
   cf.cond_br %c, ^bb1, ^bb2
 ^bb1:
-  %z = arith.constant 1 : index
+  %z = arith.constant 1 : index // expected-note {{it is defined here}}
   cf.br ^bb2
 ^bb2: // expected-error@+1 {{'arith.addi' uses %z, the result of 'arith.constant' at line 68, which does not run on every way to this use}}
   %t = arith.addi %z, %z : index
@@ -87,7 +87,7 @@ func.func @f(%c: i1) {
 // -----
 
 // Functions do not see values of the module.
-%z = arith.constant 1 : index
+%z = arith.constant 1 : index // expected-note {{it is defined here}}
 func.func @f() { // expected-error@+1 {{'arith.addi' uses %z outside its scope: the result of 'arith.constant' at line 90, which 'func.func' does not see}}
   %t = arith.addi %z, %z : index
   func.return

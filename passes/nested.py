@@ -1,0 +1,150 @@
+"""`func.func(cse,canonicalize)`: passes that run on each function alone.
+
+xDSL has passes of modules only. While one runs on a function, the function therefore stands in a module of its own,
+beside what symbols may refer to: the other functions of its module as declarations, and copies of globals, schedules,
+patterns and whatever else has a symbol. The pass may change the function, but neither its name and type nor anything
+beside it, for the rest of the program relies on them: a pass that does is refused, since it needs the whole module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+
+from weft.passes.insertion import PassSequence, PipelineStep, RunStep
+from weft.support.errors import CompileError
+
+ANY = "any"
+"""The name of pipelines that run on operations of any kind."""
+
+
+@dataclass(frozen=True)
+class NestedPasses(PassSequence):
+    """Run `passes` on each operation called `name` that stands directly in the module, one operation after the other.
+
+    Raises `CompileError` at operations that are not isolated from above, and for passes that change what the rest of
+    the program sees.
+    """
+
+    name: str  # pyright: ignore[reportIncompatibleVariableOverride]
+    passes: tuple[ModulePass, ...]
+
+    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
+        self._run_in(op, ctx, run)
+
+    def _run_in(self, parent: Operation, ctx: Context, run: RunStep) -> None:
+        blocks = [block for region in parent.regions for block in region.blocks]
+        for child, around in [(op, block) for block in blocks for op in block.ops if self._takes(op)]:
+            self._run_on(child, around, ctx, run)
+
+    def _takes(self, op: Operation) -> bool:
+        if self.name not in (ANY, op.name) or not any(region.blocks for region in op.regions):
+            return False
+        isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+        if not isolated and self.name != ANY:
+            raise CompileError.at(op, f"passes run on operations that are isolated from above, '{op.name}' is not")
+        return isolated
+
+    def _run_on(self, child: Operation, block: Block, ctx: Context, run: RunStep) -> None:
+        for nested in self.passes:
+            if isinstance(nested, NestedPasses):
+                nested._run_in(child, ctx, run)
+            elif isinstance(child, ModuleOp):
+                run(PipelineStep(nested, None, child), ctx, child)
+            else:
+                alone = _Alone(child, block, nested.name)
+                with alone.in_its_module() as module:
+                    run(PipelineStep(nested, None, child), ctx, module)
+                    child = alone.result(module)
+
+
+class _Alone:
+    """An operation that stands in a module of its own for a while."""
+
+    def __init__(self, operation: Operation, block: Block, pass_name: str) -> None:
+        self._operation, self._block = operation, block
+        self._interface = _interface(operation)
+        self._pass = pass_name
+
+    @contextmanager
+    def in_its_module(self) -> Generator[ModuleOp]:
+        """Move the operation into a module, and what takes its place there back."""
+        operation, block = self._operation, self._block
+        behind, parent = operation.next_op, block.parent_op()
+        others = [_visible(op) for op in block.ops if op is not operation and _symbol(op) is not None]
+        operation.detach()
+        attributes = dict(parent.attributes) if isinstance(parent, ModuleOp) else {}
+        module = ModuleOp([*others, operation], attributes)
+        self._others = {op: _interface(op) for op in others}
+        self._attributes = attributes
+        try:
+            yield module
+        finally:
+            found = [op for op in module.ops if op not in self._others]
+            for back in [operation] if operation in found else found[:1]:
+                back.detach()
+                if behind is None:
+                    block.add_op(back)
+                else:
+                    block.insert_op_before(back, behind)
+
+    def result(self, module: ModuleOp) -> Operation:
+        """The operation that the pass left, which may be another one of the same interface. Raises `CompileError`."""
+        found = [op for op in module.ops if op not in self._others]
+        if len(found) == 1 and _interface(found[0]) != self._interface:
+            self._refuse("changes the name or type of", found[0])
+        if len(found) != 1:
+            self._refuse("adds operations beside" if found else "removes", self._operation)
+        for other, interface in self._others.items():
+            if other.parent is not module.body.block:
+                self._refuse(f"removes '{other.name}' {symbol_text(other)} beside", found[0])
+            if _interface(other) != interface:
+                self._refuse(f"changes '{other.name}' {symbol_text(other)} beside", found[0])
+        if module.attributes != self._attributes:
+            self._refuse("changes attributes of the module of", found[0])
+        return found[0]
+
+    def _refuse(self, deed: str, operation: Operation) -> None:
+        what = f"'{operation.name}' {symbol_text(operation)}".rstrip()
+        error = CompileError.at(
+            operation,
+            f"pass '{self._pass}' {deed} {what}: it needs the whole module, outside of {self._operation.name}(...)",
+        )
+        error.add_pass(self._pass)
+        raise error
+
+
+def _visible(op: Operation) -> Operation:
+    """What the operations beside `op` see of it."""
+    if not isinstance(op, FuncOp):
+        return op.clone()
+    declaration = FuncOp.external(op.sym_name.data, op.function_type.inputs.data, op.function_type.outputs.data)
+    declaration.location = op.location
+    return declaration
+
+
+def _interface(op: Operation) -> object:
+    """What others rely on: kind, symbol, and type of a function; of other operations all attributes."""
+    if isinstance(op, FuncOp):
+        return op.name, op.sym_name, op.function_type
+    symbol = _symbol(op)
+    return (op.name, symbol) if op.regions else (op.name, symbol, dict(op.properties), dict(op.attributes))
+
+
+def _symbol(op: Operation) -> StringAttr | None:
+    trait = op.get_trait(SymbolOpInterface)
+    return None if trait is None else trait.get_sym_attr_name(op)
+
+
+def symbol_text(op: Operation) -> str:
+    """`@f`, or nothing where the operation has no symbol."""
+    symbol: Attribute | None = _symbol(op)
+    return "" if symbol is None else f"@{symbol.data}"

@@ -1,0 +1,95 @@
+"""`--print-ir-before`, `--print-ir-after` and their kin print the IR around passes on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from weft.passes.insertion import PipelineStep
+from weft.passes.nested import NestedPasses, symbol_text
+from weft.support.errors import CompileError, did_you_mean
+
+
+def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags, with the spellings of mlir-opt as aliases."""
+
+    def add(name: str, text: str) -> None:
+        parser.add_argument(f"--{name}", f"--mlir-{name}", action="store_true", help=text)
+
+    def add_filter(name: str, text: str) -> None:
+        flags = (f"--{name}", f"--mlir-{name}")
+        parser.add_argument(*flags, action="append", default=[], metavar="PASS,...", help=text)
+
+    add_filter("print-ir-before", "print the IR before each of these passes, on standard error")
+    add_filter("print-ir-after", "print the IR after each of these passes")
+    add("print-ir-before-all", "print the IR before every pass, and every step of passes that are several")
+    add("print-ir-after-all", "print the IR after every pass")
+    add("print-ir-after-change", "print the IR after a pass only if it changed; of itself, for every pass")
+    add("print-ir-after-failure", "print the IR as a pass that fails left it, and after no other")
+
+
+class IRDumps:
+    """Prints the IR around the passes that the flags name."""
+
+    def __init__(self, args: argparse.Namespace, known: Collection[str], text: Callable[[Operation], str]) -> None:
+        """`known` are the names of passes, `text` prints an operation. Raises `CompileError` on an unknown pass."""
+        self._text = text
+        self._only_failures: bool = args.print_ir_after_failure
+        self._only_changes: bool = args.print_ir_after_change
+        self._before = _names(args.print_ir_before, known)
+        self._after = _names(args.print_ir_after, known)
+        self._before_all: bool = args.print_ir_before_all
+        self._after_all: bool = args.print_ir_after_all or (self._only_changes and not self._after)
+        self._unchanged: list[str] = []
+        """The IR before each of the passes that run now, outermost first, where changes count."""
+
+    def before(self, step: PipelineStep, module: ModuleOp) -> None:
+        """Called before a pass."""
+        if isinstance(step.run, NestedPasses):
+            return
+        if self._before_all or step.run.name in self._before:
+            self._print(f"Before {step.run.name}", step, module)
+        if self._only_changes:
+            self._unchanged.append(self._text(_part(step, module)))
+
+    def after(self, step: PipelineStep, module: ModuleOp) -> None:
+        """Called after a pass that did not fail."""
+        if isinstance(step.run, NestedPasses):
+            return
+        before = self._unchanged.pop() if self._only_changes else None
+        if self._only_failures or not (self._after_all or step.run.name in self._after):
+            return
+        if before is None or before != self._text(_part(step, module)):
+            self._print(f"After {step.run.name}", step, module)
+
+    def failed(self, step: PipelineStep, module: ModuleOp) -> None:
+        """Called after a pass that raised an error, or left IR that does not verify."""
+        if isinstance(step.run, NestedPasses):
+            return
+        if self._only_changes:
+            self._unchanged.pop()
+        if self._only_failures:
+            self._print(f"After {step.run.name} Failed", step, module)
+
+    def _print(self, when: str, step: PipelineStep, module: ModuleOp) -> None:
+        part = _part(step, module)
+        where = "" if step.operation is None else f" ('{part.name}' operation: {symbol_text(part)})"
+        sys.stdout.flush()
+        print(f"// -----// IR Dump {when}{where} //----- //\n{self._text(part)}\n\n", file=sys.stderr, flush=True)
+
+
+def _part(step: PipelineStep, module: ModuleOp) -> Operation:
+    """What the pass works on."""
+    return module if step.operation is None or step.operation.parent is None else step.operation
+
+
+def _names(given: list[str], known: Collection[str]) -> frozenset[str]:
+    names = [name for names in given for name in names.split(",")]
+    for name in names:
+        if name not in known:
+            raise CompileError(f"unknown pass '{name}'{did_you_mean(name, known)}")
+    return frozenset(names)

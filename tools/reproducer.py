@@ -1,0 +1,46 @@
+"""Files that show a failure again: a program with the passes that failed on it, in the form of MLIR's reproducers.
+
+module {...}
+{-#
+  external_resources: {
+    mlir_reproducer: {
+      pipeline: "builtin.module(cse,tir-flatten)",
+      disable_threading: true,
+      verify_each: true
+    }
+  }
+#-}
+"""
+
+from __future__ import annotations
+
+from weft.driver.parsing import Resources
+from weft.support.errors import CompileError
+
+_KEY = "mlir_reproducer"
+
+
+def reproducer_text(program: str, pipeline: str, *, verify_each: bool) -> str:
+    """The file: a program and the passes to run on it."""
+    escaped = pipeline.replace("\\", "\\\\").replace('"', "\\22").replace("\n", "\\0A")
+    return f"""{program}
+
+{{-#
+  external_resources: {{
+    {_KEY}: {{
+      pipeline: "{escaped}",
+      disable_threading: true,
+      verify_each: {str(verify_each).lower()}
+    }}
+  }}
+#-}}
+"""
+
+
+def pipeline_of(resources: Resources, file: str) -> tuple[str, bool]:
+    """The passes of a reproducer, and whether the IR is verified after each. Raises `CompileError` where it is none."""
+    entries = resources.get(_KEY, {})
+    pipeline = entries.get("pipeline")
+    if not isinstance(pipeline, str):
+        raise CompileError(f"'{file}' is no reproducer: it has no external_resources {{{_KEY}: {{pipeline: ...}}}}")
+    return pipeline, entries.get("verify_each") is not False
