@@ -146,8 +146,7 @@ def _merge(fill: BlockOp, block: BlockOp) -> None:
     store = fill.body.block.last_op
     update = next(op for op in operations_in(block) if isinstance(op, memref.StoreOp))
     mapping = _matched(fill, store, block, update) if isinstance(store, memref.StoreOp) else None
-    values: dict[SSAValue, SSAValue] = {}
-    values.update(mapping or {})
+    values: dict[SSAValue, SSAValue] = {**(mapping or {})}
     inside = Block()
     for op in fill.body.block.ops:
         inside.add_op(copy_of(op, values))
