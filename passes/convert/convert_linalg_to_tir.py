@@ -10,14 +10,15 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
     NoneAttr,
     StridedLayoutAttr,
-    TensorType,
 )
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.dialects.memref import AllocaOp, AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
@@ -26,14 +27,27 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks
+from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, underlying
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.promises import PROMISES, Promise, parse_promises, promises_of, set_promises
+from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
-from weft.passes.index_ops import constant_before, erase_dead, insert_at_start, insert_before, result_before
+from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
+from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
+from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
+from weft.passes.index_ops import (
+    constant_before,
+    detached_ops,
+    erase_dead,
+    extent_before,
+    insert_at_start,
+    insert_before,
+    result_before,
+)
 from weft.passes.schedule.loop_nests import block_in_loops, values_in
 from weft.support.errors import CompileError, remark
 from weft.support.names import free_name
@@ -41,7 +55,7 @@ from weft.support.names import free_name
 
 @dataclass(frozen=True)
 class ConvertLinalgToTirPass(ModulePass):
-    """Convert functions of linalg on memrefs to tir.
+    """Convert functions of linalg to tir; those over tensors are bufferized first, as `bufferize-tensors` does.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%C : memref<8x8xf32>)
@@ -56,8 +70,10 @@ class ConvertLinalgToTirPass(ModulePass):
     ```
     Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer,
     where nothing touches the buffer in between, and no input may overlap with it: where the function promises
-    `noalias`, or one of the two is allocated in it. Extents are those of the operands; that dynamic ones of parameters
-    agree becomes a condition of calls (`tir.assume_shape`), for the ops at the top of the function.
+    `noalias`, or one of the two is allocated in it. Values that share a buffer get buffers of their own
+    (`live_range_splitting.py`). Extents are those of the operands; that dynamic ones of parameters
+    agree becomes a condition of calls (`tir.assume_shape`), for the ops at the top of the function. What else a
+    function holds, of `affine`, `scf` and `memref`, is raised as `raise-affine-to-tir` does.
 
     `promises` names what callers promise (`tir.promises`) besides what the function says already. Ops that are left as
     they are get a remark, with `strict` an error.
@@ -73,17 +89,23 @@ class ConvertLinalgToTirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
+        functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
+        bufferize_functions(_called_together(functions, tensor_functions(op)), promises)
         found = False
-        for function in [inner for inner in op.ops if isinstance(inner, FuncOp) and not inner.is_declaration]:
-            if any(map(is_structured, operations_in(function))):
-                stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
-                set_promises(function, promises | stated)
-                found = _Conversion(function).run() or found
+        for function in functions:
+            stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
+            set_promises(function, promises | stated)
+            found = _Conversion(function).run() or found
+            problem = why_not_raised(function)
+            if problem is None:
+                raise_function(function)
+            else:
+                self._leave(problem[0], f"stays as it is: {problem[1]}")
         for left in operations_in(op):
             if left.name.startswith("linalg.") and left.name not in _PARTS:
-                self._leave(left, "has no form in tir" if not is_structured(left) else _why_not_buffers(left))
+                self._leave(left, "has no form in tir" if not is_structured(left) else _why_not_taken(left))
         if not found:
-            self._leave(op, "the module has no linalg on memrefs")
+            self._leave(op, "the module has no linalg that it takes")
 
     def _leave(self, op: Operation, reason: str) -> None:
         message = f"{self.name}: {op.name} {reason}" if not isinstance(op, ModuleOp) else f"{self.name}: {reason}"
@@ -95,10 +117,19 @@ class ConvertLinalgToTirPass(ModulePass):
 _PARTS: Final = ("linalg.yield", "linalg.index")
 
 
-def _why_not_buffers(op: Operation) -> str:
+def _called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
+    """Those of `candidates` that are in `functions`, call one of them, or are called by one, directly or not."""
+    called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
+    found = [f for f in candidates if f in functions]
+    for one in found:  # grows as callers and callees are found
+        near = (f for f in candidates if one.sym_name.data in called[f] or f.sym_name.data in called[one])
+        found += [f for f in near if f not in found]
+    return found
+
+
+def _why_not_taken(op: Operation) -> str:
+    """Why a structured op stays as it is; empty where it does not."""
     for operand in op.operands:
-        if isinstance(operand.type, TensorType):
-            return f"stays as it is, for it is on tensors: {operand.type}"
         if isinstance(operand.type, MemRefType) and not isinstance(operand.type.layout, NoneAttr | StridedLayoutAttr):
             return f"stays as it is: buffers of tir are row-major or strided, not {operand.type}"
     return ""
@@ -119,10 +150,11 @@ class _Conversion:
         default_factory=dict[SSAValue, tuple[Operation, BlockOp]]
     )
     """Buffers of which all elements were set to a scalar: the nest that does it, and its block."""
+    _writes: list[WholeWrite] = field(default_factory=list[WholeWrite])
 
     def run(self) -> bool:
         """Whether there was something to convert."""
-        ops = [op for op in operations_in(self.function) if is_structured(op) and not _why_not_buffers(op)]
+        ops = [op for op in operations_in(self.function) if is_structured(op) and not _why_not_taken(op)]
         structures = [(op, structure_of(op)) for op in ops]
         if not ops:
             return False
@@ -135,6 +167,7 @@ class _Conversion:
         self._dims.place()
         for op, structure in structures:
             self._convert(op, structure)
+        split_live_ranges(self.function.body.block, self._writes, self._dims.sizes)
         self._dims.finish()
         erase_dead(self.function.body.block)
         return True
@@ -144,6 +177,10 @@ class _Conversion:
         if 0 in extents:
             Rewriter.erase_op(op)
             return
+        if op.parent is not self.function.body.block:
+            # The iterators of its block are those of the loops around it too: raising sees to that.
+            _replace_by_loops(op, structure, extents)
+            return
         label = free_name(op.name.removeprefix("linalg."), self._labels)
         self._labels.add(label)
         indexing = {d for map_ in structure.maps[len(structure.inputs) :] for e in map_.results for d in e.used_dims()}
@@ -151,11 +188,14 @@ class _Conversion:
         hints = [f"v{name}" for name in structure.loop_names]
         block, nest = block_in_loops(label, kinds, extents, hints, op, structure.loop_names)
         starts = self._starts_of(op, structure)
-        _fill_block(block, op, structure)
+        _move_region(block.body.block, block.iter_vars, op, structure)
         for output, map_ in zip(structure.outputs, structure.maps[len(structure.inputs) :], strict=True):
             if starts:
+                self._writes = [write for write in self._writes if write.nest is not starts[output][0]]
                 _make_init(block, map_, *starts[output])
             self._starts.pop(output, None)
+            if _is_projection(map_) and len(map_.results) == kinds.count(SPATIAL) and (starts or REDUCE not in kinds):
+                self._writes.append(WholeWrite(nest, block, output, reduces=bool(starts)))
         Rewriter.insert_op(nest, InsertPoint.before(op))
         Rewriter.erase_op(op)
         if _is_start(block, structure):
@@ -189,13 +229,9 @@ class _Conversion:
         if not isinstance(value.type, MemRefType):
             return False
         roots = underlying(value), underlying(buffer)
-        if roots[0] is roots[1]:
-            return True
-        parameters = [isinstance(r, BlockArgument) and r.block is self.function.body.block for r in roots]
-        fresh = [isinstance(r.owner, AllocOp | AllocaOp) for r in roots]
-        if all(parameters):
-            return Promise.NOALIAS not in promises_of(self.function)
-        return not (any(fresh) and all(map(bool.__or__, parameters, fresh)))
+        parameters = self.function.body.block.args
+        known = (root in parameters or isinstance(root.owner, AllocOp | AllocaOp) for root in roots)
+        return may_overlap(*roots) if all(known) else True
 
 
 def _touched(op: Operation) -> Iterator[SSAValue | None]:
@@ -216,36 +252,57 @@ def _between(first: Operation, last: Operation) -> Iterator[Operation]:
 # Blocks
 
 
-def _fill_block(block: BlockOp, op: Operation, structure: Structure) -> None:
-    """Move the region of a structured op into its block, between loads and stores."""
-    body = block.body.block
+def _move_region(body: Block, loops: Sequence[SSAValue], op: Operation, structure: Structure) -> None:
+    """Move the region of a structured op to the end of `body`, between loads and stores, with values for its loops."""
+    new: list[Operation] = []
     places: dict[AffineMap, list[SSAValue]] = {}
     for map_ in structure.maps:
         if map_ not in places:
-            places[map_] = values_in(body, Index.of_map(map_, block.iter_vars))
+            places[map_] = values_in(body, Index.of_map(map_, loops))
+    new += body.ops
     elements: list[SSAValue] = []
     for operand, map_, element in zip(structure.operands, structure.maps, structure.body.args, strict=True):
         if not isinstance(operand.type, MemRefType) or element.first_use is None:
             elements.append(operand)
             continue
         load = LoadOp.create(operands=[operand, *places[map_]], result_types=[element.type])
-        body.add_op(load)
         load.res.name_hint = element.name_hint
+        new.append(load)
+        body.add_op(load)
         elements.append(load.res)
     for inner in [inner for inner in structure.body.walk() if inner.name == "linalg.index"]:
         loop = cast("IntegerAttr", inner.properties["dim"]).value.data
-        inner.results[0].replace_all_uses_with(block.iter_vars[loop])
+        inner.results[0].replace_all_uses_with(loops[loop])
         Rewriter.erase_op(inner)
     Rewriter.inline_block(structure.body, InsertPoint.at_end(body), elements)
-    last = body.last_op
-    yielded = () if last is None else tuple(last.operands)
-    if last is not None:
-        Rewriter.erase_op(last)
+    last = cast("YieldOp", body.last_op)
+    yielded = list(last.operands)
+    Rewriter.erase_op(last)
     outputs = zip(structure.outputs, structure.maps[len(structure.inputs) :], yielded, strict=True)
-    body.add_ops(StoreOp.create(operands=[value, output, *places[map_]]) for output, map_, value in outputs)
-    for inner in body.ops:
-        if inner.parent_op() is block:
-            inner.location = op.location
+    stores = [StoreOp.create(operands=[value, output, *places[map_]]) for output, map_, value in outputs]
+    body.add_ops(stores)
+    for inner in (*new, *stores):
+        inner.location = op.location
+
+
+def _replace_by_loops(op: Operation, structure: Structure, extents: Sequence[int | SSAValue]) -> None:
+    """Replace a structured op by loops of scf."""
+    bodies = [Block(arg_types=[IndexType()]) for _ in extents]
+    innermost = bodies[-1] if bodies else Block()
+    _move_region(innermost, [body.args[0] for body in bodies], op, structure)
+    first, step = constant_before(0, op), constant_before(1, op)
+    for at in reversed(range(len(bodies))):
+        body = bodies[at]
+        body.args[0].name_hint = structure.loop_names[at]
+        if at < len(bodies) - 1:
+            body.add_ops(detached_ops(innermost))
+        body.add_op(scf.YieldOp())
+        loop = scf.ForOp(first, extent_before(extents[at], op), step, [], body)
+        loop.location = op.location
+        innermost = Block([loop])
+    for outer in detached_ops(innermost):
+        Rewriter.insert_op(outer, InsertPoint.before(op))
+    Rewriter.erase_op(op)
 
 
 def _is_start(block: BlockOp, structure: Structure) -> bool:
@@ -341,17 +398,17 @@ class _Dims:
         """State what agrees, and let `memref.dim` of parameters be what agrees."""
         for dim in [op for op in operations_in(self._function) if isinstance(op, DimOp)]:
             at = constant_integer(dim.index)
-            if (
-                at is not None
-                and self._is_parameter(dim.source)
-                and _shape(dim.source)[at : at + 1] == (DYNAMIC_INDEX,)
-            ):
+            if at is not None and self._is_parameter(dim.source) and at in dynamic_extents(dim.source.type):
                 dim.result.replace_all_uses_with(self._value(self._first((dim.source, at))))
                 Rewriter.erase_op(dim)
         for buffer in dict.fromkeys(buffer for buffer, _ in self._same):
-            dynamic = [at for at, extent in enumerate(_shape(buffer)) if extent == DYNAMIC_INDEX]
-            values = [self._value(self._first((buffer, at))) for at in dynamic]
-            insert_before(self._top, [AssumeShapeOp(buffer, values)])
+            insert_before(self._top, [AssumeShapeOp(buffer, self.sizes(buffer))])
+
+    def sizes(self, buffer: SSAValue) -> Sequence[SSAValue]:
+        """The dynamic extents of a parameter, or of what the function allocates."""
+        if isinstance(buffer.owner, AllocOp | AllocaOp):
+            return list(buffer.owner.dynamic_sizes)
+        return [self._value(self._first((buffer, at))) for at in dynamic_extents(buffer.type)]
 
     def finish(self) -> None:
         Rewriter.erase_op(self._top)

@@ -1,6 +1,6 @@
 // RUN: weft-opt --split-input-file --verify-diagnostics -p 'convert-linalg-to-tir{strict=true}' %s
 
-// expected-error@below {{convert-linalg-to-tir: the module has no linalg on memrefs}}
+// expected-error@below {{convert-linalg-to-tir: the module has no linalg that it takes}}
 builtin.module {
   func.func @f() {
     return

@@ -3,7 +3,7 @@
 // A fill becomes the init of the product; casts; subscripts of transposed operands.
 
 // CHECK-LABEL: func.func @product
-// CHECK-SAME:  attributes {tir.promises = ["noalias"]}
+// CHECK-SAME:  attributes {tir.promises = ["noalias"], tir.function}
 // CHECK-NEXT:    %zero = arith.constant
 // CHECK-NEXT:    tir.for %m in 8 {
 // CHECK-NEXT:      tir.for %n in 6 {
@@ -65,14 +65,15 @@ func.func @reads_itself(%A: memref<8x8xf32>, %C: memref<8x8xf32>) {
 
 // -----
 
-// A fill of more than the reduction writes, and one of another place in the program.
+// A reduction under a condition, which the fill is not under.
 
-// CHECK-LABEL: func.func @other_place
-// CHECK:         tir.block "fill"
-// CHECK:         scf.if
-// CHECK:         tir.block "reduce"
-// CHECK-NOT:       tir.init
-func.func @other_place(%A: memref<8x8xf32>, %C: memref<8xf32>, %b: i1) {
+// CHECK-LABEL: func.func @condition
+// CHECK:         tir.init
+// CHECK-NEXT:      memref.store %zero, %C
+// CHECK-NEXT:    }
+// CHECK-NEXT:    scf.if %b {
+// CHECK:           memref.store %{{.*}}, %C
+func.func @condition(%A: memref<8x8xf32>, %C: memref<8xf32>, %b: i1) {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%C : memref<8xf32>)
   scf.if %b {
@@ -89,8 +90,7 @@ func.func @other_place(%A: memref<8x8xf32>, %C: memref<8xf32>, %b: i1) {
 // CHECK:         tir.block "generic" iters(%vd0: spatial<4>, %vd1: reduce<8>)
 // CHECK-NEXT:      tir.init {
 // CHECK-NEXT:        memref.store %zero, %S[%vd0] : memref<4xf32>
-// CHECK-NEXT:        %[[L:.*]] = arith.truncf %least : f64 to f32
-// CHECK-NEXT:        memref.store %[[L]], %M[%vd0] : memref<4xf32>
+// CHECK:             memref.store %{{.*}}, %M[%vd0] : memref<4xf32>
 // CHECK-NEXT:      }
 func.func @two_outputs(%A: memref<4x8xf32>, %S: memref<4xf32>, %M: memref<4xf32>) {
   %zero = arith.constant 0.0 : f32
@@ -149,5 +149,93 @@ func.func @indices(%A: memref<6xi32>, %B: memref<4x3xf32>, %E: memref<0xf32>, %s
     linalg.yield %l : i32
   }
   linalg.exp ins(%E : memref<0xf32>) outs(%E : memref<0xf32>)
+  return
+}
+
+// -----
+
+// Tensors: bufferized first; the product has a buffer of its own, though upstream's rules put it into that of the result.
+
+// CHECK-LABEL: func.func @tensors(%x: memref<8x16xf32>, %w: memref<16x4xf32>, %b: memref<4xf32>, %r: memref<8x4xf32>)
+// CHECK-SAME:    tir.promises = ["noalias"]
+// CHECK:         %matmul = memref.alloc() : memref<8x4xf32>
+// CHECK:         tir.block "matmul"
+// CHECK-NEXT:      tir.init {
+// CHECK-NEXT:        memref.store %zero, %matmul[%vm, %vn]
+// CHECK:         tir.block "generic"
+// CHECK-NEXT:      memref.load %matmul[%vd0, %vd1]
+// CHECK-NEXT:      memref.load %b[%vd1]
+// CHECK:           memref.store %{{.*}}, %r[%vd0, %vd1]
+func.func @tensors(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %m = linalg.matmul ins(%x, %w : tensor<8x16xf32>, tensor<16x4xf32>) outs(%f : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%m, %b : tensor<8x4xf32>, tensor<4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+
+// -----
+
+// The first contents of a parameter are read in place, what is written later is not.
+
+// CHECK-LABEL: func.func @in_place
+// CHECK-NOT:     memref.alloc
+// CHECK:         tir.block "exp"
+// CHECK:           memref.load %A
+// CHECK:           memref.store %{{.*}}, %A
+// CHECK:         tir.block "abs"
+// CHECK:           memref.load %A
+// CHECK:           memref.store %{{.*}}, %A
+func.func @in_place(%A: memref<8xf32>) {
+  linalg.exp ins(%A : memref<8xf32>) outs(%A : memref<8xf32>)
+  linalg.abs ins(%A : memref<8xf32>) outs(%A : memref<8xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @lives
+// CHECK-DAG:     %[[N:.*]] = memref.dim %A,
+// CHECK:         %exp = memref.alloc(%[[N]]) : memref<?xf32>
+// CHECK:         tir.block "exp"
+// CHECK:           memref.load %A
+// CHECK:           memref.store %{{.*}}, %exp
+// CHECK:         %abs = memref.alloc(%[[N]]) : memref<?xf32>
+// CHECK:         tir.block "abs"
+// CHECK:           memref.load %exp
+// CHECK:           memref.store %{{.*}}, %abs
+// CHECK:         tir.block "add"
+// CHECK:           memref.load %abs
+// CHECK:           memref.load %abs
+// CHECK:           memref.store %{{.*}}, %B
+func.func @lives(%A: memref<?xf32>, %B: memref<?xf32>) {
+  linalg.exp ins(%A : memref<?xf32>) outs(%B : memref<?xf32>)
+  linalg.abs ins(%B : memref<?xf32>) outs(%B : memref<?xf32>)
+  linalg.add ins(%B, %B : memref<?xf32>, memref<?xf32>) outs(%B : memref<?xf32>)
+  return
+}
+
+// -----
+
+// Ops in loops become blocks over these loops too; views are subscripts.
+
+// CHECK-LABEL: func.func @tiles
+// CHECK:         tir.block "C" iters(%vt: reduce<4>, %vm: spatial<8>, %vn: spatial<8>, %vk: reduce<4>)
+// CHECK:           %[[K:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%vt, %vk)
+// CHECK-NEXT:      memref.load %A[%vm, %[[K]]]
+func.func @tiles(%A: memref<8x16xf32>, %B: memref<4x8xf32>, %C: memref<8x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  scf.for %t = %c0 to %c16 step %c4 {
+    %a = memref.subview %A[0, %t] [8, 4] [1, 1] : memref<8x16xf32> to memref<8x4xf32, strided<[16, 1], offset: ?>>
+    linalg.matmul ins(%a, %B : memref<8x4xf32, strided<[16, 1], offset: ?>>, memref<4x8xf32>) outs(%C : memref<8x8xf32>)
+  }
   return
 }
