@@ -55,37 +55,40 @@ from weft.support.names import free_name
 
 @dataclass(frozen=True)
 class ConvertLinalgToTirPass(ModulePass):
-    """Convert functions of linalg to tir; those over tensors are bufferized first, as `bufferize-tensors` does.
+    """Turn each operation of linalg into a block in a nest of loops; functions over tensors are bufferized first.
 
     ```mlir
     linalg.fill ins(%zero : f32) outs(%C : memref<8x8xf32>)
     linalg.matmul ins(%A, %B : memref<8x4xf32>, memref<4x8xf32>) outs(%C : memref<8x8xf32>)
     // becomes
-    tir.for %m in 8 {
-      tir.for %n in 8 {
-        tir.for %k in 4 {
-          tir.block "matmul" iters(%vm: spatial<8>, %vn: spatial<8>, %vk: reduce<4>) = [%m, %n, %k] {
-            tir.init { memref.store %zero, %C[%vm, %vn] : memref<8x8xf32> }
-            ...
+    tir.for %m in 8 { tir.for %n in 8 { tir.for %k in 4 {
+      tir.block "matmul" iters(%vm: spatial<8>, %vn: spatial<8>, %vk: reduce<4>) = [%m, %n, %k] {
+        tir.init { memref.store %zero, %C[%vm, %vn] : memref<8x8xf32> }
+        ...
     ```
     Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer,
-    where nothing touches the buffer in between, and no input may overlap with it: where the function promises
-    `noalias`, or one of the two is allocated in it. Values that share a buffer get buffers of their own
-    (`live_range_splitting.py`). Extents are those of the operands; that dynamic ones of parameters
-    agree becomes a condition of calls (`tir.assume_shape`), for the ops at the top of the function. What else a
-    function holds, of `affine`, `scf` and `memref`, is raised as `raise-affine-to-tir` does.
+    where nothing touches the buffer in between and no input may overlap it: where the function promises `noalias`, or
+    one of the two is allocated in it. Values that share a buffer get buffers of their own
+    (`live_range_splitting.py`). Extents are those of the operands; that dynamic ones of parameters agree becomes a
+    condition of calls (`tir.assume_shape`), for the operations at the top of the function.
 
-    `promises` names what callers promise (`tir.promises`) besides what the function says already. Ops that are left as
-    they are get a remark, with `strict` an error.
+    Requires: functions with operations of linalg on row-major or strided memrefs, or on tensors. An operation that is
+    left as it is gets a remark.
 
-    Raises `CompileError` for ops on types on which they are not defined, for loops whose extent no operand tells, and
-    for operands that do not fit each other.
+    Leaves: functions of block loops over buffers that promise what `promises` names, besides what they state already;
+    those over tensors promise `noalias`. What else they hold, of `affine`, `scf` and `memref`, is raised as
+    `raise-affine-to-tir` does.
+
+    Raises `CompileError` for operations on types on which they are not defined, for loops whose extent no operand
+    tells, and for operands that do not fit each other.
     """
 
     name = "convert-linalg-to-tir"
 
     promises: tuple[str, ...] = ()
+    """What callers promise and compilers may do: `noalias`, `contract`, `reassoc`."""
     strict: bool = False
+    """What would get a remark is an error."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
