@@ -184,20 +184,29 @@ def gather(op: upstream.GatherOp, source: Array, indices: Array) -> Array:
 # Regions
 
 
-def _elements(emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], result: str) -> None:
-    """A line that assigns `result` the tensor of what `block` yields for each index."""
+def _elements(
+    emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], result: str, interior: str = ""
+) -> None:
+    """A line that assigns `result` the tensor of what `block` yields for each index; 0 within the slices `interior`."""
     elements = emitter.fresh("elements")
     emitter.line(f"{elements} = []", op)
-    with ExitStack() as loops:
+    with ExitStack() as scopes:
         for argument, extent in zip(block.args, extents, strict=True):
-            name = loops.enter_context(emitter.loop(argument, f"range({extent})", op))
+            name = scopes.enter_context(emitter.loop(argument, f"range({extent})", op))
             emitter.bind(argument, name, (0, extent - 1 if isinstance(extent, int) and extent else None))
+        if interior:
+            places = "".join(f"{emitter.value(argument)}, " for argument in block.args)
+            emitter.line(f"if {emitter.helper(_is_inside)}(({places}), {interior}): {elements}.append(0); continue", op)
         emitter.region(block)
         last = cast("Operation", block.last_op)
         emitter.line(f"{elements}.append({emitter.written(last.operands[0], last)})", op)
     shape = "".join(f"{extent}, " for extent in extents)
     element = emitter.constant(_type(op.results[0]).element_type, "type")
     emitter.line(f"{result} = {emitter.helper(array_of)}({elements}, ({shape}), {element})", op)
+
+
+def _is_inside(place: tuple[int, ...], part: tuple[slice, ...]) -> bool:
+    return all(along.start <= at < along.stop for at, along in zip(place, part, strict=True))
 
 
 @emits(upstream.GenerateOp)
@@ -222,12 +231,12 @@ def _extents(emitter: Emitter, op: Operation, shape: str) -> list[int | str]:
 
 @emits(tensor.PadOp)
 def emit_pad(emitter: Emitter, op: tensor.PadOp) -> None:
-    """The region everywhere, then the source over it."""
+    """The region for what is not in the interior, which is the source."""
     source = emitter.value(op.source)
     amounts = ", ".join(emitter.written(value, op) for value in (*op.low, *op.high))
     shape, interior, result = emitter.fresh("shape"), emitter.fresh("interior"), emitter.define(op.result)
     emitter.line(f"{shape}, {interior} = {emitter.call(padded_shape, op, f'{source}.shape', f'[{amounts}]')}", op)
-    _elements(emitter, op, op.region.block, _extents(emitter, op, shape), result)
+    _elements(emitter, op, op.region.block, _extents(emitter, op, shape), result, interior)
     emitter.line(f"{result}[{interior}] = {source}", op)
 
 

@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 
 from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
 from weft.passes.convert.tensor_places import (
     INSERTS,
     NO_READS,
@@ -76,6 +77,7 @@ class BufferizationAnalysis:
         self._shapes = TensorShapes(self.placement)
         self._callees = callees
         self._order = {op: at for at, op in enumerate(operations_in(function))}
+        self._structures: dict[Operation, Structure] = {}
         self._written_by: dict[Operation, set[Storage]] = {}
         """The memory that an operation writes in place so far."""
         self._carrier = self.placement.carrier
@@ -176,7 +178,14 @@ class BufferizationAnalysis:
             return False
         if op.name in INSERTS and use.index == 0 and self._is_filled_already(op):
             return False
-        return self.place(use.operation.operands[use.index]) != place or not is_pointwise(op, use.index, index)
+        if self.place(op.operands[use.index]) != place or not is_structured(op):
+            return True
+        return not is_pointwise(self._structure(op), use.index, index)
+
+    def _structure(self, op: Operation) -> Structure:
+        if op not in self._structures:
+            self._structures[op] = structure_of(op)
+        return self._structures[op]
 
     def _runs_again(self, value: SSAValue, op: Operation) -> bool:
         """Whether `op` may run several times while `value` is what it was."""
@@ -216,10 +225,10 @@ class BufferizationAnalysis:
         op = use.operation
         if op.name in NO_READS:
             return False
-        if op.name in VIEWS:
+        if op.name in VIEWS and use.index == 0:
             return any(self._reads(inner) for inner in op.results[0].uses)
         if op.name.startswith("linalg.") and op.results and use.index in destinations(op):
-            return reads_destination(op, use.index)
+            return reads_destination(self._structure(op), use.index)
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
     def _leaves_out(self, use: Use, place: Place) -> bool:
@@ -296,9 +305,11 @@ class BufferizationAnalysis:
             op.operands[at].type != result.type for at, result in zip(destinations(op), op.results, strict=False)
         ):
             raise _without_rule(op)
+        if not is_structured(op):
+            raise _without_rule(op)
         self._regions(op)
         for at, result in zip(destinations(op), op.results, strict=True):
-            self._write(op, at, result, block_of(op), reads=reads_destination(op, at))
+            self._write(op, at, result, block_of(op), reads=reads_destination(self._structure(op), at))
 
     def _elementwise(self, op: Operation) -> None:
         shapes = {shape_of_tensor(value) for value in (*op.operands, *op.results) if is_tensor(value)}

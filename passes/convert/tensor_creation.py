@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final, cast
 
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith, memref, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects.upstream.slices import static_numbers
 from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
@@ -92,7 +92,7 @@ def _element(buffer: SSAValue) -> Attribute:
 
 
 def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Padding is written everywhere, then the source over it."""
+    """Padding by one value is written everywhere, then the source over it."""
     source, result = bufferization.buffers[op.operands[0]], op.results[0]
     amounts = iter(op.operands[1:])
     low, high = (
@@ -113,11 +113,47 @@ def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
         bufferization.insert(constant)
     if is_inside(value, op):
         bufferization.regions(op)
+        _keep_interior(bufferization, op, source, low, sizes)
         _by_region(bufferization, op, buffer)
     else:
         bufferization.fill(value, buffer)
-    bufferization.copy(source, bufferization.subview(buffer, low, sizes, [1] * len(sizes), range(len(sizes))))
+        bufferization.copy(source, bufferization.subview(buffer, low, sizes, [1] * len(sizes), range(len(sizes))))
     bufferization.done(op)
+
+
+def _keep_interior(
+    bufferization: FunctionBufferization,
+    op: Operation,
+    source: SSAValue,
+    low: Sequence[int | SSAValue],
+    sizes: Sequence[int | SSAValue],
+) -> None:
+    """Let the region of `tensor.pad` yield the source's elements in the interior, and what it yields now around it."""
+    starts = [bufferization.as_value(number) for number in low]
+    ends = [bufferization.as_value(bufferization.sum(*pair)) for pair in zip(low, sizes, strict=True)]
+    old = op.regions[0].detach_block(0)
+    last = terminator_of(old)
+    old.insert_op_before(scf.YieldOp(*last.operands), last)
+    last.detach()
+    last.erase()
+    block = Block(arg_types=old.arg_types)
+    ops: list[Operation] = []
+    for argument, new in zip(old.args, block.args, strict=True):
+        argument.replace_all_uses_with(new)
+    for argument in reversed(old.args):
+        old.erase_arg(argument)
+    for place, start, end in zip(block.args, starts, ends, strict=True):
+        ops += [arith.CmpiOp(place, start, "sge"), arith.CmpiOp(place, end, "slt")]
+    inside = ops[0].results[0]
+    for other in ops[1:]:
+        ops.append(arith.AndIOp(inside, other.results[0]))
+        inside = ops[-1].results[0]
+    places = [arith.SubiOp(place, start) for place, start in zip(block.args, starts, strict=True)]
+    load = memref.LoadOp.get(source, [place.result for place in places])
+    kept = Block([*places, load, scf.YieldOp(load.res)])
+    chosen = scf.IfOp(inside, [_element(source)], Region(kept), Region(old))
+    block.add_ops([*ops, chosen, tensor.YieldOp(chosen.results[0])])
+    op.regions[0].add_block(block)
 
 
 def _concat(bufferization: FunctionBufferization, op: Operation) -> None:

@@ -14,12 +14,11 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
 )
-from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr
 
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.upstream.linalg_forms import Structure
 from weft.dialects.upstream.slices import mixed_lists
 
 WRITABLE: Final = "bufferization.writable"
@@ -149,40 +148,16 @@ def destinations(op: Operation) -> range:
     return range(len(op.operands) - len(op.results), len(op.operands))
 
 
-def _indexing(op: Operation) -> tuple[Sequence[AffineMap], bool] | None:
-    """The maps of the operands of a linalg operation, and whether it reduces nothing."""
-    if not isinstance(op, LinalgStructuredOperation):
-        return None
-    maps = [attribute.data for attribute in op.get_indexing_maps()]
-    return maps, all(kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types())
-
-
-def reads_destination(op: Operation, index: int) -> bool:
+def reads_destination(op: Structure, index: int) -> bool:
     """Whether an operation of linalg reads what its destination holds, or leaves a part of it as it is."""
-    indexing = _indexing(op)
-    if indexing is not None:
-        results = indexing[0][index].results
-        if not all(isinstance(e, AffineDimExpr) for e in results) or len(set(results)) != len(results):
-            return True
-    block = op.regions[0].blocks[0] if op.regions and len(op.regions[0].blocks) == 1 else None
-    if block is not None and len(block.args) == len(op.operands):
-        return block.args[index].first_use is not None
-    return op.name not in _WHOLE_WRITES
+    written = op.maps[index].results
+    is_whole = all(isinstance(e, AffineDimExpr) for e in written) and len(set(written)) == len(written)
+    return not is_whole or op.body.args[index].first_use is not None
 
 
-_WHOLE_WRITES: Final = frozenset(
-    f"linalg.{name}" for name in ("map", "fill", "copy", "transpose", "broadcast", "elementwise", "pack", "unpack")
-)
-"""Operations that read nothing of their destination, whatever their form."""
-
-
-def is_pointwise(op: Operation, index: int, other: int) -> bool:
+def is_pointwise(op: Structure, index: int, other: int) -> bool:
     """Whether each instance of the body reads the element of operand `index` that it alone writes of `other`."""
-    indexing = _indexing(op)
-    if indexing is None or not indexing[1]:
-        return False
-    maps = indexing[0]
-    read, written = maps[index], maps[other]
+    read, written = op.maps[index], op.maps[other]
     is_permutation = all(isinstance(e, AffineDimExpr) for e in written.results)
     return read == written and is_permutation and len(set(written.results)) == written.num_dims
 

@@ -416,7 +416,7 @@ class TensorProgram:
         scope.matrices.append(f"{name}#0")
 
     def forall(self, scope: Scope) -> None:
-        """Rows that iterations compute at once, of those that they replace, of others, or of all."""
+        """Rows that iterations compute at once, of those that they replace or of others."""
         name, m, v = self.name(), self.matrix, self.vector
         index, shared = f"%f{self.count}", f"%s{self.count}"
         width = "%dim" if self.is_dynamic else "4"
@@ -424,8 +424,7 @@ class TensorProgram:
         self.write(f"{name} = scf.forall ({index}) in (%c4) shared_outs({shared} = {source}) -> ({m}) {{")
         self.depth += 1
         taken, part = self.name(), f"[{index}, 0] [1, {width}] [1, 1]"
-        other = self.random.choice([f"{shared}{part}", f"{shared}{part}", f"{shared}[1, 0] [1, {width}] [1, 1]"])
-        read = self.random.choice([other, f"{self.pick(scope.matrices)}{part}"])
+        read = self.random.choice([f"{shared}{part}", f"{shared}{part}", f"{self.pick(scope.matrices)}{part}"])
         self.write(f"{taken} = tensor.extract_slice {read} : {m} to {v}")
         other = self.pick([*scope.vectors, taken])
         body = "%r0 = arith.addi %e0, %e1 : i32\nlinalg.yield %r0 : i32"

@@ -43,7 +43,7 @@ func.func @accumulate(%A: tensor<4x4xf32>, %B: tensor<4x4xf32>) -> tensor<4x4xf3
 // CHECK:         linalg.add ins(%A, %A : memref<4x4xf32>, memref<4x4xf32>) outs(%x : memref<4x4xf32>)
 // CHECK-NEXT:    %y = memref.alloc() : memref<4x4xf32>
 // CHECK-NEXT:    linalg.exp ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
-// CHECK-NEXT:    linalg.transpose ins(%y:memref<4x4xf32>) outs(%z:memref<4x4xf32>) permutation = [1, 0]
+// CHECK-NEXT:    linalg.transpose ins(%y : memref<4x4xf32>) outs(%z : memref<4x4xf32>) permutation = [1, 0]
 func.func @shared(%A: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   %e = tensor.empty() : tensor<4x4xf32>
   %x = linalg.add ins(%A, %A : tensor<4x4xf32>, tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
