@@ -254,11 +254,13 @@ def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]
 
 def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterator[tuple[Access, Access]]:
     """Pairs of accesses to two buffers that may overlap, at least one a write."""
-    exposed = [group for buffer, group in by_buffer.items() if is_exposed(buffer)]
-    for first, second in combinations(exposed, 2):
-        for a, b in product(_without_duplicates(first), _without_duplicates(second)):
-            if a.is_write or b.is_write:
-                yield a, b
+    if not any(map(is_exposed, by_buffer)):
+        return
+    for first, second in combinations(by_buffer, 2):
+        if may_overlap(first, second):
+            for a, b in product(_without_duplicates(by_buffer[first]), _without_duplicates(by_buffer[second])):
+                if a.is_write or b.is_write:
+                    yield a, b
 
 
 def may_conflict(first: Access, second: Access) -> bool:

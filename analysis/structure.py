@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.dialects.aliasing import is_exposed, may_overlap, overlap_advice, overlap_text, overlapping
+from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text, overlapping
 from weft.dialects.effects import (
     effects_of,
     opaque_advice,
@@ -28,6 +28,7 @@ from weft.dialects.effects import (
 )
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import AtomicOp
+from weft.dialects.promises import PROMISES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, PART_OF, IterKind, LoopKind
 from weft.dialects.traversal import ancestors as ancestors
@@ -174,14 +175,15 @@ def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
 
 def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
     """Two buffers that may overlap, one of which is loaded and the other, or both are written; None where none do."""
-    exposed = [buffer for buffer in written if is_exposed(buffer)]
-    others = [*loaded, *exposed] if exposed else ()
-    pairs = ((one, other) for one in exposed for other in others)
-    return next(((one, other) for one, other in pairs if one is not other and may_overlap(one, other)), None)
+    stored = tuple(written)
+    pairs = ((one, other) for one in stored for other in (*loaded, *stored) if one is not other)
+    return next(((one, other) for one, other in pairs if may_overlap(one, other)), None)
 
 
 def why_overlapping(block: BlockOp) -> Violation | None:
     """The refusal where a block writes a buffer and accesses another one that may overlap it, or None."""
+    if not any(isinstance(parent, FuncOp) and PROMISES in parent.attributes for parent in ancestors(block)):
+        return None  # The usual case takes no walk through the block.
     found = overlapping_pair(buffers_loaded(block), buffers_written(block))
     if found is None:
         return None

@@ -2,7 +2,8 @@
 
 Parameters of functions that promise `noalias` (`promises.py`) share none. Those of other functions may overlap each
 other, wholly or in part and whatever their element types, but for arguments with the attribute `llvm.noalias`. What a
-function allocates, and the globals of its module, share memory with nothing else.
+function allocates, and the globals of its module, share memory with no parameter. Buffers of other origin, as the
+results of `scf.if`, may be any.
 """
 
 from __future__ import annotations
@@ -25,22 +26,26 @@ _OWN = frozenset((memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))
 
 def may_overlap(first: SSAValue, second: SSAValue) -> bool:
     """Whether two buffers, each no view of another, may share memory."""
-    return first is second or (is_exposed(first) and is_exposed(second))
+    if first is second or _is_of_any_memory(first) or _is_of_any_memory(second):
+        return True
+    return is_exposed(first) and is_exposed(second)
 
 
 def is_exposed(buffer: SSAValue) -> bool:
-    """Whether other parameters of the function may overlap a buffer, which is no view of another."""
+    """Whether some parameters of the function may overlap a buffer, which is no view of another."""
+    if type(buffer) is BlockArgument and type(function := buffer.block.parent_op()) is FuncOp:
+        if PROMISES not in function.attributes or Promise.NOALIAS in promises_of(function):
+            return False
+        return not has_noalias(function, buffer.index)
+    return _is_of_any_memory(buffer)
+
+
+def _is_of_any_memory(buffer: SSAValue) -> bool:
+    """Whether a buffer is neither a parameter nor allocated, nor a global."""
     if type(buffer) is BlockArgument:
-        function = buffer.block.parent_op()
-        if type(function) is FuncOp:
-            if PROMISES not in function.attributes or Promise.NOALIAS in promises_of(function):
-                return False
-            return not has_noalias(function, buffer.index)
-    elif isinstance(owner := buffer.owner, Operation) and type(owner) in _OWN:
-        return False
-    # A buffer that an op gives or takes: of whatever memory.
-    function = _function_around(buffer)
-    return function is not None and Promise.NOALIAS not in promises_of(function)
+        owner = buffer.block.parent_op()
+        return owner is not None and type(owner) is not FuncOp
+    return type(buffer.owner) not in _OWN
 
 
 def _function_around(buffer: SSAValue) -> FuncOp | None:
@@ -59,17 +64,17 @@ def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
 
 def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
     """The other parameters of the function that may overlap `buffer`, which is no view of another."""
-    if not is_exposed(buffer):
+    if not is_exposed(buffer) or (function := _function_around(buffer)) is None:
         return ()
-    function = _function_around(buffer)
-    return () if function is None else tuple(a for a in exposed_arguments(function) if a is not buffer)
+    if _is_of_any_memory(buffer):
+        return tuple(argument for argument in function.args if isinstance(argument.type, MemRefType))
+    return tuple(argument for argument in exposed_arguments(function) if argument is not buffer)
 
 
 def with_overlapping(buffers: Iterable[SSAValue]) -> set[SSAValue]:
     """Buffers, none a view of another, and the parameters that may overlap one of them."""
     found = set(buffers)
-    exposed = next((buffer for buffer in found if is_exposed(buffer)), None)
-    return found if exposed is None else found.union(overlapping(exposed))
+    return found.union(*[overlapping(buffer) for buffer in found if is_exposed(buffer)])
 
 
 def has_noalias(function: FuncOp, position: int) -> bool:
