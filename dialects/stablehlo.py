@@ -990,17 +990,17 @@ class WhileOp(RegionOp):
         return cls.create(operands=resolved, result_types=types, regions=[cond, body], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        def print_value(values: tuple[SSAValue, SSAValue, SSAValue]) -> None:
-            argument, other, initial = values
-            name = printer.print_ssa_value(argument)
+        others = iter(self.body.block.args)
+
+        def print_value(pair: tuple[SSAValue, SSAValue]) -> None:
+            name = printer.print_ssa_value(pair[0])
             printer.print_string(" = ")
-            printer.print_ssa_value(initial)
+            printer.print_ssa_value(pair[1])
             # One name in the text for the arguments of both regions.
-            printer._ssa_values[other] = name  # pyright: ignore[reportPrivateUsage]
+            printer._ssa_values[next(others)] = name  # pyright: ignore[reportPrivateUsage]
 
         with printer.in_parens():
-            columns = self.cond.block.args, self.body.block.args, self.inputs
-            printer.print_list(zip(*columns, strict=True), print_value)
+            printer.print_list(zip(self.cond.block.args, self.inputs, strict=True), print_value)
         if self.inputs:
             printer.print_string(" : ")
             printer.print_list(self.operand_types, printer.print_attribute)

@@ -183,6 +183,7 @@ class _Conversion:
             taken.add(name)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
             tensor = placeholder(tuple(shape), dtype, name)
+            tensor.op.place = location_of(function)
             inputs.append(tensor)
             self._values[argument] = tensor
         return inputs
