@@ -11,11 +11,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
-from weft.analysis.checks import check_program
-from weft.analysis.structure import ancestors
 from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.levels import LEVELS, allowed_at
+from weft.dialects.traversal import ancestors
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -52,6 +51,8 @@ def verify_level(root: Operation, level: str | None) -> None:
     allowed: dict[str, bool] = {}
     _verify_op(root, level, set(), allowed)
     if level in ("tir", None):
+        from weft.analysis.checks import check_program  # isl and the analyses: other users of this file need none
+
         check_program(root)
 
 

@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import NoReturn, cast
 
 from xdsl.utils.exceptions import DiagnosticException
 
-from weft.support.errors import InternalError, WeftError
+from weft.support.errors import CompileError, InternalError, Remark, WeftError, did_you_mean
 
 FAILURE = 1
 INTERRUPTED = 130
 """The exit status of shells for a program that SIGINT ended."""
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Raises `CompileError` for wrong flags, in place of printing all of them. Flags are written out."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(allow_abbrev=False, **options)  # pyright: ignore[reportArgumentType]
+
+    def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
+        found, unknown = self.parse_known_args(args)
+        if unknown:
+            flag = unknown[0].partition("=")[0]
+            hint = did_you_mean(flag, self._option_string_actions) if flag.startswith("-") else ""
+            what = "unknown flag" if flag.startswith("-") else "one word too many:"
+            self.error(f"{what} '{flag}'{hint if 'did you mean' in hint else ''}")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        raise CompileError(f"{message} ('{self.prog} --help' lists the flags)")
+
+
+@contextmanager
+def shown_warnings(show: Callable[[Warning], None]) -> Generator[None]:
+    """Give each remark, and each Python warning that would be shown, to `show`."""
+
+    def receive(message: Warning | str, *_: object) -> None:
+        show(message if isinstance(message, Warning) else UserWarning(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Remark)
+        warnings.showwarning = receive
+        yield
+
+
+def print_warning(warning: Warning) -> None:
+    """Print a remark or warning on standard error."""
+    sys.stdout.flush()
+    print(warning if isinstance(warning, Remark) else f"warning: {warning}", file=sys.stderr, flush=True)
+
+
+def versions() -> str:
+    """The versions of weft and of what compiles for it, one a line."""
+    from llvmlite import binding
+
+    llvm = ".".join(str(part) for part in cast("tuple[int, ...]", binding.llvm_version_info))
+    compiler = f"LLVM {llvm} (llvmlite {version('llvmlite')})"
+    return f"weft {version('weft')}\nxDSL {version('xdsl')}\n{compiler}"
 
 
 def run_tool(body: Callable[[], int], *, debug: bool) -> int:

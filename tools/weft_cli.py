@@ -9,10 +9,9 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import version
 
 from weft.support.errors import CompileError, did_you_mean
-from weft.tools.failures import run_tool
+from weft.tools.failures import ArgumentParser, print_warning, run_tool, shown_warnings, versions
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "bench": ("weft.tools.bench_command", "measure weft on this machine: schedules, operators against peers"),
@@ -29,22 +28,24 @@ def execute(words: Sequence[str]) -> int:
         print(_overview())
         return 0
     if name in ("-v", "--version"):
-        print(f"weft {version('weft')}")
+        print(versions())
         return 0
     if name not in COMMANDS:
         raise CompileError(f"unknown command '{name}'{did_you_mean(name, COMMANDS)}")
     module = import_module(COMMANDS[name][0])
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog=f"weft {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
     module.add_arguments(parser)
-    return module.run(parser.parse_args(words[1:]))
+    arguments = parser.parse_args(words[1:])
+    with shown_warnings(print_warning):
+        return module.run(arguments)
 
 
 def _overview() -> str:
     width = max(map(len, COMMANDS))
-    lines = ["usage: weft COMMAND ...", "", "commands:"]
+    lines = ["usage: weft COMMAND ...", "       weft --version", "", "commands:"]
     lines += [f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
     return "\n".join([*lines, "", "weft COMMAND --help tells more; weft-opt runs single passes."])
 

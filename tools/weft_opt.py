@@ -8,14 +8,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import warnings
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from importlib.metadata import version
+from collections.abc import Callable, Sequence
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from traceback import print_exception
-from typing import IO, TYPE_CHECKING, Final, NoReturn, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -31,13 +28,22 @@ from weft.driver.verify import verify_module
 from weft.passes.insertion import PassSequence, PipelineStep, run_pass
 from weft.passes.nested import NestedPasses
 from weft.passes.pipeline_text import parse_passes, parse_pipeline_text, pipeline_text
-from weft.support.errors import CompileError, Remark, WeftError, did_you_mean
+from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.files import write_output
 from weft.support.locations import remember_text
 from weft.support.statistics import Counts
 from weft.support.stopwatch import Stopwatch
 from weft.tools.diagnostics import Diagnostic, diagnostics_of, expectations_in, unmet
-from weft.tools.failures import FAILURE, is_users, message_of, run_tool
+from weft.tools.failures import (
+    FAILURE,
+    ArgumentParser,
+    is_users,
+    message_of,
+    print_warning,
+    run_tool,
+    shown_warnings,
+    versions,
+)
 from weft.tools.ir_dumps import IRDumps, add_dump_arguments
 from weft.tools.printing import ScopedMLIRTarget, text_of
 from weft.tools.reproducer import pipeline_of, reproducer_text
@@ -82,9 +88,7 @@ class WeftOptMain(xDSLOptMain):
         self.register_all_frontends()
         self.register_all_passes()
         self.register_all_targets()
-        arg_parser = _ArgumentParser(
-            prog="weft-opt", description=description, allow_abbrev=False, conflict_handler="resolve"
-        )
+        arg_parser = ArgumentParser(prog="weft-opt", description=description, conflict_handler="resolve")
         self.register_all_arguments(arg_parser)
         given = sys.argv[1:] if args is None else args
         # Its number is optional, and the word behind it is the input.
@@ -233,7 +237,7 @@ class WeftOptMain(xDSLOptMain):
             return 0
         counts = Counts()
         try:
-            with self._warnings_as_diagnostics():
+            with shown_warnings(self._receive_warning):
                 status = self._process_chunks()
         except ShrinkException:
             if not self.args.shrink:
@@ -253,7 +257,7 @@ class WeftOptMain(xDSLOptMain):
         """What is asked for instead of a run."""
         args = self.args
         if args.version:
-            return _versions()
+            return versions()
         if not (args.list_passes or args.help_pass or args.list_targets or args.help_target):
             return None
         from weft.tools.pass_help import full_help, pass_listing, target_listing
@@ -267,22 +271,10 @@ class WeftOptMain(xDSLOptMain):
             return target_listing(targets)
         return pass_listing(self.available_passes, self.ctx.registered_dialect_names)
 
-    @contextmanager
-    def _warnings_as_diagnostics(self) -> Generator[None]:
-        """Remarks of passes, and whatever Python warnings are shown."""
-
-        def show(message: Warning | str, *_: object) -> None:
-            warning = message if isinstance(message, Warning) else UserWarning(message)
-            self._diagnostics.extend(diagnostics_of(warning))
-            if not self.args.verify_diagnostics:
-                sys.stdout.flush()
-                text = str(warning) if isinstance(warning, Remark) else f"warning: {warning}"
-                print(text, file=sys.stderr, flush=True)
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", Remark)
-            warnings.showwarning = show
-            yield
+    def _receive_warning(self, warning: Warning) -> None:
+        self._diagnostics.extend(diagnostics_of(warning))
+        if not self.args.verify_diagnostics:
+            print_warning(warning)
 
     def _process_chunks(self) -> int:
         chunks, extension = self._read_chunks()
@@ -494,22 +486,6 @@ class WeftOptMain(xDSLOptMain):
         cast("TextIOWrapper", output).buffer.write(data)
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    """Raises `CompileError` for wrong flags."""
-
-    def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
-        found, unknown = self.parse_known_args(args)
-        if unknown:
-            flag = unknown[0].partition("=")[0]
-            hint = did_you_mean(flag, self._option_string_actions) if flag.startswith("-") else ""
-            kind = "flag" if flag.startswith("-") else "second input"
-            raise CompileError(f"unknown {kind} '{flag}'{hint if 'did you mean' in hint else ''} (--help lists flags)")
-        return found
-
-    def error(self, message: str) -> NoReturn:
-        raise CompileError(f"{message} (--help lists flags)")
-
-
 def _installed_universe() -> Universe:
     """The dialects, passes and targets of all installed packages. Raises `CompileError` where one cannot be loaded."""
     try:
@@ -518,13 +494,6 @@ def _installed_universe() -> Universe:
         raise CompileError(
             f"a package with an entry point of 'xdsl.universe' cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-
-
-def _versions() -> str:
-    from llvmlite import binding
-
-    llvm = ".".join(str(part) for part in cast("tuple[int, ...]", binding.llvm_version_info))
-    return f"weft {version('weft')}\nxDSL {version('xdsl')}\nLLVM {llvm} (llvmlite {version('llvmlite')})"
 
 
 def main() -> None:

@@ -103,7 +103,7 @@ def test_wrong_flags(drive: Drive) -> None:
         ("--pirnt-ir-after-all",): "error: unknown flag '--pirnt-ir-after-all', did you mean '--print-ir-after-all'",
         ("--print-ir",): "error: unknown flag '--print-ir', did you mean",
         ("--timing=3",): "error: argument --timing/--mlir-timing/--time-passes: ignored explicit argument '3'",
-        ("g.mlir",): "error: unknown second input 'g.mlir'",
+        ("g.mlir",): "error: one word too many: 'g.mlir'",
         ("-p",): "error: argument -p/--passes/--pass-pipeline: expected one argument",
         ("--elide-large-constants=many",): "error: argument --elide-large-constants",
         ("--print-ir-after=cze",): "error: unknown pass 'cze', did you mean 'cse'",
