@@ -145,6 +145,8 @@ class Context:
         if isinstance(op, scf.IfOp) and child is not None:
             holds = child.parent_region() is op.true_region
             return replace(self, conditions=self.conditions & condition_of(op.cond, holds, self.iterators))
+        if isinstance(op, scf.WhileOp):
+            return replace(self, conditions=self.conditions & Conditions(exact=False))
         return self
 
     def _inside_block(self, block: BlockOp) -> Context:

@@ -22,6 +22,7 @@ _CALLS = ("func.call", "memref.global", "memref.get_global")
 """Functions over buffers call each other and read constants of the module."""
 _SCALARS = ("arith.*", "math.*")
 _CONDITIONS = ("scf.if", "scf.yield")
+_WHILE = ("scf.while", "scf.condition")
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "graph": (*_FUNCTIONS, *_SCALARS, "graph.*", "te.*", "tensor.*", "tir.*", "memref.*", "affine.apply", *_CONDITIONS),
@@ -40,6 +41,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         *_FUNCTIONS,
         *_SCALARS,
         *_CONDITIONS,
+        *_WHILE,
         "tir.*",
         "low.access_ptr",
         "low.stride",
@@ -62,6 +64,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         *_FUNCTIONS,
         *_SCALARS,
         *_CONDITIONS,
+        *_WHILE,
         "low.*",
         "scf.for",
         *_CALLS,

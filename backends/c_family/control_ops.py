@@ -146,6 +146,27 @@ def _is_operand(text: str) -> bool:
     return True
 
 
+def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
+    """An endless loop, which the test in it leaves; what the test passes on is in variables around it."""
+    test_block, body = (region.block for region in op.regions)
+    carried = [
+        _declared(emitter, op, argument, init) for argument, init in zip(test_block.args, op.operands, strict=True)
+    ]
+    results = [_declared(emitter, op, result, None) for result in op.results]
+    with emitter.block("for (;;) {"):
+        emitter.block_ops(test_block)
+        test = test_block.last_op
+        if not isinstance(test, scf.ConditionOp):
+            raise InternalError(f"the first region of {op.name} in @{emitter.name} ends in no scf.condition")
+        for variable, value in zip(results, test.args, strict=True):
+            assign(emitter, variable.text, emitter.expr(value).text, variable.lanes)
+        emitter.line(f"if (!({emitter.expr(test.condition).text})) break;")
+        for argument, variable in zip(body.args, results, strict=True):
+            emitter.values[argument] = variable
+        emitter.block_ops(body)
+        assign_yielded(emitter, op, body, carried)
+
+
 def emit_if(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
     condition = emitter.expr(op.operands[0])
     has_else = check_branches(op)
@@ -224,6 +245,7 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
 RULES: Final[Rules] = {
     scf.ForOp: emit_for,
     scf.IfOp: emit_if,
-    **dict.fromkeys((scf.YieldOp, func.ReturnOp), emit_end),
+    scf.WhileOp: emit_while,
+    **dict.fromkeys((scf.ConditionOp, scf.YieldOp, func.ReturnOp), emit_end),
     low.ParallelForOp: emit_parallel_for,
 }

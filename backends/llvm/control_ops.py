@@ -25,6 +25,7 @@ from weft.backends.llvm.types import I64
 from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
 from weft.dialects.integer_arith import known_number
 from weft.dialects.low import UNROLL
+from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,6 +117,38 @@ def _advance(
     return emitter.emit(f"add {type_.text} {variable}, {step}", f"{hint}.next"), more
 
 
+def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
+    """The first region, with the test at its end, is the header of the loop; the second region goes back to it."""
+    test_block, body = (region.block for region in op.regions)
+    names = emitter.names
+    head, body_label, exit_label = (names.fresh(f"while.{part}") for part in ("test", "body", "exit"))
+    before, initial = emitter.block, [emitter.text(value) for value in op.operands]
+    emitter.line(f"br label %{head}")
+    emitter.start_block(head)
+    types = [emitter.type_of(argument, op) for argument in test_block.args]
+    carried = [emitter.name_of(argument, "carried") for argument in test_block.args]
+    phis_at = len(emitter.lines)
+    emitter.block_ops(test_block)
+    test = test_block.last_op
+    if not isinstance(test, scf.ConditionOp):
+        raise InternalError(f"the first region of {op.name} in @{emitter.name} ends in no scf.condition")
+    condition, *given = emitter.texts(test)
+    emitter.line(f"br i1 {condition}, label %{body_label}, label %{exit_label}")
+    emitter.start_block(body_label)
+    for argument, text in zip(body.args, given, strict=True):
+        emitter.bind(argument, text)
+    emitter.block_ops(body)
+    yielded, latch = yielded_texts(emitter, body), emitter.block
+    emitter.line(f"br label %{head}")
+    emitter.lines[phis_at:phis_at] = [
+        f"  {name} = phi {type_.text} [ {first}, %{before} ], [ {last}, %{latch} ]"
+        for name, type_, first, last in zip(carried, types, initial, yielded, strict=True)
+    ]
+    emitter.start_block(exit_label)
+    for result, text in zip(op.results, given, strict=True):
+        emitter.bind(result, text)
+
+
 def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
     condition = emitter.text(op.operands[0])
     names = emitter.names
@@ -158,6 +191,8 @@ def emit_return(emitter: FunctionEmitter, op: Operation) -> None:
 RULES: Final[Rules] = {
     scf.ForOp: emit_for,
     scf.IfOp: emit_if,
+    scf.WhileOp: emit_while,
+    scf.ConditionOp: emit_yield,
     scf.YieldOp: emit_yield,
     func.ReturnOp: emit_return,
 }

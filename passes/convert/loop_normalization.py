@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Final, cast
@@ -28,7 +29,7 @@ from weft.analysis.structure import child_towards
 from weft.dialects.effects import is_pure, may_trap, only_computes
 from weft.dialects.index_map import over_dims
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in, sources_in
 from weft.dialects.upstream.affine import REDUCTIONS, MaxOp, ParallelOp
@@ -86,14 +87,17 @@ def _block_of(value: SSAValue) -> Block | None:
 
 
 class LoopNormalization:
-    """Rewrites the loops of a function in place. Ops of tir that stand in it are left alone."""
+    """Rewrites the loops of a function in place. Loops and blocks of tir that stand in it stay as they are, but for
+    accesses through views."""
 
     def __init__(self, function: FuncOp) -> None:
         self.function = function
-        self.dynamic: set[ForOp] = set()
-        """Loops of which data decides how often they run, and those in them."""
+        self.static: set[ForOp] = set()
+        """The loops that were made, but for dynamic ones and those in them."""
         self.parallel: list[ForOp] = []
         """The outermost loops whose iterations the program says to be independent."""
+        self._cells: set[SSAValue] = set()
+        """Temporaries of values that iterations pass on."""
         self._loops: list[ForOp] = []
         """The loops around the present place that are not dynamic."""
         self._is_static = True
@@ -108,7 +112,8 @@ class LoopNormalization:
 
     def _region(self, block: Block) -> None:
         for op in list(block.ops):
-            self._operation(op)
+            if op.parent is block:  # not erased with one before
+                self._operation(op)
 
     def _operation(self, op: Operation) -> None:
         match op:
@@ -131,9 +136,11 @@ class LoopNormalization:
                 upper = _bound(op.upperBoundMap, op.upperBoundOperands)
                 self._serial(op, lower, upper, op.step.value.data)
             case scf.ForOp():
-                step = constant_integer(op.step)
-                lower, upper = _chosen(op.lb, arith.MaxSIOp), _chosen(op.ub, arith.MinSIOp)
-                self._serial(op, lower, upper, op.step if step is None or step < 1 else step)
+                low, high, step = (self._as_index(value, op) for value in (op.lb, op.ub, op.step))
+                counter = op.body.block.args[0]
+                if not isinstance(counter.type, IndexType):
+                    self._count_by_index(op.body.block)
+                self._serial(op, _chosen(low, arith.MaxSIOp), _chosen(high, arith.MinSIOp), _number(step))
             case scf.ParallelOp():
                 bounds = [
                     (_chosen(low, arith.MaxSIOp), _chosen(high, arith.MinSIOp), _number(step))
@@ -157,8 +164,11 @@ class LoopNormalization:
                     Rewriter.erase_op(op)
             case memref.DimOp():
                 self._dim(op)
-            case ForOp() | BlockOp():
-                pass
+            case AccessRegionOp():
+                if isinstance(op.buffer.owner, VIEWS):
+                    Rewriter.erase_op(op)  # regions that are not stated are inferred
+            case ForOp() | BlockOp() | InitOp():
+                self._region(op.body.block)
             case _ if op.regions:
                 self._opaque(op)
             case _:
@@ -221,7 +231,10 @@ class LoopNormalization:
         hints = [
             result.name_hint or argument.name_hint for result, argument in zip(op.results, body.args[1:], strict=True)
         ]
-        carried = [_Carried(self, value, hint, op) for value, hint in zip(inits, hints, strict=True)]
+        carried = [
+            self._passed_through(value, result) or self._carried(value, value.type, hint, op)
+            for value, result, hint in zip(inits, op.results, hints, strict=True)
+        ]
         old = body.args[1:]
 
         def fill(end: Operation, ops: list[Operation]) -> None:
@@ -236,6 +249,52 @@ class LoopNormalization:
         self._nest(op, body, [(lower, upper, step)], LoopKind.SERIAL, fill)
         self._give(op, carried)
 
+    def _as_index(self, value: SSAValue, op: Operation) -> SSAValue:
+        """A bound of a loop as an index, computed at the top of the function where it is known there."""
+        if isinstance(value.type, IndexType):
+            return value
+        is_fixed = _block_of(value) is self.function.body.block
+        anchor = child_towards(self.function, op) if is_fixed and op.parent is not self.function.body.block else op
+        number = constant_integer(value)
+        if number is not None:
+            return index_before(Index({}, number), anchor)
+        return result_before(arith.IndexCastOp(value, IndexType()), anchor)
+
+    def _count_by_index(self, body: Block) -> None:
+        """Let a loop over integers count by an index, of which the integer is a cast."""
+        old = body.args[0]
+        new = body.insert_arg(IndexType(), 0)
+        new.name_hint = old.name_hint
+        for use in list(old.uses):
+            if isinstance(cast_ := use.operation, arith.IndexCastOp) and isinstance(cast_.result.type, IndexType):
+                cast_.result.replace_all_uses_with(new)
+        if body.first_op is not None and old.first_use is not None:
+            old.replace_all_uses_with(result_before(arith.IndexCastOp(new, old.type), body.first_op))
+        body.erase_arg(old)
+
+    def _carried(self, start: SSAValue | None, type_: Attribute, hint: str | None, op: Operation) -> _Carried:
+        """A temporary for a value of a type, that holds `start` before `op`."""
+        if isinstance(type_, MemRefType):
+            raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
+        cell = _Carried(*self.temporary(type_, hint, op), hint)
+        self._cells.add(cell.buffer)
+        if start is not None:
+            cell.store(start, op)
+        return cell
+
+    def _passed_through(self, start: SSAValue, result: SSAValue) -> _Carried | None:
+        """The temporary of the loop around, where a loop goes on with its value and gives it back."""
+        load, use = start.owner, result.get_unique_use()
+        if not isinstance(load, memref.LoadOp) or load.memref not in self._cells or start.get_unique_use() is None:
+            return None
+        store = None if use is None else use.operation
+        if not isinstance(store, memref.StoreOp) or store.memref is not load.memref or store.parent is not load.parent:
+            return None
+        if list(store.indices) != list(load.indices):
+            return None
+        Rewriter.erase_op(store)
+        return _Carried(load.memref, list(load.indices), load.res.name_hint)
+
     def _give(self, op: Operation, carried: Sequence[_Carried]) -> None:
         """Replace the results of an op by what is in temporaries behind it, and erase it."""
         for result, cell in zip(op.results, carried, strict=True):
@@ -244,7 +303,8 @@ class LoopNormalization:
         Rewriter.erase_op(op)
 
     def _scf_parallel(self, op: scf.ParallelOp, bounds: Sequence[tuple[Bound, Bound, int | SSAValue]]) -> None:
-        cells = [_Carried(self, value, result.name_hint, op) for value, result in zip(op.initVals, op.res, strict=True)]
+        starts = zip(op.initVals, op.res, strict=True)
+        cells = [self._carried(value, value.type, result.name_hint, op) for value, result in starts]
 
         def fill(end: Operation, ops: list[Operation]) -> None:
             *inside, last = ops
@@ -282,7 +342,7 @@ class LoopNormalization:
             if neutral is None:
                 raise CompileError.at(op, f"{op.name}: {combiner.name} has no neutral element of type {result.type}")
             start = arith.ConstantOp(number_attribute(neutral, result.type))
-            cells.append(_Carried(self, result_before(start, op), result.name_hint, op))
+            cells.append(self._carried(result_before(start, op), result.type, result.name_hint, op))
 
         def fill(end: Operation, ops: list[Operation]) -> None:
             *inside, last = ops
@@ -339,8 +399,7 @@ class LoopNormalization:
                 if kind is LoopKind.PARALLEL and not any(outer in self.parallel for outer in self._loops):
                     self.parallel.append(loop)
                 self._loops.append(loop)
-            else:
-                self.dynamic.add(loop)
+                self.static.add(loop)
             guards += [(left(indices[-1]), right(indices[-1])) for left, right in own]
             if anchor is not op:
                 Rewriter.erase_op(anchor)
@@ -482,7 +541,7 @@ class LoopNormalization:
             self._region(block)
         if not op.results or only_reads(op):
             return
-        cells = [_Carried(self, None, result.name_hint, op, result.type) for result in op.results]
+        cells = [self._carried(None, result.type, result.name_hint, op) for result in op.results]
         for block in blocks:
             last = block.last_op
             if isinstance(last, scf.YieldOp):
@@ -567,33 +626,21 @@ class LoopNormalization:
         return alloc.memref, [loop.induction_variable for loop in loops]
 
 
+@dataclass
 class _Carried:
     """A value in a temporary."""
 
-    def __init__(
-        self,
-        loops: LoopNormalization,
-        start: SSAValue | None,
-        hint: str | None,
-        op: Operation,
-        type_: Attribute | None = None,
-    ) -> None:
-        """With the value `start` before `op`."""
-        wanted = start.type if start is not None else type_
-        if wanted is None or isinstance(wanted, MemRefType):
-            raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
-        self._hint = hint
-        self._buffer, self._indices = loops.temporary(wanted, hint, op)
-        if start is not None:
-            self.store(start, op)
+    buffer: SSAValue
+    indices: list[SSAValue]
+    hint: str | None
 
     def load(self, anchor: Operation) -> SSAValue:
-        value = result_before(memref.LoadOp.get(self._buffer, self._indices), anchor)
-        value.name_hint = self._hint
+        value = result_before(memref.LoadOp.get(self.buffer, self.indices), anchor)
+        value.name_hint = self.hint
         return value
 
     def store(self, value: SSAValue, anchor: Operation) -> None:
-        insert_before(anchor, [memref.StoreOp.get(value, self._buffer, self._indices)])
+        insert_before(anchor, [memref.StoreOp.get(value, self.buffer, self.indices)])
 
 
 def insert_before_keeping(anchor: Operation, ops: Sequence[Operation]) -> None:

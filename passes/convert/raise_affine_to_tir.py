@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
+from weft.analysis.accesses import accesses
+from weft.analysis.dependence import is_temporary
+from weft.analysis.independence import carried_conflict
+from weft.analysis.index import Index
+from weft.analysis.sets import NotProved
+from weft.dialects.levels import allowed_at
 from weft.dialects.promises import parse_promises, set_promises
+from weft.dialects.strides import layout_problem, strides_of, with_strides
+from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import TIR_FUNCTION, LoopKind, LoopKindAttr
+from weft.dialects.traversal import operations_in
+from weft.passes.convert.accumulators import accumulate_in_place
 from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.tir.nest import buffer_functions
-from weft.support.errors import CompileError, remark
+from weft.support.errors import CompileError, Remark, remark
 
 _RAISED = ("affine.", "scf.")
 _ACCESSES = (memref.LoadOp, memref.StoreOp, memref.CopyOp)
@@ -37,9 +49,9 @@ class RaiseAffineToTirPass(ModulePass):
       tir.block "C" iters(%vi: spatial<128>, %vj: spatial<128>, %vk: reduce<64>) = [%i, %j, %k] { ... }
     ```
     Each store becomes a block, called as the buffer; see `loop_normalization.py`, `statement_blocks.py`,
-    `loop_distribution.py` and `reduction_inits.py` for the steps. `promises` are what the functions promise
-    (`dialects/promises.py`): upstream promises nothing by itself. A function that cannot be raised stays as it is, with
-    a remark; with `strict`, that is an error.
+    `loop_distribution.py`, `reduction_inits.py` and `accumulators.py` for the steps. `promises` are what the functions
+    promise (`dialects/promises.py`): upstream promises nothing by itself. A function that cannot be raised stays as it
+    is, with a remark; with `strict`, that is an error.
     """
 
     name = "raise-affine-to-tir"
@@ -54,12 +66,20 @@ class RaiseAffineToTirPass(ModulePass):
             if not _is_to_raise(function):
                 continue
             found = True
-            problem = why_not_raised(function)
-            if problem is not None:
-                self._tell(*problem)
-                continue
-            set_promises(function, promises)
-            raise_function(function)
+            raised = function.clone()
+            op.body.block.insert_op_after(raised, function)
+            try:
+                set_promises(raised, promises)
+                raise_function(raised)
+                left = next((inner for inner in operations_in(raised) if _is_left(inner)), None)
+                if left is not None:
+                    self._tell(left, f"{left.name} has no form in tir: it stays in a block, for another pass to lower")
+                Rewriter.erase_op(function)
+            except CompileError as error:
+                if self.strict:
+                    raise
+                Rewriter.erase_op(raised)
+                warnings.warn(Remark(error.message, error.location), stacklevel=2)
         if not found:
             self._tell(op, f"{self.name} finds no function of affine or scf loops over buffers")
 
@@ -86,20 +106,71 @@ def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
     return None
 
 
+def _is_left(op: Operation) -> bool:
+    """Whether an op of the dialects that are raised is none of tir."""
+    return op.name.startswith((*_RAISED, "memref.", "vector.")) and not allowed_at("tir", op.name)
+
+
 def raise_function(function: FuncOp) -> bool:
-    """Give a function block loops in the place of what it has of `affine` and `scf`; nests of tir in it stay. Returns
-    whether it changed. Raises `CompileError` for what `why_not_raised` tells, and where an op cannot be raised."""
+    """Give a function block loops in the place of what it has of `affine` and `scf`; nests of tir in it stay, with an
+    iterator more for each loop around them. Returns whether it changed.
+
+    Raises `CompileError`, with the function half changed, for branches between blocks, for buffers as results or as
+    values that iterations pass on, for views whose elements have no indices in a buffer, and for tensors.
+    """
     if not _is_to_raise(function):
         return False
-    problem = why_not_raised(function)
-    if problem is not None:
-        raise CompileError.at(*problem)
+    name = function.sym_name.data
+    if len(function.body.blocks) != 1:
+        count = len(function.body.blocks)
+        raise CompileError.at(function, f"@{name} has {count} blocks: structured loops are raised, branches are not")
+    if any(isinstance(type_, MemRefType) for type_ in function.function_type.outputs):
+        raise CompileError.at(function, f"@{name} returns a buffer: results are in buffers that callers pass")
+    _state_strides(function)
     loops = LoopNormalization(function)
     loops.run()
     StatementBlocks(function, loops).run()
     for loop in loops.parallel:
-        loop.kind = LoopKindAttr(LoopKind.PARALLEL)
+        if _may_run_at_once(loop):
+            loop.kind = LoopKindAttr(LoopKind.PARALLEL)
     distribute_loops(function)
     merge_inits(function)
+    accumulate_in_place(function)
     function.attributes[TIR_FUNCTION] = UnitAttr()
     return True
+
+
+def _may_run_at_once(loop: ForOp) -> bool:
+    """Whether the iterations of a loop that the program calls parallel are: not where they provably conflict, nor where
+    temporaries, of which upstream each iteration has its own, may not be private to it."""
+    found = accesses(loop)
+    try:
+        conflict = carried_conflict(loop, found=found)
+    except NotProved:
+        return not any(is_temporary(access.buffer) for access in found)
+    return conflict is None or not (conflict.exact or is_temporary(conflict.first.buffer))
+
+
+def _state_strides(function: FuncOp) -> None:
+    """Give parameters whose layout is an index map, or starts elsewhere than at the first element, the strides that
+    callers pass."""
+    for argument in function.args:
+        type_ = argument.type
+        if isinstance(type_, MemRefType) and layout_problem(type_) is not None:
+            strides = _strides(type_)
+            if strides is None:
+                raise CompileError.at(function, f"parameter {argument.name_hint}: {layout_problem(type_)}")
+            Rewriter.replace_value_with_new_type(argument, with_strides(type_, strides))
+    function.update_function_type()
+
+
+def _strides(type_: MemRefType[Attribute]) -> tuple[int | None, ...] | None:
+    """The strides of a layout; None where places are no sum of multiples of the indices."""
+    if not isinstance(type_.layout, AffineMapAttr):
+        return strides_of(type_)
+    map_ = type_.layout.data
+    dims = Block(arg_types=[IndexType()] * map_.num_dims).args
+    if map_.num_symbols or len(map_.results) != 1:
+        return None
+    place = Index.of_expr(map_.results[0], [Index.of(dim) for dim in dims])
+    return tuple(place.coefficient(dim) for dim in dims) if set(place.terms) <= set(dims) else None

@@ -57,14 +57,14 @@ def _fill_of(block: BlockOp) -> BlockOp | None:
         while before is not None:
             if (fill := _only_block(before)) is not None and buffers_written(fill) == [buffer]:
                 return fill if _is_fill(fill, block, stores[0]) else None
-            if _touches(before, buffer):
+            if touches(before, buffer):
                 return None
             before = before.prev_op
         parent = nest.parent_op()
         if not isinstance(parent, ForOp):
             return None
         # An init in the loop runs later than a fill in front of it: nobody else may see the difference.
-        if any(_touches(op, buffer) for op in parent.body.block.ops if op is not nest):
+        if any(touches(op, buffer) for op in parent.body.block.ops if op is not nest):
             return None
         nest = parent
 
@@ -79,7 +79,8 @@ def _only_block(op: Operation) -> BlockOp | None:
     return op if isinstance(op, BlockOp) else None
 
 
-def _touches(op: Operation, buffer: SSAValue) -> bool:
+def touches(op: Operation, buffer: SSAValue) -> bool:
+    """Whether an op, with what is in it, may read or write a buffer."""
     for inner in operations_in(op):
         if isinstance(inner, memref.LoadOp | memref.StoreOp):
             if inner.memref is buffer or may_overlap(inner.memref, buffer):
@@ -146,7 +147,7 @@ def _merge(fill: BlockOp, block: BlockOp) -> None:
     store = fill.body.block.last_op
     update = next(op for op in operations_in(block) if isinstance(op, memref.StoreOp))
     mapping = _matched(fill, store, block, update) if isinstance(store, memref.StoreOp) else None
-    values: dict[SSAValue, SSAValue] = {**(mapping or {})}
+    values: dict[SSAValue, SSAValue] = {} if mapping is None else {**mapping}
     inside = Block()
     for op in fill.body.block.ops:
         inside.add_op(copy_of(op, values))

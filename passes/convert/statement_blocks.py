@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import affine, memref, scf
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, stored_buffer
+from weft.analysis.structure import ancestors, bindings_of, child_blocks, guards_of, stored_buffer
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, op_name, touches_memory, underlying
 from weft.dialects.tir import BlockOp, ForOp
@@ -27,8 +28,8 @@ from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.convert.loop_normalization import LoopNormalization, only_reads
 from weft.passes.index_ops import detached_ops, if_around, insert_before, replace_operands, result_before
-from weft.passes.schedule.loop_nests import new_block
-from weft.support.errors import InternalError
+from weft.passes.schedule.loop_nests import new_block, set_guards
+from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name
 
 
@@ -54,9 +55,16 @@ class StatementBlocks:
         self._sink_conditions(self._top)
         while not self._find_statements():
             pass
+        nests = [(block, self._loops_around(block)) for block in child_blocks(self._function)]
         for statement in self._statements:
             self._build(statement)
+        for block, loops in nests:
+            _adopt(block, loops)
         _erase_unused(self._top)
+
+    def _loops_around(self, op: Operation) -> list[ForOp]:
+        """The loops of this pass around an op, outermost first."""
+        return [parent for parent in ancestors(op) if isinstance(parent, ForOp) and self._is_open(parent)][::-1]
 
     # Conditions
 
@@ -97,14 +105,18 @@ class StatementBlocks:
     # Statements
 
     def _is_open(self, loop: ForOp) -> bool:
-        """Whether a loop is around statements, not part of one, and of this pass."""
-        return loop not in self._normalized.dynamic and not any(isinstance(op, BlockOp) for op in operations_in(loop))
+        """Whether a loop is around statements, not part of one or of a nest of tir."""
+        return loop in self._normalized.static
 
     def _find_statements(self) -> bool:
         """List the statements; False when one more value is kept in a temporary now: they are to be listed again."""
         self._order = {op: at for at, op in enumerate(operations_in(self._function))}
         self._statements: list[_Statement] = []
         self._collect(self._top, [])
+        for member in [statement.members[0] for statement in self._statements]:
+            if any(not member.is_ancestor(use.operation) for result in member.results for use in result.uses):
+                self._keep(member)
+                return False
         at = 0
         while at < len(self._statements):
             statement = self._statements[at]
@@ -152,6 +164,8 @@ class StatementBlocks:
         if not reads or block is None:
             return []
         first = statement.members[0]
+        if self._order[value_op] > self._order[first]:
+            return []  # between members, which keep their order
         target = block.find_ancestor_op_in_block(first)
         found: list[Operation] = []
         op = value_op.next_op
@@ -201,11 +215,13 @@ class StatementBlocks:
 
     def _keep(self, op: Operation) -> None:
         """Let those who use the results of `op` load them from temporaries, into which they are stored behind it."""
-        loops = [parent for parent in ancestors(op) if isinstance(parent, ForOp)][::-1]
+        loops = self._loops_around(op)
         anchor, block = op.next_op, op.parent
         if anchor is None or block is None:
             raise InternalError(f"nothing behind {op.name} uses its results")
         for result in op.results:
+            if isinstance(result.type, MemRefType):
+                raise CompileError.at(op, f"{op_name(op)} gives a buffer: what it shares memory with is not known")
             buffer, indices = self._normalized.temporary(result.type, result.name_hint, op, loops)
             uses = list(result.uses)
             insert_before(anchor, [memref.StoreOp.get(result, buffer, indices)])
@@ -244,10 +260,9 @@ class StatementBlocks:
         mapping: dict[SSAValue, SSAValue] = dict(zip(variables, block.iter_vars, strict=True))
         for op in sorted([*sources, *statement.members], key=self._order.__getitem__):
             block.body.block.add_op(copy_of(op, mapping))
+        _share_indices(block.body.block, {})
         Rewriter.insert_op(block, InsertPoint.before(first))
-        for member in statement.members:
-            for result in member.results:
-                result.replace_all_uses_with(mapping[result])
+        for member in reversed(statement.members):
             Rewriter.erase_op(member)
 
     def _indexing(self, statement: _Statement, variables: Sequence[SSAValue]) -> Collection[SSAValue]:
@@ -271,6 +286,54 @@ class StatementBlocks:
         label = free_name(wanted or op_name(statement.members[-1]).replace(".", "_"), self._labels)
         self._labels.add(label)
         return label
+
+
+def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
+    """Give a block that stood in a program before, in `loops` now, an iterator for each: its instances run again in
+    every iteration. Where it has an init, that runs again too."""
+    if not loops:
+        return
+    kind = REDUCE if block.init is None else SPATIAL
+    count = len(loops)
+    values = [Index.of(loop.induction_variable) for loop in loops]
+    for at, loop in enumerate(loops):
+        variable = block.body.block.insert_arg(IndexType(), at)
+        variable.name_hint = f"v{loop.induction_variable.name_hint or at}"
+        for use in list(loop.induction_variable.uses):
+            if block.is_ancestor(use.operation) and use.operation is not block:
+                use.operation.operands[use.index] = variable
+    bindings = [*values, *bindings_of(block)]
+    extents = [*(loop.extent for loop in loops), *block.extents]
+    new = new_block(
+        block.label,
+        [*[kind] * count, *block.iter_kinds],
+        extents,
+        bindings,
+        [None] * len(extents),
+        block,
+        block.attributes,
+    )
+    guards = guards_of(block)
+    _share_indices(block.body.block, {})
+    region = block.detach_region(0)
+    new.detach_region(0).drop_all_references()
+    new.add_region(region)
+    Rewriter.replace_op(block, new, [])
+    set_guards(new, guards)
+
+
+def _share_indices(block: Block, known: dict[Index, SSAValue]) -> None:
+    """Compute each index once: updates of one element are then seen to be such."""
+    known = dict(known)
+    for op in list(block.ops):
+        if isinstance(op, affine.ApplyOp):
+            same = known.setdefault(Index.of(op.result), op.result)
+            if same is not op.result:
+                op.result.replace_all_uses_with(same)
+                Rewriter.erase_op(op)
+        for region in op.regions:
+            for inner in region.blocks:
+                _share_indices(inner, known)
 
 
 def _is_left(op: Operation) -> bool:

@@ -1,11 +1,14 @@
 """`raise-affine-to-tir` on programs as users of MLIR write them (`upstream_loops/`): raised, scheduled and compiled,
 they compute what the interpreter computes of the program as it was, and what MLIR's lowering of it does."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from random_loops import random_loops
+from tiers import first_tier
 from upstream_tools import UpstreamLibrary, needs_mlir
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +17,8 @@ from xdsl.passes import ModulePass
 
 import weft
 from weft.autoschedule.default_schedule import DefaultSchedulePass
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
 from weft.driver.programs import parse
 from weft.interp.compare import outputs_equal
 from weft.interp.interpreter import Interpreter
@@ -44,6 +49,8 @@ def arguments_of(module: ModuleOp, name: str) -> list[Any]:
             found.append(generator.standard_normal(shape).astype(dtype))
         else:
             found.append(generator.integers(0, 50, shape).astype(dtype))
+    if name == "layout_map":
+        found[0] = np.asfortranarray(found[0])
     return found
 
 
@@ -65,18 +72,61 @@ def assert_equal(expected: list[Any], found: list[Any], what: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_raised_and_scheduled_programs_compute_the_same(name: str) -> None:
     module = parse(PROGRAMS[name], name)
-    given = arguments_of(module, name)
-    expected = [argument.copy() for argument in given]
+    expected = arguments_of(module, name)
     Interpreter(module).call(name, *expected)
     for promises in ((), ALL):
         raised = run_passes(module.clone(), RaiseAffineToTirPass(promises=promises, strict=True))
-        found = [argument.copy() for argument in given]
+        found = arguments_of(module, name)
         Interpreter(raised).call(name, *found)
         assert_equal(expected, found, f"raised with {promises}")
-    found = [argument.copy() for argument in given]
+    found = arguments_of(module, name)
     scheduled = run_passes(raised, DefaultSchedulePass())
     weft.build(scheduled)[name](*found)
     assert_equal(expected, found, "compiled")
+
+
+def _tiled(sch: weft.Schedule, label: str, *loops: int) -> None:
+    chosen = sch.get_loops(sch.get_block(label))
+    halves = [sch.split(chosen[at], factors=[None, 4]) for at in loops]
+    sch.reorder(*(outer for outer, _ in halves), *(inner for _, inner in halves))
+
+
+def _computed_at(sch: weft.Schedule) -> None:
+    sch.compute_at(sch.get_block("sum"), sch.get_loops(sch.get_block("B"))[0])
+
+
+def _distributed(sch: weft.Schedule) -> None:
+    sch.parallel(sch.get_loops(sch.get_block("total"))[0])
+    sch.split(sch.get_loops(sch.get_block("most"))[1], factors=[None, 11])
+
+
+SCHEDULES: dict[str, Callable[[weft.Schedule], None]] = {
+    "jacobi": lambda sch: _tiled(sch, "B", 1, 2),
+    "matmul_imperfect": lambda sch: _tiled(sch, "C", 0, 1),
+    "max_and_sum": _distributed,
+    "triangular": lambda sch: _tiled(sch, "x", 0, 1),
+    "two_nests": _computed_at,
+}
+"""Schedules that name blocks of raised programs."""
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_blocks_are_scheduled_by_name(name: str) -> None:
+    module = parse(PROGRAMS[name], name)
+    expected, found = arguments_of(module, name), arguments_of(module, name)
+    Interpreter(module).call(name, *expected)
+    RaiseAffineToTirPass(promises=ALL).apply(Context(), module)
+    sch = weft.Schedule(module)
+    SCHEDULES[name](sch)
+    weft.build(run_passes(sch.mod))[name](*found)
+    assert_equal(expected, found, name)
+
+
+def test_products_get_the_schedule_of_contractions() -> None:
+    for name in ("matmul_affine", "matmul_imperfect", "matmul_iter_args"):
+        raised = run_passes(parse(PROGRAMS[name], name), RaiseAffineToTirPass(promises=ALL), DefaultSchedulePass())
+        kinds = [op.kind.data for op in raised.walk() if isinstance(op, ForOp)]
+        assert LoopKind.VECTORIZED in kinds and LoopKind.UNROLLED in kinds, name
 
 
 @needs_mlir
@@ -84,10 +134,31 @@ def test_raised_and_scheduled_programs_compute_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_mlir_lowers_programs_to_the_same(name: str) -> None:
     module = parse(PROGRAMS[name], name)
-    given = arguments_of(module, name)
-    expected = [argument.copy() for argument in given]
+    expected, found = arguments_of(module, name), arguments_of(module, name)
     UpstreamLibrary(PROGRAMS[name], ("--scf-forall-to-for", "--lower-affine"))[name](*expected)
-    found = [argument.copy() for argument in given]
     raised = run_passes(module, RaiseAffineToTirPass(promises=ALL), DefaultSchedulePass())
     weft.build(raised)[name](*found)
     assert_equal(expected, found, "compiled")
+
+
+@pytest.mark.parametrize("seed", first_tier(range(40), 0, 1))
+def test_random_loops_compute_the_same(seed: int) -> None:
+    check_random_loops(seed)
+
+
+def check_random_loops(seed: int) -> None:
+    text = random_loops(seed)
+    module = parse(text, f"seed {seed}")
+    module.verify()
+    given = arguments_of(module, "f")
+    expected = [argument.copy() for argument in given]
+    Interpreter(module, check_uninitialised=False).call("f", *expected)
+    for promises in ((), ALL):
+        raised = run_passes(module.clone(), RaiseAffineToTirPass(promises=promises, strict=True))
+        for order in ("forward", "reversed"):
+            found = [argument.copy() for argument in given]
+            Interpreter(raised, order=order).call("f", *found)
+            assert_equal(expected, found, f"seed {seed}, raised with {promises}, {order}")
+    found = [argument.copy() for argument in given]
+    weft.build(run_passes(raised, DefaultSchedulePass()))["f"](*found)
+    assert_equal(expected, found, f"seed {seed}, compiled")
