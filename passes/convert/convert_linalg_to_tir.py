@@ -231,10 +231,7 @@ class _Conversion:
             return True
         if not isinstance(value.type, MemRefType):
             return False
-        roots = underlying(value), underlying(buffer)
-        parameters = self.function.body.block.args
-        known = (root in parameters or isinstance(root.owner, AllocOp | AllocaOp) for root in roots)
-        return may_overlap(*roots) if all(known) else True
+        return may_overlap(underlying(value), underlying(buffer))
 
 
 def _touched(op: Operation) -> Iterator[SSAValue | None]:
