@@ -19,6 +19,7 @@ import pytest
 from overlapping_arguments import Array, compiled, forms_of, interpreted, layouts
 from primitive_cases import CASES, Steps, loop
 from tiers import first_tier
+from upstream_tools import UpstreamLibrary, needs_mlir
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -28,6 +29,8 @@ from weft import Schedule
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.dialects.aliasing import set_noalias
 from weft.dialects.promises import Promise, promises_of, set_promises
+from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
+from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.script import print_script
 from weft.support.call_arguments import bind_arguments, check_overlap
@@ -405,6 +408,59 @@ def test_compiled_c_is_not_contracted(tmp_path: Path) -> None:
         command = ["gcc", "-O3", "-march=haswell", "-ffp-contract=fast", "-S", str(source), "-o", str(tmp_path / "f.s")]
         subprocess.run(command, check=True)
         assert ("vfmadd" in (tmp_path / "f.s").read_text()) == fuses
+
+
+UPSTREAM = {
+    "linalg": (
+        """
+func.func @f(%A: memref<9x9xf32>, %B: memref<9x9xf32>, %C: memref<9x9xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%C : memref<9x9xf32>)
+  linalg.matmul ins(%A, %B : memref<9x9xf32>, memref<9x9xf32>) outs(%C : memref<9x9xf32>)
+  linalg.add ins(%C, %A : memref<9x9xf32>, memref<9x9xf32>) outs(%B : memref<9x9xf32>)
+  func.return
+}""",
+        ConvertLinalgToTirPass(),
+    ),
+    "affine": (
+        """
+func.func @f(%A: memref<40xf32>, %B: memref<40xf32>, %C: memref<8xf32>) {
+  %half = arith.constant 0.5 : f32
+  affine.for %i = 1 to 39 {
+    %a = affine.load %A[%i - 1] : memref<40xf32>
+    %b = affine.load %A[%i + 1] : memref<40xf32>
+    %s = arith.addf %a, %b : f32
+    %h = arith.mulf %s, %half : f32
+    affine.store %h, %B[%i] : memref<40xf32>
+  }
+  affine.for %i = 0 to 8 {
+    affine.for %k = 0 to 5 {
+      %b = affine.load %B[%i * 5 + %k] : memref<40xf32>
+      %c = affine.load %C[%i] : memref<8xf32>
+      %p = arith.mulf %b, %b : f32
+      %t = arith.addf %c, %p : f32
+      affine.store %t, %C[%i] : memref<8xf32>
+    }
+  }
+  func.return
+}""",
+        RaiseAffineToTirPass(),
+    ),
+}
+
+
+@pytest.mark.slow
+@needs_mlir
+@pytest.mark.parametrize("name", UPSTREAM)
+def test_programs_of_upstream_as_upstream_runs_them(name: str) -> None:
+    text, conversion = UPSTREAM[name]
+    oracle = UpstreamLibrary(text, ("--convert-linalg-to-loops", "--lower-affine"))["f"]
+    module = weft.parse(text)
+    conversion.apply(Context(), module)
+    assert promises_of(function_of(module)) == frozenset()
+    for call in (compiled(module), compiled(module, target="c")):
+        for layout in layouts(forms_of(module)):
+            assert layout.agree(layout.after(call), layout.after(oracle)), layout.places
 
 
 # Texts
