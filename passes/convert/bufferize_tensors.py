@@ -55,12 +55,19 @@ class BufferizeTensorsPass(ModulePass):
     buffers itself, and so needs no deallocations.
 
     Raises `CompileError` for operations on tensors that have no form on buffers; the module is then as it was.
+
+    Requires: functions over tensors of `linalg`, `tensor`, `scf`, `arith` and calls.
+
+    Leaves: functions over buffers, of upstream dialects alone.
     """
 
     name = "bufferize-tensors"
     promises: tuple[str, ...] = ()
+    """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
+    """Whether it is an error, not a remark, that the module has no function over tensors."""
     deallocation: bool = False
+    """Whether what is allocated is freed, at the end of the block where it is."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         named = parse_promises(self.promises)

@@ -52,12 +52,18 @@ class RaiseAffineToTirPass(ModulePass):
     `loop_distribution.py`, `reduction_inits.py` and `accumulators.py` for the steps. `promises` are what the functions
     promise (`dialects/promises.py`): upstream promises nothing by itself. A function that cannot be raised stays as it
     is, with a remark; with `strict`, that is an error.
+
+    Requires: functions of `affine`, `scf` and `memref` over buffers.
+
+    Leaves: block loops (tir); what cannot be raised is an opaque block.
     """
 
     name = "raise-affine-to-tir"
 
     promises: tuple[str, ...] = ()
+    """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
+    """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)

@@ -133,7 +133,8 @@ def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrF
 
 @dataclass(frozen=True)
 class GraphBindParamsPass(ModulePass):
-    """Replace parameters of a graph function by constants, the arrays of an `.npz` file.
+    """Replace parameters of a graph function by constants, the arrays of an `.npz` file:
+    `graph-bind-params{func=main params="weights.npz"}`.
 
     A name that stands for an extent of a bound parameter becomes that array's extent in the whole function. Raises
     `CompileError` for an unknown parameter, a wrong element type or shape, for two arrays that give one name different
