@@ -2,12 +2,20 @@
 
     python docs/generators/pass_docs.py > docs/passes.md
 
-A test compares the page with the output. `pass_examples/<pass>.mlir` is the module before a pass, with the options in a
-comment in front; what the pass makes of it is computed, and verified.
+A test compares the page with the output. The example of a pass stands in its docstring, when it is whole, as
+
+    ```mlir
+    module before
+    // becomes
+    module after
+    ```
+or `pass_examples/<pass>.mlir` is the module before it, with the options in a comment in front, and the module after it
+is what the pass makes of it. Either way the pass runs, and what it leaves is verified.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -28,6 +36,7 @@ from weft.support.user_functions import register_intrinsic, register_lowering, u
 
 EXAMPLES = Path(__file__).parent / "pass_examples"
 _OPTIONS = "// options: "
+_BECOMES = re.compile(r"^```mlir\n(.*?)^// becomes(?:, with (.+?))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ROOMS: Mapping[str, str] = {
     "weft.passes.convert": "To and from upstream MLIR",
     "weft.passes.graph": "Graphs and tensor expressions",
@@ -100,20 +109,36 @@ def _pass_text(described: PassDescription) -> str:
             for option in described.options
         ]
         lines.append("")
-    options, before = example(described.name)
-    shown = f"{described.name}{{{options}}}" if options else described.name
-    after = after_pass(described.name, options, before)
-    if after == _text(_parsed(described.name, before)):
-        return "\n".join([*lines, f"Before and after `{shown}`:", "", f"```mlir\n{before}```\n"])
-    lines += [f"Before `{shown}`:", "", f"```mlir\n{before}```", "", "After:", "", f"```mlir\n{after}```", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_example_lines(described)])
 
 
-def example(name: str) -> tuple[str, str]:
-    """The options and the module before a pass. Raises `CompileError` for a pass without example."""
-    path = EXAMPLES / f"{name}.mlir"
+def _example_lines(described: PassDescription) -> list[str]:
+    """The example of a pass that a file gives; that of a docstring is checked."""
+    name, path = described.name, EXAMPLES / f"{described.name}.mlir"
     if not path.exists():
-        raise CompileError(f"pass '{name}' has no example: write {path.relative_to(EXAMPLES.parents[2])}")
+        _check_docstring(described)
+        return []
+    options, before = example(path)
+    shown = f"{name}{{{options}}}" if options else name
+    after = after_pass(name, options, before)
+    if after == _text(_parsed(name, before)):
+        return [f"Before and after `{shown}`:", "", f"```mlir\n{before}```\n"]
+    return [f"Before `{shown}`:", "", f"```mlir\n{before}```", "", "After:", "", f"```mlir\n{after}```", ""]
+
+
+def _check_docstring(described: PassDescription) -> None:
+    """Raises `CompileError` where the docstring of a pass has no example, or one that is not as it says."""
+    name, found = described.name, _BECOMES.findall(described.text)
+    if not found:
+        raise CompileError(f"pass '{name}' has no example: write docs/generators/pass_examples/{name}.mlir")
+    for before, options, after in found:
+        made = after_pass(name, options, before)
+        if not _parsed(name, made).is_structurally_equivalent(_parsed(name, after)):
+            raise CompileError(f"the example of pass '{name}' becomes\n{made}")
+
+
+def example(path: Path) -> tuple[str, str]:
+    """The options and the module before a pass."""
     text = path.read_text()
     first, _, rest = text.partition("\n")
     return (first.removeprefix(_OPTIONS), rest) if first.startswith(_OPTIONS) else ("", text)

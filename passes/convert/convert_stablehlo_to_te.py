@@ -465,11 +465,16 @@ class ConvertStablehloToTePass(ModulePass):
     """Turn functions of stablehlo ops into functions of tensor expressions; see `convert_stablehlo`.
 
     `lower-te-to-tir` takes them on to loops. `strict` makes what cannot be converted an error.
+
+    Requires: functions of `stablehlo`.
+
+    Leaves: functions of tensor expressions (te).
     """
 
     name = "convert-stablehlo-to-te"
 
     strict: bool = False
+    """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convert_stablehlo(op, strict=self.strict)
