@@ -2,23 +2,29 @@
 
     weft-opt prog.mlir -p 'lower-tir-to-low,convert-low-to-upstream' -t upstream | mlir-opt ...
 
-xDSL's custom syntax is MLIR's but in places; there the generic form is printed.
+xDSL's custom syntax is MLIR's but in places; there the generic form is printed, which all versions of MLIR read.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, ClassVar, Final
+from typing import IO, TYPE_CHECKING, ClassVar, Final, cast
 
-from xdsl.dialects import memref, vector
+from xdsl.dialects import memref, scf, vector
 from xdsl.printer import Printer
 from xdsl.utils.target import Target
 
+from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.gpu import PLACES
+from weft.dialects.upstream.memref import ATOMIC_KINDS
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from xdsl.context import Context
+    from xdsl.dialects import gpu
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation
 
@@ -28,6 +34,8 @@ _WITH_INHERENT: Final = frozenset(
 )
 """Operations whose inherent attributes xDSL prints among the others, where MLIR does not look for them."""
 _INHERENT: Final = frozenset(("alignment", "nontemporal"))
+_SCALARS: Final = {form: scalar for scalar, form in LANE_FORMS.items()}
+"""Operations on lanes -> those of `arith`, which are on lanes too upstream."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class UpstreamTarget(Target):
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         for op in operations_in(module):
-            if op.name.split(".")[0] in _OURS:
+            if op.name.split(".")[0] in _OURS and type(op) not in _SCALARS:
                 raise CompileError.at(op, f"{op.name} is not upstream's (convert-low-to-upstream)")
         _UpstreamPrinter(output).print_op(module)
         output.write("\n")
@@ -46,10 +54,46 @@ class UpstreamTarget(Target):
 
 class _UpstreamPrinter(Printer):
     def print_op(self, op: Operation) -> None:
+        scalar, custom = _SCALARS.get(type(op)), _CUSTOM.get(type(op))
+        if scalar is not None:
+            self._print_results(op)
+            self.print_string(f'"{scalar.name}"')
+            self.print_op_with_default_format(op)
+            return
+        if custom is not None:
+            self._print_results(op)
+            self.print_string(f"{op.name} ")
+            custom(self, op)
+            return
         before = self.print_generic_format
         if type(op) in _WITH_INHERENT and not _INHERENT.isdisjoint((*op.properties, *op.attributes)):
+            self.print_generic_format = True
+        if isinstance(op, scf.ReduceOp) and len(op.reductions) > 1:
             self.print_generic_format = True
         try:
             super().print_op(op)
         finally:
             self.print_generic_format = before
+
+
+def _print_place(printer: Printer, op: Operation) -> None:
+    printer.print_string(str(cast("gpu.ThreadIdOp", op).dimension.data))
+
+
+def _print_atomic(printer: Printer, op: Operation) -> None:
+    value, buffer, *indices = op.operands
+    printer.print_string(f"{ATOMIC_KINDS[cast('memref.AtomicRMWOp', op).kind.value.data]} ")
+    printer.print_ssa_value(value)
+    printer.print_string(", ")
+    printer.print_ssa_value(buffer)
+    with printer.in_square_brackets():
+        printer.print_list(indices, printer.print_ssa_value)
+    printer.print_string(" : ")
+    printer.print_function_type([value.type, buffer.type], [value.type])
+
+
+_CUSTOM: Final[Mapping[type[Operation], Callable[[Printer, Operation], None]]] = {
+    **dict.fromkeys(PLACES, _print_place),
+    memref.AtomicRMWOp: _print_atomic,
+}
+"""Operations whose attributes mean the same to all versions of MLIR in the custom form only, which xDSL lacks."""

@@ -12,7 +12,16 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IntAttr,
+    IntegerAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+    i64,
+)
 from xdsl.ir import BlockArgument
 from xdsl.parser import ParserState
 from xdsl.traits import IsolatedFromAbove
@@ -41,6 +50,9 @@ _BETTER_MESSAGES = {
     "Expected suffix identifier after {first_char}": "expected a name after the sign",
 }
 """Messages of xDSL that do not say what was expected and found."""
+
+_INHERENT = frozenset(("alignment", "nontemporal", "offsets", "sizes", "strides"))
+"""Attributes of operations of `memref` and `vector` that MLIR prints by their names, outside of braces."""
 
 
 Resources: TypeAlias = dict[str, dict[str, str | bool | int]]
@@ -255,6 +267,21 @@ class LocatedParser(BitsParser):
         near = did_you_mean(f"%{name}", (f"%{known}" for known in self._definitions))
         near = near if "did you mean" in near else ""
         self.raise_error(f"value %{name} is used but not defined{near}", use)
+
+    def parse_optional_attr_dict(self) -> dict[str, Attribute]:
+        """Attributes, after those that MLIR prints by their names from version 23 on: `alignment = 64 {a = 1}`."""
+        inherent: dict[str, Attribute] = {}
+        while self._current_token.kind is MLIRTokenKind.BARE_IDENT and self._current_token.text in _INHERENT:
+            name = self.parse_identifier()
+            is_parenthesized = self.parse_optional_punctuation("=") is None
+            if is_parenthesized:
+                self.parse_punctuation("(")
+            number = self.parse_optional_integer(allow_boolean=False)  # the type behind it is that of the op
+            inherent[name] = self.parse_attribute() if number is None else IntegerAttr(number, i64)
+            if is_parenthesized:
+                self.parse_punctuation(")")
+            self.parse_optional_punctuation(",")
+        return {**inherent, **super().parse_optional_attr_dict()}
 
     def parse_affine_map_of_ssa_ids(self) -> tuple[AffineMap, Sequence[SSAValue[IndexType]]]:
         start = self.pos

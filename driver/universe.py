@@ -31,10 +31,12 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "affine": "weft.dialects.upstream.affine:OPERATIONS",
     "arith": "weft.dialects.upstream.arith:OPERATIONS",
     "bufferization": "weft.dialects.upstream.bufferization:OPERATIONS",
+    "gpu": "weft.dialects.upstream.gpu:OPERATIONS",
     "linalg": "weft.dialects.upstream.linalg:OPERATIONS",
     "memref": "weft.dialects.upstream.memref:OPERATIONS",
     "scf": "weft.dialects.upstream.scf:OPERATIONS",
     "tensor": "weft.dialects.upstream.tensor:OPERATIONS",
+    "vector": "weft.dialects.upstream.vector:OPERATIONS",
 }
 """Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools read as well, or in the place of
 xDSL's where the name is the same (`dialects/upstream/custom_syntax.py`)."""
@@ -45,6 +47,7 @@ PASSES: Mapping[str, str] = {
     "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
+    "convert-upstream-to-low": "weft.passes.convert.convert_upstream_to_low:ConvertUpstreamToLowPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
     "raise-affine-to-tir": "weft.passes.convert.raise_affine_to_tir:RaiseAffineToTirPass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",

@@ -136,6 +136,16 @@ def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SS
     return value
 
 
+def product_before(left: Index, right: Index, anchor: Operation) -> Index:
+    """The product of two indices; of two that both vary it is a value, computed before `anchor`."""
+    if right.is_constant:
+        return left * right.constant
+    if left.is_constant:
+        return right * left.constant
+    product = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
+    return Index({result_before(product, anchor): 1})
+
+
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
     """The truth of `left predicate right` (signed), computed just before `anchor`."""
     return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)

@@ -1,6 +1,7 @@
-"""Ops of `arith` on tensors that xDSL takes on scalars alone: comparisons, selections and conversions.
+"""Ops of `arith` on tensors and vectors that xDSL takes on scalars alone: comparisons, selections and conversions.
 
-The classes here are registered in the place of xDSL's. What is parsed without tensors is an op of xDSL's own class.
+The classes here are registered in the place of xDSL's. What is parsed on scalars is an op of xDSL's own class, and on
+vectors the op that does the same on every lane (`dialects/low_lanes.py`): `arith.cmpf` is `low.cmpf` there.
 """
 
 from __future__ import annotations
@@ -9,23 +10,33 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, VectorType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.type import get_element_type_or_self
+
+from weft.dialects.low_lanes import LANE_FORMS
 
 
 class _OnTensors(IRDLOperation):
-    """An op whose results are tensors; `create` makes one of xDSL's class where they are none."""
+    """An op whose results are tensors; `create` makes one of xDSL's class, or one on lanes, where they are none."""
 
     @classmethod
     def create(cls, *, result_types: Sequence[Attribute] = (), **parts: Any) -> Any:
         if any(isinstance(type_, TensorType) for type_ in result_types):
             return super().create(result_types=result_types, **parts)
-        return _SCALAR[cls.name].create(result_types=result_types, **parts)
+        scalar = _SCALAR[cls.name]
+        form = LANE_FORMS.get(scalar)
+        if form is None or not isinstance(parts["operands"][0].type, VectorType):
+            return scalar.create(result_types=result_types, **parts)
+        # Flags of casts, such as `nneg`, allow more than the op on lanes needs.
+        known = cast("type[IRDLOperation]", form).get_irdl_definition().properties
+        properties = {name: value for name, value in parts.pop("properties", {}).items() if name in known}
+        return form.create(result_types=result_types, properties=properties, **parts)
 
     def verify_(self) -> None:
         types = [value.type for value in (*self.operands, *self.results)]
@@ -49,6 +60,12 @@ class _Conversion(_OnTensors):
     @classmethod
     def parse(cls, parser: Parser) -> Operation:
         value = parser.parse_unresolved_operand()
+        # Flags are hints, which are not kept.
+        for keyword in ("nneg", "to_nearest_even"):
+            parser.parse_optional_keyword(keyword)
+        for keyword, flags in (("overflow", arith.IntegerOverflowAttr), ("fastmath", arith.FastMathFlagsAttr)):
+            if parser.parse_optional_keyword(keyword) is not None:
+                flags.parse_parameter(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         operand = parser.resolve_operand(value, parser.parse_type())
@@ -100,7 +117,9 @@ class _Comparison(_OnTensors):
         properties: dict[str, Attribute] = {"predicate": IntegerAttr(_PREDICATES[cls.name].index(name), i64)}
         if cls.name == arith.CmpfOp.name:
             properties["fastmath"] = fastmath or arith.FastMathFlagsAttr("none")
-        result = TensorType(i1, type_.get_shape()) if isinstance(type_, TensorType) else i1
+        result: Attribute = i1
+        if isinstance(type_, TensorType | VectorType):
+            result = type(type_)(i1, type_.get_shape())
         values = parser.resolve_operands(operands, [type_, type_], at)
         return cls.create(operands=values, result_types=[result], properties=properties, attributes=attributes)
 
@@ -169,7 +188,27 @@ _PREDICATES = {
     arith.CmpfOp.name: arith.CMPF_COMPARISON_OPERATIONS,
     arith.CmpiOp.name: arith.CMPI_COMPARISON_OPERATIONS,
 }
-OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS))
+
+
+@irdl_op_definition
+class IndexCastUIOp(IRDLOperation):
+    """`arith.index_castui`: an index from an integer or the other way round, extended by zeros where it is wider."""
+
+    name = "arith.index_castui"
+
+    input = operand_def()
+    result = result_def()
+
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
+
+    def verify_(self) -> None:
+        elements = {type(get_element_type_or_self(value.type)) for value in (self.input, self.result)}
+        if elements != {IndexType, IntegerType}:
+            raise VerifyException(f"{self.name} does not convert {self.input.type} to {self.result.type}")
+
+
+OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS), IndexCastUIOp)
 
 
 def element_form(op: Operation) -> Block:

@@ -47,6 +47,8 @@ from weft.dialects.low_kernel import SHARED, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.dialects.traversal import operations_in
+from weft.dialects.upstream import memref as upstream_memref
+from weft.dialects.upstream import vector as upstream_vector
 from weft.passes.convert.kernels_to_upstream import KERNEL_REWRITES, WORKGROUP, move_kernels
 from weft.passes.low.low_legalize import UPSTREAM, legalize
 from weft.passes.low.low_lower_dots import LowerDotsPass
@@ -197,7 +199,7 @@ def _gather(op: Operation) -> None:
     zeros = rewriter.insert(arith.ConstantOp(zero, type_))
     start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
     operands = (gather.base, start, gather.indices, mask, zeros)
-    rewriter.replace(rewriter.insert(upstream_op("vector.gather", operands, [type_], {})))
+    rewriter.replace(rewriter.op(upstream_vector.GatherOp, operands, type_))
 
 
 def _scatter(op: Operation) -> None:
@@ -206,7 +208,7 @@ def _scatter(op: Operation) -> None:
     mask = _mask_of(rewriter, scatter.mask, cast("VectorType[Attribute]", scatter.value.type))
     start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
     operands = (scatter.base, start, scatter.indices, mask, scatter.value)
-    rewriter.add(upstream_op("vector.scatter", operands, [], {}))
+    rewriter.add(upstream_vector.ScatterOp.create(operands=operands))
     rewriter.erase()
 
 
@@ -229,7 +231,7 @@ def _prefetch(op: Operation) -> None:
         if first:
             offset = rewriter.insert(arith.ConstantOp(IntegerAttr(first, IndexType())))
             index = rewriter.insert(arith.AddiOp(index, offset))
-        rewriter.add(upstream_op("memref.prefetch", (prefetch.buffer, index), [], properties))
+        rewriter.add(upstream_memref.PrefetchOp.create(operands=(prefetch.buffer, index), properties=properties))
     rewriter.erase()
 
 

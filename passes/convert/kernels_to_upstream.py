@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, gpu, memref, vector
 from xdsl.dialects.builtin import (
+    DenseArrayBase,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -14,7 +15,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
-    UnregisteredAttr,
     VectorType,
     i1,
     i32,
@@ -38,7 +38,8 @@ from weft.dialects.low_kernel import (
     kernel_of,
 )
 from weft.dialects.traversal import operations_in
-from weft.passes.low.op_rewriter import OpRewriter, upstream_op
+from weft.dialects.upstream import gpu as upstream_gpu
+from weft.passes.low.op_rewriter import OpRewriter
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -143,17 +144,15 @@ def _shuffle(op: Operation) -> None:
     value = shuffle.value
     if isinstance(value.type, IndexType):
         value = writer.op(arith.IndexCastOp, (value,), i64)
-    shuffled = upstream_op("gpu.shuffle", (value, source, width), [value.type, i1], {"mode": _NAMED_LANE})
+    shuffled = upstream_gpu.ShuffleOp.create(
+        operands=(value, source, width),
+        result_types=[value.type, i1],
+        properties={"mode": upstream_gpu.ShuffleModeAttr(upstream_gpu.ShuffleMode.IDX)},
+    )
     result = writer.insert(shuffled)
     if isinstance(shuffle.value.type, IndexType):
         result = writer.op(arith.IndexCastOp, (result,), IndexType())
     writer.replace(result)
-
-
-_MODE: Final = "gpu.shuffle_mode"
-_NAMED_LANE: Final = UnregisteredAttr.with_name_and_type(_MODE, is_type=False)(
-    _MODE, is_type=False, is_opaque=True, value=" idx"
-)
 
 
 def _lane(writer: _Index, op: Operation) -> SSAValue:
@@ -225,8 +224,9 @@ def _kernel(function: FuncOp) -> gpu.FuncOp:
         rewriter.add(gpu.ReturnOp([]))
         rewriter.erase()
     types = FunctionType.from_lists(list(body.block.arg_types), [])
-    threads = None if kernel is None else kernel.threads_per_axis
     function.detach()
-    converted = gpu.FuncOp(function.sym_name.data, types, body, known_block_size=threads)
-    converted.attributes["gpu.kernel"] = UnitAttr()
+    converted = gpu.FuncOp(function.sym_name.data, types, body)
+    converted.attributes[upstream_gpu.KERNEL] = UnitAttr()
+    if kernel is not None:
+        converted.attributes[upstream_gpu.BLOCK_SIZE] = DenseArrayBase.from_list(i32, kernel.threads_per_axis)
     return converted

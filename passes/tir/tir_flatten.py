@@ -54,6 +54,7 @@ from weft.passes.index_ops import (
     extent_before,
     index_before,
     insert_before,
+    product_before,
     result_before,
     set_access,
 )
@@ -64,7 +65,7 @@ from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.names import free_name
 
-_LOCAL_LIMIT = 64 * 1024
+LOCAL_LIMIT = 64 * 1024
 """Bytes up to which a buffer of space "local" is on the stack."""
 _STACK_LIMIT = 16 * 1024
 """Bytes up to which a buffer of another space is on the stack: inside a hot loop an allocation would cost more than the
@@ -131,7 +132,7 @@ class FlattenPass(ModulePass):
             if name in elsewhere and function.function_type != types[function]:
                 _keep_signature(op, function, signatures[name], types[function], elsewhere[name])
         if functions:
-            _flatten_globals(op, functions)
+            flatten_globals(op, functions)
 
 
 def _check(function: FuncOp) -> None:
@@ -283,7 +284,7 @@ class _Flattener:
         """The index of an element, computed before `op`."""
         total = Index({})
         for dimension in reversed(range(len(indices))):
-            total = total + _product(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
+            total = total + product_before(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
@@ -294,7 +295,7 @@ class _Flattener:
         stride = Index({}, 1)
         for at in reversed(range(dimension, len(shape))):
             if at + 1 < len(shape):
-                stride = _product(Index.of(shape[at + 1]), stride, op)
+                stride = product_before(Index.of(shape[at + 1]), stride, op)
             if at in aligned and stride.is_constant:
                 factor, offset = aligned[at]
                 stride = Index({}, stride.constant + (offset - stride.constant) % factor)
@@ -337,7 +338,7 @@ class _Flattener:
             return
         alignment = op.alignment or IntegerAttr(_ALIGNMENT, i64)
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
-        limit = _LOCAL_LIMIT if type_.memory_space == LOCAL else _STACK_LIMIT
+        limit = LOCAL_LIMIT if type_.memory_space == LOCAL else _STACK_LIMIT
         on_stack = 0 <= size <= limit and self.frame + size <= _FRAME_LIMIT and not _is_passed_on(op.memref)
         on_stack = on_stack and IN_STEP not in self.function.attributes  # kernels cannot see the host's stack
         if on_stack:
@@ -384,7 +385,7 @@ class _Flattener:
         """The number of elements of a buffer of dynamic extents."""
         total = Index({}, 1)
         for extent in shape:
-            total = _product(Index.of(extent), total, anchor)
+            total = product_before(Index.of(extent), total, anchor)
         return index_before(total, anchor)
 
     def _replace_dim(self, op: memref.DimOp) -> None:
@@ -463,16 +464,6 @@ def _as_index(number: int | Index) -> Index:
     return Index({}, number) if isinstance(number, int) else number
 
 
-def _product(left: Index, right: Index, anchor: Operation) -> Index:
-    """The product of two indices; of two that both vary it is a value, computed before `anchor`."""
-    if right.is_constant:
-        return left * right.constant
-    if left.is_constant:
-        return right * left.constant
-    product = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
-    return Index({result_before(product, anchor): 1})
-
-
 def _is_passed_on(buffer: SSAValue) -> bool:
     """Whether a call or cast takes the buffer, or an op copies a tile to or from it: what lives on the stack is loaded,
     stored, pointed to for a moment."""
@@ -495,7 +486,7 @@ def _add_at_end(alloc: Operation, free: Operation) -> None:
         block.add_op(free)
 
 
-def _flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
+def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
     """Constants of the module become one-dimensional; their values are row-major already. Those that others use stay as
     they are, beside a flat copy."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}

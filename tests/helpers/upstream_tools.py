@@ -5,11 +5,20 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from io import StringIO
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.backends.upstream import UpstreamTarget
+from weft.driver.build import LoweringOptions, lower_to_low
+from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
+from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
 
 
 def _found(name: str) -> str | None:
@@ -43,6 +52,23 @@ def accepted(text: str) -> str:
 def accepted_by_iree(text: str) -> str:
     """A module as `iree-opt` prints it."""
     return _run([IREE_OPT], text)
+
+
+def cleaned(tool: str, text: str) -> str:
+    """A module as `tool` prints it, in its custom syntax, after its canonicalization."""
+    return _run([tool, "--canonicalize", "--cse"], text)
+
+
+def upstream_text(module: ModuleOp, default_schedule: bool = True) -> str:
+    """The module in upstream's dialects; its schedules run first."""
+    module = module.clone()
+    options = LoweringOptions(default_schedule=default_schedule)
+    lower_to_low(module, Target.parse("llvm"), options, Stopwatch())
+    ConvertLowToUpstreamPass().apply(Context(), module)
+    module.verify()
+    output = StringIO()
+    UpstreamTarget().emit(Context(), module, output)
+    return output.getvalue()
 
 
 class UpstreamLibrary:

@@ -1,7 +1,6 @@
 """What weft writes in upstream's dialects, lowered and compiled by MLIR's own passes, is what weft compiles itself."""
 
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +9,12 @@ import pytest
 from operator_cases import check, compiled
 from scheduled_operators import CASES
 from tiers import first_tier
-from upstream_tools import UpstreamLibrary, accepted_by_iree, needs_iree, needs_mlir
-from xdsl.context import Context
+from upstream_tools import UpstreamLibrary, accepted_by_iree, needs_iree, needs_mlir, upstream_text
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
-from weft.backends.upstream import UpstreamTarget
-from weft.driver.build import LoweringOptions, lower_to_low
-from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
-from weft.support.stopwatch import Stopwatch
-from weft.support.target import Target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def upstream_text(module: ModuleOp, default_schedule: bool = True) -> str:
-    """The module in upstream's dialects; its schedules run first."""
-    module = module.clone()
-    options = LoweringOptions(default_schedule=default_schedule)
-    lower_to_low(module, Target.parse("llvm"), options, Stopwatch())
-    ConvertLowToUpstreamPass().apply(Context(), module)
-    module.verify()
-    output = StringIO()
-    UpstreamTarget().emit(Context(), module, output)
-    return output.getvalue()
 
 
 def by_upstream(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:

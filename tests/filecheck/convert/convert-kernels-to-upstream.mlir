@@ -9,8 +9,8 @@
 // CHECK-NEXT:    "gpu.func"() <{function_type = (memref<64xf32>, memref<64xf32>) -> ()}> ({
 // CHECK-NEXT:    ^bb0(%A: memref<64xf32>, %B: memref<64xf32>):
 // CHECK:           %s = memref.get_global @k_s : memref<128xf32, 3 : i64>
-// CHECK-NEXT:      %b = "gpu.block_id"() <{dimension = #gpu<dim x>}> : () -> index
-// CHECK-NEXT:      %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
+// CHECK-NEXT:      %b = gpu.block_id x
+// CHECK-NEXT:      %t = gpu.thread_id x
 // CHECK:           %[[FOUR:.*]] = vector.load %A[%c0] : memref<64xf32>, vector<4xf32>
 // CHECK-NEXT:      vector.store %[[FOUR]], %s[%c0] : memref<128xf32, 3 : i64>, vector<4xf32>
 // CHECK-NEXT:      "gpu.barrier"() : () -> ()
@@ -19,10 +19,10 @@
 // CHECK:           %[[OTHER:.*]] = arith.addi %[[PLACE]], %c2 : index
 // CHECK-NEXT:      %[[INSIDE:.*]] = arith.cmpi ule, %[[OTHER]], %[[LAST]] : index
 // CHECK-NEXT:      arith.select %[[INSIDE]], %[[OTHER]], %[[PLACE]] : index
-// CHECK:           %r, %{{.*}} = "gpu.shuffle"(%x, %{{.*}}, %{{.*}}) <{mode = #gpu<shuffle_mode idx>}> : (f32, i32, i32) -> (f32, i1)
-// CHECK-NEXT:      "memref.atomic_rmw"(%r, %B, %c0) <{kind = 8 : i64}> : (f32, memref<64xf32>, index) -> f32
+// CHECK:           %r, %{{.*}} = gpu.shuffle idx %x, %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:      memref.atomic_rmw minimumf %r, %B[%c0] : (f32, memref<64xf32>) -> f32
 // CHECK-NEXT:      "gpu.return"() : () -> ()
-// CHECK-NEXT:    }) {sym_name = "k", gpu.known_block_size = array<i32: 32, 1, 1>, gpu.kernel} : () -> ()
+// CHECK-NEXT:    }) {sym_name = "k", gpu.kernel, known_block_size = array<i32: 32, 1, 1>} : () -> ()
 func.func @main(%A: memref<64xf32>, %B: memref<64xf32>) attributes {low.params = [
     #low.param<"A", memref<8x8xf32>, read, []>, #low.param<"B", memref<64xf32>, readwrite, []>], low.symbols = []} {
   %c1 = arith.constant 1 : index

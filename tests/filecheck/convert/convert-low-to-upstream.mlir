@@ -8,12 +8,12 @@
 // CHECK-NEXT:      %t = "memref.alloca"() <{alignment = 64 : i64, {{.*}}}> : () -> memref<8xf32>
 // CHECK:           scf.for %j
 // CHECK:             %[[MASK:.*]] = arith.constant dense<true> : vector<8xi1>
-// CHECK:             %g = "vector.gather"(%[[FLAT]], %{{.*}}, %at, %[[MASK]], %{{.*}}) : (memref<32xf32>, index, vector<8xindex>, vector<8xi1>, vector<8xf32>) -> vector<8xf32>
+// CHECK:             %g = vector.gather %[[FLAT]][%{{.*}}] [%at], %[[MASK]], %{{.*}} : memref<32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32> into vector<8xf32>
 // CHECK-NEXT:        %m = "arith.cmpf"(%g, %a) <{predicate = 2 : i64, fastmath = #arith.fastmath<none>}> : (vector<8xf32>, vector<8xf32>) -> vector<8xi1>
 // CHECK-NEXT:        %s = "arith.select"(%m, %g, %a) : (vector<8xi1>, vector<8xf32>, vector<8xf32>) -> vector<8xf32>
-// CHECK:             "vector.scatter"(%B, %{{.*}}, %at, %m, %s) : (memref<32xf32>, index, vector<8xindex>, vector<8xi1>, vector<8xf32>) -> ()
-// CHECK-NEXT:        "memref.prefetch"(%[[FLAT]], %j) <{isWrite = false, localityHint = 3 : i32, isDataCache = true}>
-// CHECK:             "memref.prefetch"(%[[FLAT]], %{{.*}}) <{
+// CHECK:             vector.scatter %B[%{{.*}}] [%at], %m, %s : memref<32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32>
+// CHECK-NEXT:        memref.prefetch %[[FLAT]][%j], read, locality<3>, data : memref<32xf32>
+// CHECK:             memref.prefetch %[[FLAT]][%{{.*}}], read
 // CHECK-NEXT:      }
 // CHECK-NEXT:      scf.reduce
 // CHECK-NOT:   low.

@@ -1,0 +1,309 @@
+"""`vector`: operations that xDSL lacks."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    I64,
+    ArrayAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    VectorType,
+    i1,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.low_lanes import vector_type
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Lane l is the element that lies `index_vec[l]` elements behind `base[indices]` in the last dimension, where its
+    mask is true, else that of `pass_thru`.
+
+    ```mlir
+    %v = vector.gather %A[%i, %j] [%at], %mask, %other
+        : memref<4x32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+    ```
+    """
+
+    name = "vector.gather"
+
+    base = operand_def(MemRefType)
+    indices = var_operand_def(IndexType())
+    index_vec = operand_def(VectorType)
+    mask = operand_def(VectorType)
+    pass_thru = operand_def(VectorType)
+    alignment = opt_prop_def(IntegerAttr[I64])
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$base `[` $indices `]` `[` $index_vec `]` `,` $mask `,` $pass_thru attr-dict `:` type($base) `,` "
+        "type($index_vec) `,` type($mask) `,` type($pass_thru) `into` type($result)"
+    )
+
+    def verify_(self) -> None:
+        _verify_indexed(self, self.index_vec.type, self.mask.type, self.result.type)
+        if self.pass_thru.type != self.result.type:
+            raise VerifyException(f"{self.name} gives {self.result.type}, and {self.pass_thru.type} where masked")
+
+
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Stores each lane whose mask is true where `vector.gather` would read it; the last of several to one place stays.
+
+    ```mlir
+    vector.scatter %A[%i, %j] [%at], %mask, %v : memref<4x32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32>
+    ```
+    """
+
+    name = "vector.scatter"
+
+    base = operand_def(MemRefType)
+    indices = var_operand_def(IndexType())
+    index_vec = operand_def(VectorType)
+    mask = operand_def(VectorType)
+    value = operand_def(VectorType)
+    alignment = opt_prop_def(IntegerAttr[I64])
+
+    traits = traits_def(MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$base `[` $indices `]` `[` $index_vec `]` `,` $mask `,` $value attr-dict `:` type($base) `,` "
+        "type($index_vec) `,` type($mask) `,` type($value)"
+    )
+
+    def verify_(self) -> None:
+        _verify_indexed(self, self.index_vec.type, self.mask.type, self.value.type)
+
+
+def _verify_indexed(op: GatherOp | ScatterOp, places: Attribute, mask: Attribute, lanes: Attribute) -> None:
+    shapes = [type_.get_shape() for type_ in (places, mask, lanes) if isinstance(type_, VectorType)]
+    if len(set(shapes)) != 1 or not isinstance(op.base.type, MemRefType):
+        raise VerifyException(f"{op.name} needs an index and a mask a lane, got {places} and {mask} for {lanes}")
+    if len(op.indices) != op.base.type.get_num_dims():
+        raise VerifyException(f"{op.name} has {len(op.indices)} indices into {op.base.type}")
+
+
+@irdl_op_definition
+class ConstantMaskOp(IRDLOperation):
+    """The first lanes are true: `vector.constant_mask [3] : vector<8xi1>`."""
+
+    name = "vector.constant_mask"
+
+    mask_dim_sizes = prop_def(DenseArrayBase[I64])
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$mask_dim_sizes attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        type_, sizes = vector_type(self.result.type), self.mask_dim_sizes.get_values()
+        if type_.element_type != i1 or len(type_.get_shape()) != len(sizes):
+            raise VerifyException(f"{self.name} of {list(sizes)} cannot be {type_}")
+
+
+@irdl_op_definition
+class StepOp(IRDLOperation):
+    """Lane l is l: `vector.step : vector<8xindex>`."""
+
+    name = "vector.step"
+
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        type_ = vector_type(self.result.type)
+        if not isinstance(type_.element_type, IndexType | IntegerType):
+            raise VerifyException(f"{self.name} gives indices, got {type_}")
+
+
+@irdl_op_definition
+class FromElementsOp(IRDLOperation):
+    """A vector of scalars, the first lane first: `vector.from_elements %a, %b : vector<2xf32>`."""
+
+    name = "vector.from_elements"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    elements = var_operand_def()
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FromElementsOp:
+        elements = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        element = type_.element_type if isinstance(type_, VectorType) else type_
+        operands = parser.resolve_operands(elements, [element] * len(elements), parser.pos)
+        return cls.create(operands=operands, result_types=[type_], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.elements, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        type_ = vector_type(self.result.type)
+        if prod(type_.get_shape()) != len(self.elements):
+            raise VerifyException(f"{self.name} makes {type_} of {len(self.elements)} elements")
+
+
+@irdl_op_definition
+class ToElementsOp(IRDLOperation):
+    """The lanes of a vector: `%a:2 = vector.to_elements %v : vector<2xf32>`."""
+
+    name = "vector.to_elements"
+
+    source = operand_def(VectorType)
+    elements = var_result_def()
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ToElementsOp:
+        source = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, VectorType):
+            parser.raise_error(f"{cls.name} takes a vector, got {type_}")
+        results = [type_.element_type] * prod(type_.get_shape())
+        return cls.create(operands=[parser.resolve_operand(source, type_)], result_types=results, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)
+
+
+@irdl_op_definition
+class ExtractStridedSliceOp(IRDLOperation):
+    """Lanes of a vector.
+
+    ```mlir
+    %s = vector.extract_strided_slice %v {offsets = [2], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+    ```
+    """
+
+    name = "vector.extract_strided_slice"
+
+    source = operand_def(VectorType)
+    offsets = prop_def(ArrayAttr[IntegerAttr])
+    sizes = prop_def(ArrayAttr[IntegerAttr])
+    strides = prop_def(ArrayAttr[IntegerAttr])
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+
+@irdl_op_definition
+class InsertStridedSliceOp(IRDLOperation):
+    """A vector with other lanes in places.
+
+    ```mlir
+    %r = vector.insert_strided_slice %s, %v {offsets = [2], strides = [1]} : vector<4xf32> into vector<8xf32>
+    ```
+    """
+
+    name = "vector.insert_strided_slice"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    source = operand_def(VectorType)
+    dest = operand_def(T)
+    offsets = prop_def(ArrayAttr[IntegerAttr])
+    strides = prop_def(ArrayAttr[IntegerAttr])
+    result = result_def(T)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source `,` $dest attr-dict `:` type($source) `into` type($dest)"
+
+
+@irdl_op_definition
+class InterleaveOp(IRDLOperation):
+    """Lanes of two vectors in turn: `vector.interleave %a, %b : vector<4xf32> -> vector<8xf32>`."""
+
+    name = "vector.interleave"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+
+@irdl_op_definition
+class DeinterleaveOp(IRDLOperation):
+    """Even and odd lanes: `%e, %o = vector.deinterleave %v : vector<8xf32> -> vector<4xf32>`."""
+
+    name = "vector.deinterleave"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    source = operand_def(VectorType)
+    even = result_def(T)
+    odd = result_def(T)
+
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($even)"
+
+
+@irdl_op_definition
+class ShapeCastOp(IRDLOperation):
+    """The same lanes in another shape: `vector.shape_cast %v : vector<8xf32> to vector<2x4xf32>`."""
+
+    name = "vector.shape_cast"
+
+    source = operand_def(VectorType)
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+
+OPERATIONS: tuple[type[Operation], ...] = (
+    *(GatherOp, ScatterOp, ConstantMaskOp, StepOp, FromElementsOp, ToElementsOp),
+    *(ExtractStridedSliceOp, InsertStridedSliceOp, InterleaveOp, DeinterleaveOp, ShapeCastOp),
+)

@@ -1,0 +1,767 @@
+"""convert-upstream-to-low: functions of upstream's scf, memref, vector, arith and math at the low level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects import affine, arith, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    StringAttr,
+    TensorType,
+    VectorType,
+)
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.utils import get_dynamic_index_list
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator
+
+from weft.analysis.index import Index
+from weft.dialects.effects import is_pure, op_name
+from weft.dialects.element_types import bytes_of
+from weft.dialects.integer_arith import constant_integer, known_number
+from weft.dialects.levels import allowed_at
+from weft.dialects.low import PARAMS, SYMBOLS, GatherOp, ParallelForOp, ScatterOp
+from weft.dialects.low_access import AccessMode, PrefetchOp, access_by
+from weft.dialects.low_kernel import KERNEL
+from weft.dialects.low_lanes import LANE_FORMS, mask_type
+from weft.dialects.promises import parse_promises, set_promises
+from weft.dialects.strides import layout_problem, strides_of
+from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.upstream import memref as upstream_memref
+from weft.dialects.upstream import vector as upstream_vector
+from weft.passes.convert.upstream_vectors import VALUE_REWRITES
+from weft.passes.index_ops import (
+    constant_before,
+    divided_up,
+    index_before,
+    insert_before,
+    product_before,
+    result_before,
+)
+from weft.passes.low.low_canonicalize import canonicalize
+from weft.passes.low.op_rewriter import OpRewriter, lanes_of
+from weft.passes.tir.flat_signature import FlatSignature, joined, quantities_of
+from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of
+from weft.passes.tir.tir_flatten import LOCAL_LIMIT, flat_type, flatten_globals
+from weft.passes.tir.tir_lower_loops import LowerLoopsPass
+from weft.support.errors import CompileError, remark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class ConvertUpstreamToLowPass(ModulePass):
+    """Bring functions of upstream's `scf`, `memref`, `vector`, `arith` and `math` to the low level as they stand.
+
+    ```mlir
+    func.func @f(%A: memref<4x8xf32>, %n: index) {
+      scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+        %v = vector.load %A[%i, %c0] : memref<4x8xf32>, vector<8xf32>
+    // becomes
+    func.func @f(%A: memref<32xf32>, %n: index) attributes {low.params = [#low.param<"A", memref<4x8xf32>, ...>], ...} {
+      low.parallel_for %i in %n {
+        %at = arith.muli %i, %c8 : index
+        %v = vector.load %A[%at] : memref<32xf32>, vector<8xf32>
+    ```
+    The way back of `convert-low-to-upstream`, and the way in for programs that are vectorized already: nothing is
+    raised, so nothing can be scheduled (`raise-affine-to-tir` makes blocks). Buffers become one-dimensional; views of
+    them (`subview`, `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order.
+    A function promises what `promises` names (`tir.promises`), nothing by default.
+
+    Functions that hold ops of other levels or of unknown dialects stay as they are, with a remark, or, with
+    `strict=true`, a `CompileError`. Raises `CompileError` for vectors of several dimensions that memory holds, for
+    views that calls take and that do not start at the first element, and for vectors along a dimension with gaps.
+    """
+
+    name = "convert-upstream-to-low"
+
+    promises: tuple[str, ...] = ()
+    strict: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        promised = parse_promises(self.promises)
+        functions = self._convertible(op)
+        signatures: dict[str, FlatSignature] = {}
+        for function in functions:
+            _drop_spaces(function)
+            signatures[function.sym_name.data] = FlatSignature.of(function)
+        for function in functions:
+            _Converter(function, signatures).run()
+            set_promises(function, promised)
+        flatten_globals(op, functions)
+        for function, accesses in _accesses_of(functions).items():
+            signature = signatures[function.sym_name.data]
+            signature.access = dict(enumerate(accesses))
+            function.attributes[PARAMS] = signature.params()
+        for function in functions:
+            LowerLoopsPass().rewrite(function)
+            canonicalize(function)
+
+    def _convertible(self, module: ModuleOp) -> list[FuncOp]:
+        """The functions to convert: those that are upstream's, hold nothing else and call no other with buffers."""
+        functions = {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)}
+        if not functions:
+            self._report(module, "no function of scf, memref and vector ops")
+        pending = True
+        while pending:
+            problems = {name: problem for name, f in functions.items() if (problem := _problem(f, functions))}
+            for name, (op, reason) in problems.items():
+                self._report(op, f"@{name} stays as it is: {reason}")
+                del functions[name]
+            pending = bool(problems)
+        return [*functions.values()]
+
+    def _report(self, op: Operation, message: str) -> None:
+        if self.strict:
+            raise CompileError.at(op, f"{self.name}: {message}")
+        remark(op, f"{self.name}: {message}")
+
+
+# Which functions
+
+
+_LEVEL: Final = ("memref.", "scf.", "vector.")
+
+
+def _is_upstream(function: FuncOp) -> bool:
+    """Whether a function with a body works on buffers and is at no level of weft."""
+    if function.is_declaration or not function.attributes.keys().isdisjoint((PARAMS, KERNEL)):
+        return False
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    if any(isinstance(type_, MemRefType) for type_ in types):
+        return True
+    return any(op_name(op).startswith(_LEVEL) for op in operations_in(function))
+
+
+def _problem(function: FuncOp, functions: Mapping[str, FuncOp]) -> tuple[Operation, str] | None:
+    """What keeps a function from being converted: an op, and the reason."""
+    if len(function.body.blocks) != 1:
+        return function, f"it has {len(function.body.blocks)} blocks (MLIR's --lift-cf-to-scf makes one)"
+    for type_ in function.function_type.outputs:
+        if isinstance(type_, MemRefType | TensorType | VectorType):
+            return function, f"it returns a {type_}"
+    for type_ in function.function_type.inputs:
+        if isinstance(type_, TensorType | VectorType):
+            return function, f"it has a parameter of type {type_}"
+        if isinstance(type_, MemRefType) and (problem := layout_problem(type_)) is not None:
+            return function, problem
+    for op in operations_in(function):
+        if op is not function and (reason := _problem_of(op, functions)) is not None:
+            return op, reason
+    return None
+
+
+def _problem_of(op: Operation, functions: Mapping[str, FuncOp]) -> str | None:
+    name = op_name(op)
+    takes_buffers = any(isinstance(operand.type, MemRefType) for operand in op.operands)
+    if type(op) not in _HANDLED and (takes_buffers or not allowed_at("low", name)):
+        return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
+    arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
+    for value in (*op.results, *arguments):
+        type_: Attribute = value.type
+        if isinstance(type_, MemRefType) and (isinstance(value, BlockArgument) or type(op) not in _MAKES_BUFFERS):
+            return f"{name} passes a buffer on, {type_}"
+        if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
+            return f"{name} has a buffer with the layout of {type_}"
+        if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
+            return f"{name} has vectors of other than one fixed dimension, {type_}"
+    if isinstance(op, CallOp) and takes_buffers:
+        callee = op.callee.string_value()
+        if callee not in functions:
+            return f"it passes buffers to @{callee}, which is not converted"
+    return None
+
+
+_ADVICE: Final[Mapping[str, str]] = {
+    "affine": " (raise-affine-to-tir, or lower-affine before)",
+    "linalg": " (convert-linalg-to-tir)",
+    "tensor": " (bufferize-tensors)",
+    "bufferization": " (bufferize-tensors)",
+    "cf": " (MLIR's --lift-cf-to-scf)",
+    "tir": " (lower-tir-to-low)",
+}
+
+
+def _drop_spaces(function: FuncOp) -> None:
+    """Buffers of a host function lie in its one memory."""
+    for op in operations_in(function):
+        values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+        for value in values:
+            type_ = value.type
+            if isinstance(type_, MemRefType) and not isinstance(type_.memory_space, NoneAttr):
+                plain = MemRefType(type_.element_type, type_.shape, type_.layout)
+                value._type = plain  # pyright: ignore[reportPrivateUsage]
+    function.update_function_type()
+
+
+def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
+    """How each function accesses each of its parameters, those that its callees do too."""
+    by_name = {function.sym_name.data: function for function in functions}
+    found: dict[FuncOp, list[AccessMode | None]] = {f: [None] * len(f.args) for f in functions}
+
+    def of_use(op: Operation, position: int) -> AccessMode | None:
+        if isinstance(op, CallOp):
+            return found[by_name[op.callee.string_value()]][position]
+        if isinstance(op, memref.CastOp):
+            return of_value(op.dest)
+        return access_by(op, op.operands[position])
+
+    def of_value(buffer: SSAValue) -> AccessMode | None:
+        modes = {of_use(use.operation, use.index) for use in buffer.uses}
+        return None if modes <= {None} else joined(modes)
+
+    changed = True
+    while changed:
+        changed = False
+        for function in functions:
+            modes = [of_value(a) if isinstance(a.type, MemRefType) else None for a in function.args]
+            changed = changed or modes != found[function]
+            found[function] = modes
+    return {function: [mode or AccessMode.READ for mode in modes] for function, modes in found.items()}
+
+
+# Bodies
+
+
+@dataclass(frozen=True)
+class _View:
+    """Elements of a flat buffer: where the first one lies, counted from the start of memory that upstream counts from,
+    extents, and elements between neighbours in each dimension."""
+
+    buffer: SSAValue
+    offset: Index
+    shape: tuple[Index, ...]
+    strides: tuple[Index, ...]
+
+
+class _Converter:
+    """Converts one function, its operations in order."""
+
+    def __init__(self, function: FuncOp, signatures: Mapping[str, FlatSignature]) -> None:
+        self.function = function
+        self.signatures = signatures
+        self.views: dict[SSAValue, _View] = {}
+        self.origins: dict[SSAValue, Index] = {}
+        """The offset that upstream gives the first element of a parameter, where it varies: a value that only
+        `offsets` holds, for nothing may depend on it."""
+        self.offsets = Block()
+
+    def run(self) -> None:
+        signature, block = self.signatures[self.function.sym_name.data], self.function.body.block
+        symbols = {name: block.insert_arg(IndexType(), len(block.args)) for name in signature.symbols}
+        for name, value in symbols.items():
+            value.name_hint = name
+        for position in signature.memrefs:
+            self._take_parameter(block.args[position], signature, symbols)
+        self.function.attributes[PARAMS] = signature.params()
+        self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(name) for name in signature.symbols])
+        self.function.properties.pop("arg_attrs", None)
+        for op in operations_in(self.function):
+            if op.parent is None:
+                continue  # went with a loop
+            handler = _HANDLERS.get(type(op))
+            if handler is not None:
+                handler(self, op)
+            elif type(op) in VALUE_REWRITES:
+                VALUE_REWRITES[type(op)](op)
+        self._erase_views()
+        self.function.update_function_type()
+
+    def _take_parameter(self, argument: SSAValue, signature: FlatSignature, symbols: Mapping[str, SSAValue]) -> None:
+        old = buffer_type(argument)
+        quantities = iter(quantities_of(cast("BlockArgument", argument).index, old))
+        given = iter([Index.of(symbols[signature.of_quantity[own]]) for own in quantities])
+        shape = tuple(next(given) if e == DYNAMIC_INDEX else Index({}, e) for e in old.get_shape())
+        steps = strides_of(old)
+        first = self.function.body.block.first_op
+        if first is None:
+            return
+        strides = (
+            _dense(shape, first) if steps is None else tuple(next(given) if s is None else Index({}, s) for s in steps)
+        )
+        new = Rewriter.replace_value_with_new_type(argument, flat_type(old))
+        offset = Index({})
+        if steps is not None and cast("Any", old.layout).get_offset() is None:
+            offset = Index.of(self.offsets.insert_arg(IndexType(), len(self.offsets.args)))
+            self.origins[new] = offset
+        self.views[new] = _View(new, offset, shape, strides)
+
+    def _erase_views(self) -> None:
+        """Views and what computes them are gone, but where something else depends on the offset of a parameter."""
+        for op in reversed(operations_in(self.function)):
+            if (type(op) in _VIEWS or is_pure(op)) and all(result.first_use is None for result in op.results):
+                Rewriter.erase_op(op)
+        for offset in self.offsets.args:
+            use = offset.first_use
+            if use is not None:
+                raise CompileError.at(use.operation, "the offset of a parameter is not known: a buffer starts anywhere")
+
+    def view(self, buffer: SSAValue, op: Operation) -> _View:
+        if buffer not in self.views:
+            raise CompileError.at(op, f"convert-upstream-to-low: {op_name(op)} takes a buffer that no op here gives")
+        return self.views[buffer]
+
+    def place(self, view: _View, indices: Iterable[SSAValue], op: Operation) -> Index:
+        """The index of an element in the flat buffer."""
+        total = self.start(view)
+        for index, stride in zip(indices, view.strides, strict=True):
+            total = total + product_before(Index.of(index), stride, op)
+        return total.simplified(range_of)
+
+    def start(self, view: _View) -> Index:
+        return view.offset - self.origins.get(view.buffer, Index({}))
+
+    # Views
+
+    def forward(self, op: Operation) -> None:
+        """The same elements; a cast may know less of the extents."""
+        self.views[op.results[0]] = self.view(op.operands[0], op)
+
+    def subview(self, op: Operation) -> None:
+        subview = cast("memref.SubviewOp", op)
+        view = self.view(subview.source, op)
+        offsets, sizes, steps = (
+            _mixed(static, dynamic)
+            for static, dynamic in (
+                (subview.static_offsets, subview.offsets),
+                (subview.static_sizes, subview.sizes),
+                (subview.static_strides, subview.strides),
+            )
+        )
+        offset = view.offset
+        for at, stride in zip(offsets, view.strides, strict=True):
+            offset = offset + product_before(at, stride, op)
+        strides = [product_before(step, stride, op) for step, stride in zip(steps, view.strides, strict=True)]
+        kept = _kept_dimensions(subview)
+        self.views[subview.result] = _View(
+            view.buffer, offset, tuple(sizes[d] for d in kept), tuple(strides[d] for d in kept)
+        )
+
+    def reinterpret(self, op: Operation) -> None:
+        cast_ = cast("memref.ReinterpretCastOp", op)
+        (offset,) = _mixed(cast_.static_offsets, cast_.offsets)
+        shape, strides = _mixed(cast_.static_sizes, cast_.sizes), _mixed(cast_.static_strides, cast_.strides)
+        self.views[cast_.result] = _View(self.view(cast_.source, op).buffer, offset, tuple(shape), tuple(strides))
+
+    def collapse(self, op: Operation) -> None:
+        view = self.view(op.operands[0], op)
+        shape: list[Index] = []
+        strides: list[Index] = []
+        for group in _groups(op):
+            extent = Index({}, 1)
+            for dimension in group:
+                extent = product_before(extent, view.shape[dimension], op)
+            shape.append(extent)
+            strides.append(view.strides[group[-1]] if group else Index({}, 1))
+            # Extents of 1 do not count: the stride is that of the last dimension with more.
+            for dimension in reversed(group):
+                if view.shape[dimension] != Index({}, 1):
+                    strides[-1] = view.strides[dimension]
+                    break
+        self.views[op.results[0]] = replace(view, shape=tuple(shape), strides=tuple(strides))
+
+    def expand(self, op: Operation) -> None:
+        view = self.view(op.operands[0], op)
+        expand = cast("memref.ExpandShapeOp", op)
+        shape = _mixed(expand.static_output_shape, expand.output_shape)
+        strides = [Index({}, 1)] * len(shape)
+        for dimension, group in enumerate(_groups(op)):
+            stride = view.strides[dimension]
+            for inner in reversed(group):
+                strides[inner] = stride
+                stride = product_before(shape[inner], stride, op)
+        self.views[op.results[0]] = replace(view, shape=tuple(shape), strides=tuple(strides))
+
+    def metadata(self, op: Operation) -> None:
+        view = self.view(op.operands[0], op)
+        base, offset, *numbers = op.results
+        self.views[base] = _View(view.buffer, self.origins.get(view.buffer, Index({})), (), ())
+        for result, index in zip((offset, *numbers), (view.offset, *view.shape, *view.strides), strict=True):
+            if result.first_use is not None:
+                result.replace_all_uses_with(index_before(index, op, result.name_hint))
+
+    def dimension(self, op: Operation) -> None:
+        view, number = self.view(op.operands[0], op), constant_integer(op.operands[1])
+        if number is None or not 0 <= number < len(view.shape):
+            raise CompileError.at(op, f"memref.dim needs a constant dimension in 0 .. {len(view.shape) - 1}")
+        OpRewriter(op).replace(index_before(view.shape[number], op, op.results[0].name_hint))
+
+    def rank(self, op: Operation) -> None:
+        OpRewriter(op).replace(constant_before(len(self.view(op.operands[0], op).shape), op))
+
+    # Buffers
+
+    def allocate(self, op: Operation) -> None:
+        alloc = cast("memref.AllocOp | memref.AllocaOp", op)
+        type_ = buffer_type(alloc.memref)
+        if not isinstance(type_.layout, NoneAttr) or alloc.symbol_operands:
+            raise CompileError.at(op, f"buffers that are allocated are dense, got {type_}")
+        sizes = iter(alloc.dynamic_sizes)
+        shape = tuple(Index.of(next(sizes)) if e == DYNAMIC_INDEX else Index({}, e) for e in type_.get_shape())
+        flat = flat_type(type_)
+        size = flat.get_shape()[0] * bytes_of(flat.element_type)
+        if isinstance(op, memref.AllocaOp) and 0 <= size <= LOCAL_LIMIT:
+            local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
+            new = allocate_before(op, memref.AllocaOp, local, alloc.memref.name_hint, alloc.alignment).memref
+        else:
+            count = [] if size >= 0 else [index_before(_count(shape, op), op)]
+            new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
+            if isinstance(op, memref.AllocaOp):  # larger than a stack frame should be
+                _free_at_end(op, new)
+        self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
+        OpRewriter(op).replace(new)
+
+    def free(self, op: Operation) -> None:
+        view = self.view(op.operands[0], op)
+        op.operands[0] = view.buffer
+
+    def get_global(self, op: Operation) -> None:
+        value = op.results[0]
+        shape = tuple(Index({}, extent) for extent in buffer_type(value).get_shape())
+        new = Rewriter.replace_value_with_new_type(value, flat_type(buffer_type(value)))
+        self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
+
+    def copy(self, op: Operation) -> None:
+        """A loop nest over all elements."""
+        source, target = (self.view(operand, op) for operand in op.operands)
+        zero, one = constant_before(0, op), constant_before(1, op)
+        anchor, variables = op, list[SSAValue]()
+        for extent in source.shape:
+            body = Block([end := scf.YieldOp()], arg_types=[IndexType()])
+            insert_before(anchor, [scf.ForOp(zero, index_before(extent, anchor), one, [], Region(body))])
+            variables.append(body.args[0])
+            end.location, anchor = op.location, end
+        at = index_before(self.place(source, variables, anchor), anchor)
+        value = result_before(memref.LoadOp.get(source.buffer, [at]), anchor)
+        at = index_before(self.place(target, variables, anchor), anchor)
+        insert_before(anchor, [memref.StoreOp.get(value, target.buffer, [at])])
+        OpRewriter(op).erase()
+
+    def call(self, op: Operation) -> None:
+        """Buffers that start at their first element, and the extents and strides that the callee takes."""
+        call = cast("CallOp", op)
+        callee = self.signatures.get(call.callee.string_value())
+        if callee is None:
+            return
+        arguments, given = list(call.arguments), dict[str, SSAValue]()
+        for position in callee.memrefs:
+            view = self.view(arguments[position], op)
+            if self.start(view).simplified(range_of) != Index({}):
+                raise CompileError.at(
+                    op, f"@{call.callee.string_value()} is given a view that does not start at the first element"
+                )
+            flat = flat_type(cast("MemRefType", callee.types[position]))
+            if view.buffer.type == flat:
+                arguments[position] = view.buffer
+            else:
+                arguments[position] = result_before(memref.CastOp.get(view.buffer, flat), op)
+            for own in quantities_of(position, callee.types[position]):
+                index = (view.strides if own.is_stride else view.shape)[own.dimension]
+                given.setdefault(callee.of_quantity[own], index_before(index, op))
+        op.operands = [*arguments, *(given[name] for name in callee.symbols)]
+
+    # Accesses
+
+    def access(self, op: Operation) -> None:
+        """A load or store, of one element or of lanes along the last dimension."""
+        at = _BUFFER_AT[type(op)]
+        view = self.view(op.operands[at], op)
+        rank = len(view.shape)
+        indices = op.operands[at + 1 : at + 1 + rank]
+        if op.name.startswith("vector."):
+            self._check_lanes(view, op)
+        place = index_before(self.place(view, indices, op), op)
+        op.operands = [*op.operands[:at], view.buffer, place, *op.operands[at + 1 + rank :]]
+
+    def _check_lanes(self, view: _View, op: Operation) -> None:
+        stride = view.strides[-1] if view.strides else Index({}, 1)
+        if stride != Index({}, 1):
+            raise CompileError.at(
+                op, f"{op.name} takes neighbours in memory, and those of the last dimension lie {stride} elements apart"
+            )
+
+    def prefetch(self, op: Operation) -> None:
+        prefetch = cast("upstream_memref.PrefetchOp", op)
+        view = self.view(prefetch.memref, op)
+        rewriter = OpRewriter(op)
+        if prefetch.isDataCache.value.data:
+            at = index_before(self.place(view, prefetch.indices, op), op)
+            rewriter.add(PrefetchOp(view.buffer, [at], for_write=bool(prefetch.isWrite.value.data)))
+        rewriter.erase()
+
+    def atomic(self, op: Operation) -> None:
+        """A load, the combination and a store, where no other thread runs."""
+        atomic = cast("memref.AtomicRMWOp", op)
+        kind = upstream_memref.ATOMIC_KINDS[atomic.kind.value.data]
+        if any(isinstance(parent, scf.ParallelOp | ParallelForOp) for parent in ancestors(op)):
+            raise CompileError.at(op, f"{op.name} in a parallel loop has no low form for CPUs")
+        view = self.view(atomic.memref, op)
+        at = index_before(self.place(view, atomic.indices, op), op)
+        old = result_before(memref.LoadOp.get(view.buffer, [at]), op)
+        new = atomic.value
+        if kind != "assign":
+            new = result_before(cast("Any", _COMBINERS[kind])(old, new), op)
+        insert_before(op, [memref.StoreOp.get(new, view.buffer, [at])])
+        OpRewriter(op).replace(old)
+
+    def gather(self, op: Operation) -> None:
+        gather = cast("upstream_vector.GatherOp", op)
+        rewriter, type_ = OpRewriter(op), gather.result.type
+        view = self.view(gather.base, op)
+        places = self._places(rewriter, view, gather.indices, gather.index_vec, op)
+        mask = None if _is_all_true(gather.mask) else gather.mask
+        lanes = rewriter.insert(GatherOp(view.buffer, places, mask, type_))
+        if mask is not None:
+            lanes = rewriter.op(LANE_FORMS[arith.SelectOp], (mask, lanes, gather.pass_thru), type_)
+        rewriter.replace(lanes)
+
+    def scatter(self, op: Operation) -> None:
+        scatter = cast("upstream_vector.ScatterOp", op)
+        rewriter = OpRewriter(op)
+        view = self.view(scatter.base, op)
+        places = self._places(rewriter, view, scatter.indices, scatter.index_vec, op)
+        mask = None if _is_all_true(scatter.mask) else scatter.mask
+        rewriter.add(ScatterOp(scatter.value, view.buffer, places, mask))
+        rewriter.erase()
+
+    def _places(
+        self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
+    ) -> SSAValue:
+        """The index of each lane in the flat buffer: `lanes` count along the last dimension."""
+        count = lanes_of(lanes.type)
+        places = VectorType(IndexType(), [count])
+        if lanes.type != places:
+            lanes = rewriter.op(LANE_FORMS[arith.IndexCastOp], (lanes,), places)
+        stride = view.strides[-1] if view.strides else Index({}, 1)
+        if stride != Index({}, 1):
+            step = rewriter.insert(vector.BroadcastOp(index_before(stride, op), places))
+            lanes = rewriter.insert(arith.MuliOp(lanes, step))
+        first = self.place(view, indices, op)
+        if first != Index({}):
+            start = rewriter.insert(vector.BroadcastOp(index_before(first, op), places))
+            lanes = rewriter.insert(arith.AddiOp(start, lanes))
+        return lanes
+
+    def transfer(self, op: Operation) -> None:
+        """A load or store of lanes along one dimension; lanes outside of the buffer are masked."""
+        transfer = cast("vector.TransferReadOp | vector.TransferWriteOp", op)
+        view, rewriter = self.view(transfer.source, op), OpRewriter(op)
+        type_ = cast("VectorType[Attribute]", (op.results[0] if op.results else op.operands[0]).type)
+        (expr,) = transfer.permutation_map.data.results
+        if not isinstance(expr, AffineDimExpr):
+            raise CompileError.at(op, f"{op.name} of one element in all lanes has no low form")
+        dimension, lanes = expr.position, lanes_of(type_)
+        mask = transfer.mask
+        if not transfer.in_bounds.data[0].value.data:
+            left = view.shape[dimension] - Index.of(transfer.indices[dimension])
+            inside = rewriter.insert(vector.CreateMaskOp([index_before(left, op)], mask_type(type_)))
+            mask = inside if mask is None else rewriter.insert(arith.AndIOp(inside, mask))
+        place = index_before(self.place(view, transfer.indices, op), op)
+        padding = None
+        if mask is not None and isinstance(transfer, vector.TransferReadOp):
+            padding = rewriter.insert(vector.BroadcastOp(transfer.padding, type_))
+        if view.strides[dimension] != Index({}, 1):
+            places = VectorType(IndexType(), [lanes])
+            numbers = DenseIntOrFPElementsAttr.from_list(places, list(range(lanes)))
+            step = rewriter.insert(vector.BroadcastOp(index_before(view.strides[dimension], op), places))
+            at = rewriter.insert(arith.MuliOp(rewriter.insert(arith.ConstantOp(numbers, places)), step))
+            at = rewriter.insert(arith.AddiOp(rewriter.insert(vector.BroadcastOp(place, places)), at))
+            if isinstance(transfer, vector.TransferReadOp):
+                read = rewriter.insert(GatherOp(view.buffer, at, mask, type_))
+                if mask is not None and padding is not None:
+                    read = rewriter.op(LANE_FORMS[arith.SelectOp], (mask, read, padding), type_)
+                rewriter.replace(read)
+                return
+            rewriter.add(ScatterOp(transfer.vector, view.buffer, at, mask))
+        elif isinstance(transfer, vector.TransferReadOp):
+            operands = (view.buffer, place) if mask is None else (view.buffer, place, mask, padding)
+            kind = vector.LoadOp if mask is None else vector.MaskedLoadOp
+            rewriter.replace(rewriter.op(kind, cast("tuple[SSAValue, ...]", operands), type_))
+            return
+        elif mask is None:
+            rewriter.add(vector.StoreOp(transfer.vector, view.buffer, [place]))
+        else:
+            rewriter.add(vector.MaskedStoreOp(view.buffer, [place], mask, transfer.vector))
+        rewriter.erase()
+
+    # Loops
+
+    def parallel(self, op: Operation) -> None:
+        """The first dimension in parallel, the others in order; with reductions all in order."""
+        loop = cast("scf.ParallelOp", op)
+        spread = not loop.initVals and not any(isinstance(parent, ParallelForOp) for parent in ancestors(op))
+        carried: Sequence[SSAValue] = loop.initVals
+        loops: list[Operation] = []
+        anchor, variables = op, list[SSAValue]()
+        for lower, upper, step in zip(loop.lowerBound, loop.upperBound, loop.step, strict=True):
+            body = Block([end := scf.YieldOp()], arg_types=[IndexType(), *(value.type for value in carried)])
+            end.location, variable = op.location, cast("SSAValue", body.args[0])
+            variable.name_hint = loop.body.block.args[len(loops)].name_hint
+            if spread and not loops:
+                made: Operation = ParallelForOp(_trips(lower, upper, step, anchor), Region(body))
+                place = Index.of(lower) + product_before(Index.of(variable), Index.of(step), end)
+                variable = index_before(place, end)
+            else:
+                made = scf.ForOp(lower, upper, step, carried, Region(body))
+            insert_before(anchor, [made])
+            if loops:
+                anchor.operands = made.results
+            loops.append(made)
+            variables.append(variable)
+            anchor, carried = end, body.args[1:]
+        _inline_body(loop, anchor, variables, carried)
+        if spread:  # has no terminator
+            Rewriter.erase_op(cast("Operation", loops[0].regions[0].block.last_op))
+        OpRewriter(op).replace(*loops[0].results)
+
+
+def _inline_body(
+    loop: scf.ParallelOp, anchor: Operation, variables: Sequence[SSAValue], carried: Sequence[SSAValue]
+) -> None:
+    """The body of `loop` before `anchor`, which yields what the reductions make of the values `carried`."""
+    reduce = cast("scf.ReduceOp", loop.body.block.last_op)
+    Rewriter.inline_block(loop.body.block, InsertPoint.before(anchor), variables)
+    totals: list[SSAValue] = []
+    for region, value, total in zip(reduce.reductions, reduce.args, carried, strict=True):
+        last = cast("scf.ReduceReturnOp", region.block.last_op)
+        Rewriter.inline_block(region.block, InsertPoint.before(anchor), [total, value])
+        totals.append(last.result)
+        Rewriter.erase_op(last)
+    Rewriter.erase_op(reduce)
+    if totals:
+        anchor.operands = totals
+
+
+def _trips(lower: SSAValue, upper: SSAValue, step: SSAValue, anchor: Operation) -> SSAValue:
+    """The iterations from `lower` to `upper`, computed before `anchor`."""
+    distance = Index.of(upper) - Index.of(lower)
+    by = constant_integer(step)
+    if by is not None and by > 0:
+        trips = index_before(divided_up(distance, by).simplified(range_of), anchor)
+    else:
+        trips = result_before(arith.CeilDivSIOp(index_before(distance, anchor), step), anchor)
+    low, _ = Index.of(trips).range(range_of)
+    if low is not None and low >= 0:
+        return trips
+    return result_before(arith.MaxSIOp(trips, constant_before(0, anchor)), anchor)
+
+
+# Shapes
+
+
+def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[Index]:
+    """Numbers, and values in the place of those that vary."""
+    return [Index.of(given) for given in get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)]
+
+
+def _dense(shape: Sequence[Index], anchor: Operation) -> tuple[Index, ...]:
+    """The strides of a row-major buffer."""
+    strides: list[Index] = []
+    stride = Index({}, 1)
+    for extent in reversed(shape):
+        strides.insert(0, stride)
+        stride = product_before(extent, stride, anchor)
+    return tuple(strides)
+
+
+def _count(shape: Sequence[Index], anchor: Operation) -> Index:
+    """The number of elements of a buffer."""
+    return reduce(lambda count, extent: product_before(extent, count, anchor), shape, Index({}, 1))
+
+
+def _groups(op: Operation) -> list[list[int]]:
+    """The dimensions that `collapse_shape` and `expand_shape` make one of, or one into."""
+    groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
+    return [[number.value.data for number in group] for group in groups]
+
+
+def _kept_dimensions(op: memref.SubviewOp) -> list[int]:
+    """The dimensions of the source that the result has: any extents of 1 may be left out."""
+    sizes, shape = op.static_sizes.get_values(), buffer_type(op.result).get_shape()
+    dropped = len(sizes) - len(shape)
+    kept: list[int] = []
+    for dimension, size in enumerate(sizes):
+        wanted = shape[len(kept)] if len(kept) < len(shape) else None
+        if dropped and size == 1 and wanted != 1:
+            dropped -= 1
+        else:
+            kept.append(dimension)
+    return kept if not dropped else [d for d in kept if sizes[d] != 1 or d not in _first_ones(kept, sizes, dropped)]
+
+
+def _first_ones(dimensions: Sequence[int], sizes: Sequence[int], count: int) -> list[int]:
+    return [dimension for dimension in dimensions if sizes[dimension] == 1][:count]
+
+
+def _free_at_end(op: Operation, buffer: SSAValue) -> None:
+    """Free `buffer` where the block of `op` ends."""
+    last = cast("Block", op.parent).last_op
+    if last is not None and last.has_trait(IsTerminator):
+        insert_before(last, [memref.DeallocOp.get(buffer)])
+    else:
+        cast("Block", op.parent).add_op(memref.DeallocOp.get(buffer))
+
+
+def _is_all_true(mask: SSAValue) -> bool:
+    return known_number(mask) not in (None, 0)
+
+
+_COMBINERS: Final[Mapping[str, type[Operation]]] = {
+    **{"addf": arith.AddfOp, "addi": arith.AddiOp, "mulf": arith.MulfOp, "muli": arith.MuliOp},
+    **{"maximumf": arith.MaximumfOp, "maxnumf": arith.MaxnumfOp, "maxs": arith.MaxSIOp, "maxu": arith.MaxUIOp},
+    **{"minimumf": arith.MinimumfOp, "minnumf": arith.MinnumfOp, "mins": arith.MinSIOp, "minu": arith.MinUIOp},
+    **{"andi": arith.AndIOp, "ori": arith.OrIOp, "xori": arith.XOrIOp},
+}
+"""Kinds of `memref.atomic_rmw` and the ops that combine by them; `assign` has none."""
+
+_BUFFER_AT: Final[Mapping[type[Operation], int]] = {
+    **dict.fromkeys((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, vector.MaskedStoreOp), 0),
+    **dict.fromkeys((memref.StoreOp, vector.StoreOp), 1),
+}
+"""Ops that access a buffer at an index for each of its dimensions, and the operand that is the buffer."""
+
+_VIEWS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {
+    **dict.fromkeys((memref.CastOp, memref.MemorySpaceCastOp, memref.AssumeAlignmentOp), _Converter.forward),
+    memref.SubviewOp: _Converter.subview,
+    memref.ReinterpretCastOp: _Converter.reinterpret,
+    memref.CollapseShapeOp: _Converter.collapse,
+    memref.ExpandShapeOp: _Converter.expand,
+    memref.ExtractStridedMetaDataOp: _Converter.metadata,
+}
+_HANDLERS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {
+    **_VIEWS,
+    **dict.fromkeys(_BUFFER_AT, _Converter.access),
+    **dict.fromkeys((memref.AllocOp, memref.AllocaOp), _Converter.allocate),
+    memref.DeallocOp: _Converter.free,
+    memref.GetGlobalOp: _Converter.get_global,
+    memref.CopyOp: _Converter.copy,
+    memref.DimOp: _Converter.dimension,
+    memref.RankOp: _Converter.rank,
+    memref.AtomicRMWOp: _Converter.atomic,
+    upstream_memref.PrefetchOp: _Converter.prefetch,
+    upstream_vector.GatherOp: _Converter.gather,
+    upstream_vector.ScatterOp: _Converter.scatter,
+    **dict.fromkeys((vector.TransferReadOp, vector.TransferWriteOp), _Converter.transfer),
+    CallOp: _Converter.call,
+    scf.ParallelOp: _Converter.parallel,
+}
+_HANDLED: Final = frozenset((*_HANDLERS, *VALUE_REWRITES, affine.ApplyOp, scf.ReduceOp, scf.ReduceReturnOp))
+_MAKES_BUFFERS: Final = frozenset((*_VIEWS, memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))
