@@ -48,6 +48,9 @@ RUNS = (
         "low-canonicalize,low-lower-intrinsics{target=llvm},low-lower-dots{target=llvm},low-expand-math",
         "--validate",
     ],
+    ["-p", "lower-tir-to-low,convert-low-to-upstream", "-t", "upstream"],
+    ["-p", "convert-low-to-upstream,convert-upstream-to-low", "-t", "llvm-ir"],
+    ["-p", "convert-upstream-to-low", "--validate"],
     ["-t", "llvm-ir"],
     *(["-t", kind] for kind in ("c", "cuda", "opencl", "metal", "header", "dot")),
 )
@@ -56,6 +59,7 @@ LOWERED = (
     "apply-schedule,lower-tir-to-low",
     "lower-tir-to-low{target=cuda}",
     "tir-lower-blocks,tir-flatten",
+    "lower-graph,apply-schedule,lower-tir-to-low,convert-low-to-upstream",
 )
 
 
