@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects import affine, arith, memref, scf, vector
+from xdsl.dialects import affine, arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -38,14 +38,24 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import constant_integer, known_number
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, SYMBOLS, GatherOp, ParallelForOp, ScatterOp
-from weft.dialects.low_access import AccessMode, PrefetchOp, access_by
-from weft.dialects.low_kernel import KERNEL
+from weft.dialects.low_access import AccessAttr, AccessMode, PrefetchOp, access_by
+from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, SHARED, AtomicKind, AtomicOp, LaunchOp
 from weft.dialects.low_lanes import LANE_FORMS, mask_type
 from weft.dialects.promises import parse_promises, set_promises
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
+from weft.passes.convert.kernels_from_upstream import (
+    KERNEL_REWRITES,
+    block_of,
+    grid_of,
+    kernel_modules,
+    kernels_in,
+    problem_of_module,
+    take_kernel,
+    threads_of,
+)
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.index_ops import (
     constant_before,
@@ -57,11 +67,13 @@ from weft.passes.index_ops import (
 )
 from weft.passes.low.low_canonicalize import canonicalize
 from weft.passes.low.op_rewriter import OpRewriter, lanes_of
+from weft.passes.module_functions import named_ops
 from weft.passes.tir.flat_signature import FlatSignature, joined, quantities_of
 from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_flatten import LOCAL_LIMIT, flat_type, flatten_globals
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.support.errors import CompileError, remark
+from weft.support.names import free_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,36 +110,49 @@ class ConvertUpstreamToLowPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promised = parse_promises(self.promises)
-        functions = self._convertible(op)
+        convertible = self._convertible(op)
+        kernels = _take_kernels(op, convertible.kernels)
+        functions = [*convertible.functions.values(), *kernels.values()]
         signatures: dict[str, FlatSignature] = {}
         for function in functions:
             _drop_spaces(function)
             signatures[function.sym_name.data] = FlatSignature.of(function)
         for function in functions:
-            _Converter(function, signatures).run()
+            _Converter(function, signatures, kernels).run()
             set_promises(function, promised)
+        for kernel_module in convertible.kernels.values():
+            Rewriter.erase_op(kernel_module)
         flatten_globals(op, functions)
         for function, accesses in _accesses_of(functions).items():
             signature = signatures[function.sym_name.data]
             signature.access = dict(enumerate(accesses))
-            function.attributes[PARAMS] = signature.params()
+            if KERNEL in function.attributes:
+                modes = [*accesses, *[AccessMode.READ] * (len(function.args) - len(accesses))]
+                function.attributes[ARG_ACCESS] = ArrayAttr([AccessAttr(mode) for mode in modes])
+                del function.attributes[PARAMS], function.attributes[SYMBOLS]
+            else:
+                function.attributes[PARAMS] = signature.params()
+        op.attributes.pop("gpu.container_module", None)
         for function in functions:
             LowerLoopsPass().rewrite(function)
             canonicalize(function)
 
-    def _convertible(self, module: ModuleOp) -> list[FuncOp]:
-        """The functions to convert: those that are upstream's, hold nothing else and call no other with buffers."""
-        functions = {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)}
-        if not functions:
+    def _convertible(self, module: ModuleOp) -> _Candidates:
+        """What to convert: functions and modules of kernels that are upstream's, hold nothing else, and neither call
+        nor are launched by what stays."""
+        found = _Candidates(
+            module,
+            {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)},
+            kernel_modules(module),
+        )
+        if not found.functions and not found.kernels:
             self._report(module, "no function of scf, memref and vector ops")
-        pending = True
-        while pending:
-            problems = {name: problem for name, f in functions.items() if (problem := _problem(f, functions))}
+        while problems := found.problems():
             for name, (op, reason) in problems.items():
                 self._report(op, f"@{name} stays as it is: {reason}")
-                del functions[name]
-            pending = bool(problems)
-        return [*functions.values()]
+                found.functions.pop(name, None)
+                found.kernels.pop(name, None)
+        return found
 
     def _report(self, op: Operation, message: str) -> None:
         if self.strict:
@@ -141,6 +166,95 @@ class ConvertUpstreamToLowPass(ModulePass):
 _LEVEL: Final = ("memref.", "scf.", "vector.")
 
 
+@dataclass
+class _Candidates:
+    """What may be converted in a module, by name."""
+
+    module: ModuleOp
+    functions: dict[str, FuncOp]
+    kernels: dict[str, gpu.ModuleOp]
+
+    def problems(self) -> dict[str, tuple[Operation, str]]:
+        """What keeps some of them from being converted: an op, and the reason."""
+        found = {name: self._problem(function) for name, function in self.functions.items()}
+        found |= {name: self._problem_of_kernels(kernels) for name, kernels in self.kernels.items()}
+        return {name: problem for name, problem in found.items() if problem is not None}
+
+    def _problem_of_kernels(self, kernels: gpu.ModuleOp) -> tuple[Operation, str] | None:
+        problem = problem_of_module(kernels, self.module)
+        for kernel in kernels_in(kernels):
+            problem = problem or self._problem(kernel)
+        for function in self.module.ops:
+            if problem is None and isinstance(function, FuncOp) and function.sym_name.data not in self.functions:
+                launches = (op for op in operations_in(function) if isinstance(op, gpu.LaunchFuncOp))
+                if any(launch.kernel.root_reference == kernels.sym_name for launch in launches):
+                    return kernels, f"@{function.sym_name.data}, which is not converted, launches a kernel of it"
+        return problem
+
+    def _problem(self, function: FuncOp | gpu.FuncOp) -> tuple[Operation, str] | None:
+        if len(function.body.blocks) != 1:
+            return function, f"it has {len(function.body.blocks)} blocks (MLIR's --lift-cf-to-scf makes one)"
+        for type_ in function.function_type.outputs:
+            if isinstance(type_, MemRefType | TensorType | VectorType):
+                return function, f"it returns a {type_}"
+        for type_ in function.function_type.inputs:
+            if isinstance(type_, TensorType | VectorType):
+                return function, f"it has a parameter of type {type_}"
+            if isinstance(type_, MemRefType) and (problem := layout_problem(type_)) is not None:
+                return function, problem
+        for op in operations_in(function):
+            if op is not function and (reason := self._problem_of(op, isinstance(function, gpu.FuncOp))) is not None:
+                return op, reason
+        return None
+
+    def _problem_of(self, op: Operation, in_kernel: bool) -> str | None:
+        name = op_name(op)
+        takes_buffers = any(isinstance(operand.type, MemRefType) for operand in op.operands)
+        known = type(op) in _HANDLED or (in_kernel and (type(op) in KERNEL_REWRITES or isinstance(op, gpu.ReturnOp)))
+        if not known and (takes_buffers or not allowed_at("low", name)):
+            return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
+        if in_kernel and type(op) in (memref.AllocOp, memref.DeallocOp, scf.ParallelOp, CallOp):
+            return f"{name} stands in a kernel"
+        arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
+        for value in (*op.results, *arguments):
+            if (problem := _problem_of_value(value, op)) is not None:
+                return problem
+        if isinstance(op, CallOp) and takes_buffers and op.callee.string_value() not in self.functions:
+            return f"it passes buffers to @{op.callee.string_value()}, which is not converted"
+        if isinstance(op, gpu.LaunchFuncOp):
+            if op.kernel.root_reference.data not in self.kernels:
+                return f"it launches a kernel of @{op.kernel.root_reference.data}, which is not converted"
+            if len(op.operands) != 6 + len(op.kernelOperands) or op.results:
+                return f"{name} is asynchronous, in clusters, or gives a size of shared memory"
+        return None
+
+
+def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
+    type_ = value.type
+    if isinstance(type_, MemRefType):
+        if isinstance(value, BlockArgument) or type(op) not in _MAKES_BUFFERS:
+            return f"{op_name(op)} passes a buffer on, {type_}"
+        if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
+            return f"{op_name(op)} has a buffer with the layout of {type_}"
+    if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
+        return f"{op_name(op)} has vectors of other than one fixed dimension, {type_}"
+    return None
+
+
+def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) -> dict[str, FuncOp]:
+    """The kernels as functions of the module, by the names that launches give them: `kernels.k`."""
+    taken = set(named_ops(module))
+    found: dict[str, FuncOp] = {}
+    for name, kernels in kernel_modules.items():
+        for kernel in kernels_in(kernels):
+            own = free_name(kernel.sym_name.data, taken)
+            taken.add(own)
+            threads = threads_of(kernel, module) or (1, 1, 1)
+            found[f"{name}.{kernel.sym_name.data}"] = function = take_kernel(kernel, own, threads)
+            module.body.block.add_op(function)
+    return found
+
+
 def _is_upstream(function: FuncOp) -> bool:
     """Whether a function with a body works on buffers and is at no level of weft."""
     if function.is_declaration or not function.attributes.keys().isdisjoint((PARAMS, KERNEL)):
@@ -149,45 +263,6 @@ def _is_upstream(function: FuncOp) -> bool:
     if any(isinstance(type_, MemRefType) for type_ in types):
         return True
     return any(op_name(op).startswith(_LEVEL) for op in operations_in(function))
-
-
-def _problem(function: FuncOp, functions: Mapping[str, FuncOp]) -> tuple[Operation, str] | None:
-    """What keeps a function from being converted: an op, and the reason."""
-    if len(function.body.blocks) != 1:
-        return function, f"it has {len(function.body.blocks)} blocks (MLIR's --lift-cf-to-scf makes one)"
-    for type_ in function.function_type.outputs:
-        if isinstance(type_, MemRefType | TensorType | VectorType):
-            return function, f"it returns a {type_}"
-    for type_ in function.function_type.inputs:
-        if isinstance(type_, TensorType | VectorType):
-            return function, f"it has a parameter of type {type_}"
-        if isinstance(type_, MemRefType) and (problem := layout_problem(type_)) is not None:
-            return function, problem
-    for op in operations_in(function):
-        if op is not function and (reason := _problem_of(op, functions)) is not None:
-            return op, reason
-    return None
-
-
-def _problem_of(op: Operation, functions: Mapping[str, FuncOp]) -> str | None:
-    name = op_name(op)
-    takes_buffers = any(isinstance(operand.type, MemRefType) for operand in op.operands)
-    if type(op) not in _HANDLED and (takes_buffers or not allowed_at("low", name)):
-        return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
-    arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
-    for value in (*op.results, *arguments):
-        type_: Attribute = value.type
-        if isinstance(type_, MemRefType) and (isinstance(value, BlockArgument) or type(op) not in _MAKES_BUFFERS):
-            return f"{name} passes a buffer on, {type_}"
-        if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
-            return f"{name} has a buffer with the layout of {type_}"
-        if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
-            return f"{name} has vectors of other than one fixed dimension, {type_}"
-    if isinstance(op, CallOp) and takes_buffers:
-        callee = op.callee.string_value()
-        if callee not in functions:
-            return f"it passes buffers to @{callee}, which is not converted"
-    return None
 
 
 _ADVICE: Final[Mapping[str, str]] = {
@@ -201,7 +276,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def _drop_spaces(function: FuncOp) -> None:
-    """Buffers of a host function lie in its one memory."""
+    """Buffers lie in the one memory of the host or the device, but for those that kernels allocate."""
     for op in operations_in(function):
         values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
         for value in values:
@@ -222,6 +297,8 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
             return found[by_name[op.callee.string_value()]][position]
         if isinstance(op, memref.CastOp):
             return of_value(op.dest)
+        if isinstance(op, LaunchOp):
+            return found[by_name[op.kernel.string_value()]][position - len(op.grid) - len(op.block)]
         return access_by(op, op.operands[position])
 
     def of_value(buffer: SSAValue) -> AccessMode | None:
@@ -255,14 +332,20 @@ class _View:
 class _Converter:
     """Converts one function, its operations in order."""
 
-    def __init__(self, function: FuncOp, signatures: Mapping[str, FlatSignature]) -> None:
+    def __init__(
+        self, function: FuncOp, signatures: Mapping[str, FlatSignature], kernels: Mapping[str, FuncOp]
+    ) -> None:
         self.function = function
+        self.is_kernel = KERNEL in function.attributes
+        self.kernels = kernels
         self.signatures = signatures
         self.views: dict[SSAValue, _View] = {}
         self.origins: dict[SSAValue, Index] = {}
         """The offset that upstream gives the first element of a parameter, where it varies: a value that only
         `offsets` holds, for nothing may depend on it."""
         self.offsets = Block()
+        self.shared: dict[str, SSAValue] = {}
+        """Variables of the module of a kernel, by name."""
 
     def run(self) -> None:
         signature, block = self.signatures[self.function.sym_name.data], self.function.body.block
@@ -280,8 +363,8 @@ class _Converter:
             handler = _HANDLERS.get(type(op))
             if handler is not None:
                 handler(self, op)
-            elif type(op) in VALUE_REWRITES:
-                VALUE_REWRITES[type(op)](op)
+            elif rewrite := VALUE_REWRITES.get(type(op)) or KERNEL_REWRITES.get(type(op)):
+                rewrite(op)
         self._erase_views()
         self.function.update_function_type()
 
@@ -418,9 +501,8 @@ class _Converter:
         shape = tuple(Index.of(next(sizes)) if e == DYNAMIC_INDEX else Index({}, e) for e in type_.get_shape())
         flat = flat_type(type_)
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
-        if isinstance(op, memref.AllocaOp) and 0 <= size <= LOCAL_LIMIT:
-            local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
-            new = allocate_before(op, memref.AllocaOp, local, alloc.memref.name_hint, alloc.alignment).memref
+        if isinstance(op, memref.AllocaOp) and (self.is_kernel or 0 <= size <= LOCAL_LIMIT):
+            new = self._on_stack(op, flat, LOCAL, alloc.alignment)
         else:
             count = [] if size >= 0 else [index_before(_count(shape, op), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
@@ -429,14 +511,34 @@ class _Converter:
         self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
         OpRewriter(op).replace(new)
 
+    def _on_stack(
+        self, op: Operation, flat: MemRefType, space: StringAttr, alignment: IntegerAttr | None = None
+    ) -> SSAValue:
+        """A buffer of a function or, at its start, of a kernel."""
+        anchor = op
+        if self.is_kernel:
+            if flat.get_shape()[0] == DYNAMIC_INDEX:
+                raise CompileError.at(op, f"{op.name} in a kernel needs a static size")
+            anchor = cast("Operation", self.function.body.block.first_op)
+        type_ = MemRefType(flat.element_type, flat.shape, memory_space=space)
+        return allocate_before(anchor, memref.AllocaOp, type_, op.results[0].name_hint, alignment).memref
+
     def free(self, op: Operation) -> None:
         view = self.view(op.operands[0], op)
         op.operands[0] = view.buffer
 
     def get_global(self, op: Operation) -> None:
         value = op.results[0]
+        flat = flat_type(buffer_type(value))
         shape = tuple(Index({}, extent) for extent in buffer_type(value).get_shape())
-        new = Rewriter.replace_value_with_new_type(value, flat_type(buffer_type(value)))
+        if self.is_kernel:  # the threads of a block share it
+            name = cast("memref.GetGlobalOp", op).name_.string_value()
+            if name not in self.shared:
+                self.shared[name] = self._on_stack(op, flat, SHARED)
+            new = self.shared[name]
+            OpRewriter(op).replace(new)
+        else:
+            new = Rewriter.replace_value_with_new_type(value, flat)
         self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
 
     def copy(self, op: Operation) -> None:
@@ -456,27 +558,38 @@ class _Converter:
         OpRewriter(op).erase()
 
     def call(self, op: Operation) -> None:
-        """Buffers that start at their first element, and the extents and strides that the callee takes."""
         call = cast("CallOp", op)
         callee = self.signatures.get(call.callee.string_value())
-        if callee is None:
-            return
-        arguments, given = list(call.arguments), dict[str, SSAValue]()
+        if callee is not None:
+            op.operands = self._given(call.callee.string_value(), callee, call.arguments, op)
+
+    def launch(self, op: Operation) -> None:
+        launch = cast("gpu.LaunchFuncOp", op)
+        name = self.kernels[launch.kernel.string_value()].sym_name.data
+        given = self._given(name, self.signatures[name], launch.kernelOperands, op)
+        sizes = [self._as_index(size, op) for size in (*grid_of(launch), *block_of(launch))]
+        rewriter = OpRewriter(op)
+        rewriter.add(LaunchOp(name, sizes[:3], sizes[3:], given))
+        rewriter.erase()
+
+    def _as_index(self, size: SSAValue, op: Operation) -> SSAValue:
+        return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
+
+    def _given(self, name: str, callee: FlatSignature, arguments: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
+        """What a flat function takes: buffers, which start at their first element, and extents and strides."""
+        flat, given = list(arguments), dict[str, SSAValue]()
         for position in callee.memrefs:
-            view = self.view(arguments[position], op)
+            view = self.view(flat[position], op)
             if self.start(view).simplified(range_of) != Index({}):
-                raise CompileError.at(
-                    op, f"@{call.callee.string_value()} is given a view that does not start at the first element"
-                )
-            flat = flat_type(cast("MemRefType", callee.types[position]))
-            if view.buffer.type == flat:
-                arguments[position] = view.buffer
-            else:
-                arguments[position] = result_before(memref.CastOp.get(view.buffer, flat), op)
+                raise CompileError.at(op, f"@{name} is given a view that does not start at the first element")
+            type_ = flat_type(cast("MemRefType", callee.types[position]))
+            flat[position] = view.buffer
+            if view.buffer.type != type_:
+                flat[position] = result_before(memref.CastOp.get(view.buffer, type_), op)
             for own in quantities_of(position, callee.types[position]):
                 index = (view.strides if own.is_stride else view.shape)[own.dimension]
                 given.setdefault(callee.of_quantity[own], index_before(index, op))
-        op.operands = [*arguments, *(given[name] for name in callee.symbols)]
+        return [*flat, *(given[symbol] for symbol in callee.symbols)]
 
     # Accesses
 
@@ -508,9 +621,12 @@ class _Converter:
         rewriter.erase()
 
     def atomic(self, op: Operation) -> None:
-        """A load, the combination and a store, where no other thread runs."""
+        """In kernels at once; elsewhere a load, the combination and a store, where no other thread runs."""
         atomic = cast("memref.AtomicRMWOp", op)
         kind = upstream_memref.ATOMIC_KINDS[atomic.kind.value.data]
+        if self.is_kernel:
+            self._atomic_in_kernel(atomic, kind)
+            return
         if any(isinstance(parent, scf.ParallelOp | ParallelForOp) for parent in ancestors(op)):
             raise CompileError.at(op, f"{op.name} in a parallel loop has no low form for CPUs")
         view = self.view(atomic.memref, op)
@@ -521,6 +637,14 @@ class _Converter:
             new = result_before(cast("Any", _COMBINERS[kind])(old, new), op)
         insert_before(op, [memref.StoreOp.get(new, view.buffer, [at])])
         OpRewriter(op).replace(old)
+
+    def _atomic_in_kernel(self, atomic: memref.AtomicRMWOp, kind: str) -> None:
+        if kind not in _ATOMIC_KINDS:
+            raise CompileError.at(atomic, f"{atomic.name} {kind} has no low form in kernels")
+        view = self.view(atomic.memref, atomic)
+        at = index_before(self.place(view, atomic.indices, atomic), atomic)
+        made = AtomicOp(_ATOMIC_KINDS[kind], atomic.value, view.buffer, [at])
+        OpRewriter(atomic).replace(result_before(made, atomic))
 
     def gather(self, op: Operation) -> None:
         gather = cast("upstream_vector.GatherOp", op)
@@ -732,6 +856,13 @@ _COMBINERS: Final[Mapping[str, type[Operation]]] = {
 }
 """Kinds of `memref.atomic_rmw` and the ops that combine by them; `assign` has none."""
 
+_ATOMIC_KINDS: Final[Mapping[str, AtomicKind]] = {
+    **dict.fromkeys(("addf", "addi"), AtomicKind.ADD),
+    **dict.fromkeys(("minimumf", "mins"), AtomicKind.MIN),
+    **dict.fromkeys(("maximumf", "maxs"), AtomicKind.MAX),
+    **{"andi": AtomicKind.AND, "ori": AtomicKind.OR},
+}
+
 _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
     **dict.fromkeys((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, vector.MaskedStoreOp), 0),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), 1),
@@ -761,6 +892,7 @@ _HANDLERS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None
     upstream_vector.ScatterOp: _Converter.scatter,
     **dict.fromkeys((vector.TransferReadOp, vector.TransferWriteOp), _Converter.transfer),
     CallOp: _Converter.call,
+    gpu.LaunchFuncOp: _Converter.launch,
     scf.ParallelOp: _Converter.parallel,
 }
 _HANDLED: Final = frozenset((*_HANDLERS, *VALUE_REWRITES, affine.ApplyOp, scf.ReduceOp, scf.ReduceReturnOp))

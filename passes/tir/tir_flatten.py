@@ -595,9 +595,14 @@ def _recast(
     if type_.get_num_dims() == 1:
         extents = [_count(shape, anchor)]
     strides: list[int | SSAValue] = [_count(extents[at + 1 :], anchor) for at in range(len(extents))]
+    # As the type says, static or not.
+    strides = [
+        s if known is not None else extent_before(s, anchor)
+        for s, known in zip(strides, type_.get_strides() or (), strict=True)
+    ]
     extents = [
         s if s != DYNAMIC_INDEX else extent_before(e, anchor) for e, s in zip(extents, type_.get_shape(), strict=True)
-    ]  # as the type says, static or not
+    ]
     cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], extents, strides, type_)
     cast_.result.name_hint = buffer.name_hint
     return result_before(cast_, anchor)

@@ -59,11 +59,11 @@ def cleaned(tool: str, text: str) -> str:
     return _run([tool, "--canonicalize", "--cse"], text)
 
 
-def upstream_text(module: ModuleOp, default_schedule: bool = True) -> str:
-    """The module in upstream's dialects; its schedules run first."""
+def upstream_text(module: ModuleOp, default_schedule: bool = True, target: str = "llvm") -> str:
+    """The module, lowered for a target, in upstream's dialects; its schedules run first."""
     module = module.clone()
     options = LoweringOptions(default_schedule=default_schedule)
-    lower_to_low(module, Target.parse("llvm"), options, Stopwatch())
+    lower_to_low(module, Target.parse(target), options, Stopwatch())
     ConvertLowToUpstreamPass().apply(Context(), module)
     module.verify()
     output = StringIO()

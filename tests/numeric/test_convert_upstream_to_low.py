@@ -230,3 +230,15 @@ def test_round_trip_through_mlir_opt(label: str, default_schedule: bool) -> None
 @pytest.mark.parametrize("label", BY_LABEL)
 def test_round_trip_through_iree_opt(label: str, default_schedule: bool) -> None:
     check([BY_LABEL[label]], default_schedule=default_schedule, compiled=back(IREE_OPT))
+
+
+@pytest.mark.parametrize("label", first_tier(BY_LABEL, "mean pool"))
+def test_kernels_come_back(label: str) -> None:
+    """The default schedules of kernels, interpreted thread by thread."""
+
+    def compiled(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:
+        text = upstream_text(module, default_schedule, "cuda")
+        low = at_low_level(text if MLIR_OPT is None else cleaned(MLIR_OPT, text))
+        return lambda *arguments: Interpreter(low).call("main", *arguments)
+
+    check([BY_LABEL[label]], default_schedule=True, compiled=compiled)

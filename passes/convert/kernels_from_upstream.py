@@ -1,0 +1,140 @@
+"""Kernels and launches of upstream's `gpu` dialect at the low level: a part of `convert-upstream-to-low`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import arith, gpu
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.memref import GlobalOp
+
+from weft.analysis.index import Index
+from weft.analysis.structure import function_of
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.low_kernel import KERNEL, BarrierOp, KernelAttr, ShuffleMode, ShuffleOp, ThreadIdOp, kernel_of
+from weft.dialects.traversal import operations_in
+from weft.dialects.upstream import gpu as upstream
+from weft.passes.index_ops import constant_before, index_before, result_before
+from weft.passes.low.op_rewriter import OpRewriter
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation, SSAValue
+
+WARP: Final = 32
+"""Threads that shuffle among each other."""
+
+
+def kernel_modules(module: ModuleOp) -> dict[str, gpu.ModuleOp]:
+    """The modules of kernels, by name."""
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, gpu.ModuleOp)}
+
+
+def kernels_in(kernels: gpu.ModuleOp) -> list[gpu.FuncOp]:
+    return [op for op in kernels.body.block.ops if isinstance(op, gpu.FuncOp)]
+
+
+def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operation, str] | None:
+    """What keeps the kernels of a `gpu.module` from being converted, apart from what is in them."""
+    for op in kernels.body.block.ops:
+        if isinstance(op, gpu.FuncOp):
+            if threads_of(op, module) is None:
+                return op, "its blocks have no constant number of threads (known_block_size)"
+        elif not isinstance(op, GlobalOp):
+            return op, f"{op.name} stands in a gpu.module"
+    return None
+
+
+def threads_of(kernel: gpu.FuncOp, module: ModuleOp) -> tuple[int, ...] | None:
+    """The threads of a block on each axis: what the kernel states, else what all launches of it give."""
+    stated = kernel.attributes.get(upstream.BLOCK_SIZE, kernel.known_block_size)
+    if isinstance(stated, DenseArrayBase):
+        return tuple(stated.get_values())
+    found: set[tuple[int, ...]] = set()
+    for op in operations_in(module):
+        if isinstance(op, gpu.LaunchFuncOp) and op.kernel.string_value().endswith(f".{kernel.sym_name.data}"):
+            sizes = [constant_integer(size) for size in block_of(op)]
+            found.add(tuple(size for size in sizes if size is not None))
+    return found.pop() if len(found) == 1 and all(len(sizes) == 3 for sizes in found) else None
+
+
+def grid_of(launch: gpu.LaunchFuncOp) -> tuple[SSAValue, ...]:
+    return launch.gridSizeX, launch.gridSizeY, launch.gridSizeZ
+
+
+def block_of(launch: gpu.LaunchFuncOp) -> tuple[SSAValue, ...]:
+    return launch.blockSizeX, launch.blockSizeY, launch.blockSizeZ
+
+
+def take_kernel(kernel: gpu.FuncOp, name: str, threads: tuple[int, ...]) -> FuncOp:
+    """The kernel as a detached function, whose operations are upstream's still."""
+    body = kernel.detach_region(kernel.body)
+    function = FuncOp(name, FunctionType.from_lists(list(body.block.arg_types), []), body)
+    function.location = kernel.location
+    function.attributes[KERNEL] = KernelAttr.of(threads, name)
+    for op in [op for op in operations_in(function) if isinstance(op, gpu.ReturnOp)]:
+        OpRewriter(op).add(ReturnOp())
+        OpRewriter(op).erase()
+    return function
+
+
+def _axis(op: Operation) -> str:
+    return str(cast("gpu.ThreadIdOp", op).dimension.data)
+
+
+def _threads(op: Operation) -> int:
+    kernel = cast("KernelAttr", kernel_of(function_of(op)))
+    return kernel.threads_per_axis["xyz".index(_axis(op))]
+
+
+def _thread_id(op: Operation) -> None:
+    OpRewriter(op).replace(result_before(ThreadIdOp(f"threadIdx.{_axis(op)}", _threads(op)), op))
+
+
+def _block_id(op: Operation) -> None:
+    OpRewriter(op).replace(result_before(ThreadIdOp(f"blockIdx.{_axis(op)}"), op))
+
+
+def _block_dim(op: Operation) -> None:
+    OpRewriter(op).replace(constant_before(_threads(op), op))
+
+
+def _global_id(op: Operation) -> None:
+    block = result_before(ThreadIdOp(f"blockIdx.{_axis(op)}"), op)
+    thread = result_before(ThreadIdOp(f"threadIdx.{_axis(op)}", _threads(op)), op)
+    OpRewriter(op).replace(index_before(Index.of(block) * _threads(op) + Index.of(thread), op))
+
+
+def _barrier(op: Operation) -> None:
+    rewriter = OpRewriter(op)
+    rewriter.add(BarrierOp())
+    rewriter.erase()
+
+
+def _shuffle(op: Operation) -> None:
+    """A lane that does not exist gives any value upstream, and the thread's own here."""
+    shuffle = cast("upstream.ShuffleOp", op)
+    width = constant_integer(shuffle.width)
+    if width is None or shuffle.valid.first_use is not None:
+        raise CompileError.at(op, f"{op.name} has a low form for a constant width, and if nothing asks who takes part")
+    rewriter = OpRewriter(op)
+    offset = rewriter.op(arith.IndexCastOp, (shuffle.offset,), IndexType())
+    mode = ShuffleMode(shuffle.mode.data.value)
+    rewriter.add(ShuffleOp(mode, shuffle.value, offset, width))
+    shuffle.shuffle_result.replace_all_uses_with(rewriter.inserted[-1].results[0])
+    rewriter.erase()
+
+
+KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
+    gpu.ThreadIdOp: _thread_id,
+    gpu.BlockIdOp: _block_id,
+    gpu.BlockDimOp: _block_dim,
+    gpu.GlobalIdOp: _global_id,
+    gpu.BarrierOp: _barrier,
+    upstream.ShuffleOp: _shuffle,
+}
+"""Rewrites of what stands in kernels only."""
