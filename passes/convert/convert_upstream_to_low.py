@@ -46,6 +46,8 @@ from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
+from weft.dialects.upstream.memref_transpose import TransposeOp
+from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
 from weft.passes.convert.kernels_from_upstream import (
     KERNEL_REWRITES,
     block_of,
@@ -433,7 +435,8 @@ class _Converter:
         for at, stride in zip(offsets, view.strides, strict=True):
             offset = offset + product_before(at, stride, op)
         strides = [product_before(step, stride, op) for step, stride in zip(steps, view.strides, strict=True)]
-        kept = _kept_dimensions(subview)
+        dropped = dropped_dimensions(subview)
+        kept = [dimension for dimension in range(len(sizes)) if dimension not in dropped]
         self.views[subview.result] = _View(
             view.buffer, offset, tuple(sizes[d] for d in kept), tuple(strides[d] for d in kept)
         )
@@ -444,11 +447,16 @@ class _Converter:
         shape, strides = _mixed(cast_.static_sizes, cast_.sizes), _mixed(cast_.static_strides, cast_.strides)
         self.views[cast_.result] = _View(self.view(cast_.source, op).buffer, offset, tuple(shape), tuple(strides))
 
+    def transpose(self, op: Operation) -> None:
+        view, order = self.view(op.operands[0], op), cast("TransposeOp", op).order
+        shape, strides = (tuple(numbers[d] for d in order) for numbers in (view.shape, view.strides))
+        self.views[op.results[0]] = replace(view, shape=shape, strides=strides)
+
     def collapse(self, op: Operation) -> None:
         view = self.view(op.operands[0], op)
         shape: list[Index] = []
         strides: list[Index] = []
-        for group in _groups(op):
+        for group in reassociation_groups(cast("memref.CollapseShapeOp", op)):
             extent = Index({}, 1)
             for dimension in group:
                 extent = product_before(extent, view.shape[dimension], op)
@@ -466,7 +474,7 @@ class _Converter:
         expand = cast("memref.ExpandShapeOp", op)
         shape = _mixed(expand.static_output_shape, expand.output_shape)
         strides = [Index({}, 1)] * len(shape)
-        for dimension, group in enumerate(_groups(op)):
+        for dimension, group in enumerate(reassociation_groups(expand)):
             stride = view.strides[dimension]
             for inner in reversed(group):
                 strides[inner] = stride
@@ -811,30 +819,6 @@ def _count(shape: Sequence[Index], anchor: Operation) -> Index:
     return reduce(lambda count, extent: product_before(extent, count, anchor), shape, Index({}, 1))
 
 
-def _groups(op: Operation) -> list[list[int]]:
-    """The dimensions that `collapse_shape` and `expand_shape` make one of, or one into."""
-    groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
-    return [[number.value.data for number in group] for group in groups]
-
-
-def _kept_dimensions(op: memref.SubviewOp) -> list[int]:
-    """The dimensions of the source that the result has: any extents of 1 may be left out."""
-    sizes, shape = op.static_sizes.get_values(), buffer_type(op.result).get_shape()
-    dropped = len(sizes) - len(shape)
-    kept: list[int] = []
-    for dimension, size in enumerate(sizes):
-        wanted = shape[len(kept)] if len(kept) < len(shape) else None
-        if dropped and size == 1 and wanted != 1:
-            dropped -= 1
-        else:
-            kept.append(dimension)
-    return kept if not dropped else [d for d in kept if sizes[d] != 1 or d not in _first_ones(kept, sizes, dropped)]
-
-
-def _first_ones(dimensions: Sequence[int], sizes: Sequence[int], count: int) -> list[int]:
-    return [dimension for dimension in dimensions if sizes[dimension] == 1][:count]
-
-
 def _free_at_end(op: Operation, buffer: SSAValue) -> None:
     """Free `buffer` where the block of `op` ends."""
     last = cast("Block", op.parent).last_op
@@ -875,6 +859,7 @@ _VIEWS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]]
     memref.ReinterpretCastOp: _Converter.reinterpret,
     memref.CollapseShapeOp: _Converter.collapse,
     memref.ExpandShapeOp: _Converter.expand,
+    TransposeOp: _Converter.transpose,
     memref.ExtractStridedMetaDataOp: _Converter.metadata,
 }
 _HANDLERS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {

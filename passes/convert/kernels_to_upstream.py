@@ -228,5 +228,7 @@ def _kernel(function: FuncOp) -> gpu.FuncOp:
     converted = gpu.FuncOp(function.sym_name.data, types, body)
     converted.attributes[upstream_gpu.KERNEL] = UnitAttr()
     if kernel is not None:
+        if max(kernel.threads_per_axis) >= 1 << 31:
+            raise CompileError.at(function, f"convert-low-to-upstream: blocks of {kernel.threads_per_axis} threads")
         converted.attributes[upstream_gpu.BLOCK_SIZE] = DenseArrayBase.from_list(i32, kernel.threads_per_axis)
     return converted

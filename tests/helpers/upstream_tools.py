@@ -2,6 +2,7 @@
 `iree-opt` (PyPI: `iree-base-compiler`). Programs are lowered to LLVM IR by them, compiled by llvmlite and called."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -30,12 +31,6 @@ needs_mlir = pytest.mark.skipif(
     MLIR_OPT is None or MLIR_TRANSLATE is None, reason="mlir-opt and mlir-translate are not on the PATH"
 )
 needs_iree = pytest.mark.skipif(IREE_OPT is None, reason="iree-opt is not on the PATH")
-TO_LLVM = (
-    *("--convert-vector-to-scf", "--convert-scf-to-cf", "--expand-strided-metadata", "--lower-affine"),
-    *("--arith-expand=include-bf16=true", "--convert-math-to-libm", "--convert-vector-to-llvm"),
-    *("--convert-math-to-llvm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm", "--convert-index-to-llvm"),
-    *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"),
-)
 
 
 def _run(command: Sequence[str | None], text: str) -> str:
@@ -74,9 +69,20 @@ def upstream_text(module: ModuleOp, default_schedule: bool = True, target: str =
 class UpstreamLibrary:
     """The functions of a module in upstream's dialects, lowered and compiled by MLIR's passes and LLVM."""
 
+    TO_LLVM = (
+        *("--convert-vector-to-scf", "--convert-scf-to-cf", "--expand-strided-metadata", "--lower-affine"),
+        *("--arith-expand=include-bf16=true", "--convert-math-to-libm", "--convert-vector-to-llvm"),
+        *("--convert-math-to-llvm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm", "--convert-index-to-llvm"),
+        *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"),
+    )
+
+    @classmethod
+    def lowered(cls, text: str, first: Sequence[str] = ()) -> str:
+        """The module in the llvm dialect; `first` are passes that run before those of `TO_LLVM`."""
+        return _run([MLIR_OPT, *first, *cls.TO_LLVM], text)
+
     def __init__(self, text: str, first: Sequence[str] = ()) -> None:
-        """`first` are passes that run before those of `TO_LLVM`."""
-        ir = _run([MLIR_TRANSLATE, "--mlir-to-llvmir"], _run([MLIR_OPT, *first, *TO_LLVM], text))
+        ir = _run([MLIR_TRANSLATE, "--mlir-to-llvmir"], self.lowered(text, first))
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         module = llvm.parse_assembly(ir)
@@ -115,3 +121,24 @@ def _scalar(number: Any) -> Any:
     kinds = {"float32": ctypes.c_float, "float64": ctypes.c_double}
     kind = getattr(number, "dtype", None)
     return kinds[str(kind)](number) if str(kind) in kinds else ctypes.c_int64(int(number))
+
+
+class IreeLibrary(UpstreamLibrary):
+    """The same, lowered to the llvm dialect by `iree-opt` and its final conversion. Programs of IREE have no heap."""
+
+    TO_LLVM = (
+        *("--convert-scf-to-cf", "--expand-strided-metadata", "--lower-affine"),
+        *("--iree-convert-to-llvm", "--mlir-print-op-generic"),
+    )
+    _MASKED_ALIGNMENT = re.compile(r'("llvm\.intr\.masked\..*<\{alignment = \d+ : i)64')
+
+    @classmethod
+    def lowered(cls, text: str, first: Sequence[str] = ()) -> str:
+        # Alignments of masked accesses have 64 bits in its llvm dialect, and 32 in that of mlir-translate.
+        return cls._MASKED_ALIGNMENT.sub(r"\g<1>32", _run([IREE_OPT, *first, *cls.TO_LLVM], text))
+
+
+def by_iree(text: str) -> UpstreamLibrary:
+    """The functions of a module that `iree-opt` accepts, lowered by it where they take no memory from the heap."""
+    assert accepted_by_iree(text)
+    return (UpstreamLibrary if re.search(r"memref\.alloc\b", text) else IreeLibrary)(text)

@@ -1,0 +1,45 @@
+"""The programs of `examples/` in upstream's dialects: at each call MLIR's passes, IREE's, and weft, to which they come
+back, compute what weft computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from example_scripts import printed_by
+from upstream_examples import FILES, SCRIPTS, judged, run_file
+from upstream_tools import UpstreamLibrary, by_iree, needs_iree, needs_mlir
+from xdsl.context import Context
+
+import weft
+from weft.passes.convert.convert_upstream_to_low import ConvertUpstreamToLowPass
+
+
+def by_weft(text: str) -> Any:
+    module = weft.parse(text)
+    ConvertUpstreamToLowPass(strict=True).apply(Context(), module)
+    return weft.build(module)
+
+
+JUDGES = [
+    pytest.param(UpstreamLibrary, id="mlir", marks=needs_mlir),
+    pytest.param(by_iree, id="iree", marks=[needs_mlir, needs_iree]),
+    pytest.param(by_weft, id="weft"),
+]
+LEFT_OUT = {"tensorize_tmm16.py", "train_mlp.py"}
+"""One example calls a function from outside by pointers, which has no form upstream, the other builds nothing."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("name", [*FILES, *(script for script in SCRIPTS if script not in LEFT_OUT)])
+def test_examples(
+    name: str, judge: Callable[[str], Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with judged(judge, monkeypatch) as texts:
+        if name in FILES:
+            run_file(name)
+        else:
+            printed_by(name, capsys, monkeypatch)
+    assert texts
