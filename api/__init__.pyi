@@ -8,6 +8,7 @@ from weft.analysis.structural_equality import structural_equal as structural_equ
 from weft.dialects.element_types import register_element_type as register_element_type
 from weft.dialects.levels import register_operation as register_operation
 from weft.driver.build import build as build
+from weft.driver.build import schedule_of as schedule_of
 from weft.driver.programs import parse as parse
 from weft.driver.programs import parse_file as parse_file
 from weft.driver.traces import parse_trace as parse_trace

@@ -70,9 +70,10 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
     return frozenset(found)
 
 
-def set_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
-    """Make `function` promise exactly `promises`."""
-    function.attributes[PROMISES] = promises_attribute(promises)
+def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
+    """Make `function`, which comes from upstream, promise what it states already and `promises`, and no more."""
+    stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
+    function.attributes[PROMISES] = promises_attribute(stated.union(promises))
 
 
 def promises_attribute(promises: Iterable[Promise]) -> ArrayAttr[StringAttr]:

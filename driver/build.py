@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
 
 from weft.driver.programs import context, functions_of, parse, parse_file, schedules_of
 from weft.support.argument_types import checked, shown
@@ -18,6 +19,7 @@ from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from weft.dialects import sched
+    from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
     from weft.passes.insertion import Inserted, Insertions, PipelineStep
     from weft.runtime.library import Library
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def lower_to_tir(module: ModuleOp) -> None:
-    """Give every function of tensors its form over buffers, in place. Raises `CompileError`."""
+    """Give functions of upstream dialects and of tensors their form over buffers, in place. Raises `CompileError`."""
+    from weft.passes.convert.convert_from_upstream import convert_from_upstream
+
+    convert_from_upstream(Context(), module)
     over_tensors = [
         name
         for name, function in functions_of(module).items()
@@ -54,11 +59,14 @@ def build(
     checked: bool = False,
     verify: bool = True,
 ) -> Library:
-    """Compile a module of graph, te or tir functions for a target: `"llvm -mcpu=znver4"`, `"cuda"`, `Target(...)`.
+    """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
         weft.build(module, target="llvm")
         weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a file, or its text
         weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
+
+    Functions of upstream dialects (linalg, tensor, affine, scf, memref, stablehlo) promise what they state in
+    `tir.promises`, by themselves nothing (`docs/embedding.md`).
 
     `passes` are inserted into the lowering at named points (`docs/inserting-passes.md`): a pass, passes as text, or
     a list of either.
@@ -121,6 +129,30 @@ def build(
     library.traces = tuple(traces)
     library.timing = stopwatch
     return library
+
+
+@checked
+def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | None = None) -> Schedule:
+    """A schedule of `function`, which may be of upstream dialects (linalg, affine, scf), on a copy of its module.
+
+        sch = weft.schedule_of(module.body.block.first_op, promises=["noalias", "contract", "reassoc"])
+        sch.parallel(sch.get_loops(sch.get_block("matmul"))[0])
+
+    `promises` are what callers promise and compilers may do (`tir.promises`), besides what the function states. The
+    other functions of the module come along, those of upstream dialects converted as well. Raises `CompileError` for a
+    function that stands in no module, or cannot be converted.
+    """
+    from weft.dialects.traversal import copy_of
+    from weft.frontends.script.schedule import Schedule
+    from weft.passes.convert.convert_from_upstream import convert_from_upstream
+
+    module = function.parent_op()
+    if not isinstance(module, ModuleOp):
+        raise CompileError.at(function, f"schedule_of: function @{function.sym_name.data} stands in no module")
+    copy = copy_of(module)
+    convert_from_upstream(Context(), copy, tuple(promises), strict=True)
+    lower_to_tir(copy)
+    return Schedule(copy, seed)
 
 
 @dataclass(frozen=True)

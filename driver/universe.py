@@ -44,6 +44,7 @@ xDSL's where the name is the same (`dialects/upstream/custom_syntax.py`)."""
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
     "bufferize-tensors": "weft.passes.convert.bufferize_tensors:BufferizeTensorsPass",
+    "convert-from-upstream": "weft.passes.convert.convert_from_upstream:ConvertFromUpstreamPass",
     "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",

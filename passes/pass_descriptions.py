@@ -4,8 +4,8 @@ A pass is described where it is defined, and nowhere else:
 
 - The docstring of the class is the description; its first sentence is the summary. A paragraph that begins with
   `Requires:` states the form of the input, one that begins with `Leaves:` the form of the output.
-- A fenced block of MLIR with a line `// becomes` has the IR before and after the pass. A test runs the pass on it, or on
-  the module in `docs/generators/pass_examples/`, where it is too long for a docstring and the block a sketch.
+- A fenced block of MLIR with a line `// becomes` has the IR before and after the pass. A test runs the pass on it, or
+  on the module in `docs/generators/pass_examples/`, where it is too long for a docstring and the block a sketch.
 - An option is a field of the dataclass, and its meaning is the string below the field, or `metadata["meaning"]` of a
   generated one.
 

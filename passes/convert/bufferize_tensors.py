@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.passes import ModulePass
 
-from weft.dialects.promises import Promise, parse_promises, set_promises
+from weft.dialects.promises import Promise, parse_promises, state_promises
 from weft.dialects.traversal import operations_in
 from weft.passes.convert.bufferization_analysis import BufferizationAnalysis
 from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
@@ -23,6 +23,7 @@ from weft.passes.convert.tensor_creation import CREATION
 from weft.passes.convert.tensor_places import (
     is_tensor,
 )
+from weft.passes.convert.upstream_functions import OURS
 from weft.support.errors import CompileError, remark
 
 
@@ -80,9 +81,6 @@ class BufferizeTensorsPass(ModulePass):
         bufferize_functions(functions, named, deallocation=self.deallocation)
 
 
-_OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))
-
-
 def tensor_functions(module: ModuleOp) -> list[func.FuncOp]:
     """The functions of `module` with tensors, but those that hold operations of weft's own levels."""
     return [
@@ -96,7 +94,7 @@ def _is_over_tensors(function: func.FuncOp) -> bool:
     types = (*function.function_type.inputs, *function.function_type.outputs)
     has_tensors = any(isinstance(type_, TensorType) for type_ in types)
     for op in operations_in(function):
-        if op.name.split(".")[0] in _OURS:
+        if op.name.split(".")[0] in OURS:
             return False
         has_tensors = has_tensors or any(map(is_tensor, op.results))
     return has_tensors
@@ -117,7 +115,7 @@ def bufferize_functions(
     for function, placement in zip(functions, placements, strict=True):
         is_ours = not any(isinstance(type_, MemRefType) for type_ in function.function_type.inputs)
         FunctionBufferization(function, placement, _RULES).run(deallocation=deallocation)
-        set_promises(function, promises | {Promise.NOALIAS} if is_ours else promises)
+        state_promises(function, promises | {Promise.NOALIAS} if is_ours else promises)
 
 
 _RULES: Final[Mapping[str, Rule]] = {

@@ -30,7 +30,7 @@ from weft.analysis.structure import child_blocks
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, underlying
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.promises import PROMISES, Promise, parse_promises, promises_of, set_promises
+from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
@@ -96,8 +96,7 @@ class ConvertLinalgToTirPass(ModulePass):
         bufferize_functions(_called_together(functions, tensor_functions(op)), promises)
         found = False
         for function in functions:
-            stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
-            set_promises(function, promises | stated)
+            state_promises(function, promises)
             found = _Conversion(function).run() or found
             problem = why_not_raised(function)
             if problem is None:

@@ -41,7 +41,7 @@ from weft.dialects.low import PARAMS, SYMBOLS, GatherOp, ParallelForOp, ScatterO
 from weft.dialects.low_access import AccessAttr, AccessMode, PrefetchOp, access_by
 from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, SHARED, AtomicKind, AtomicOp, LaunchOp
 from weft.dialects.low_lanes import LANE_FORMS, mask_type
-from weft.dialects.promises import parse_promises, set_promises
+from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream import memref as upstream_memref
@@ -121,7 +121,7 @@ class ConvertUpstreamToLowPass(ModulePass):
             signatures[function.sym_name.data] = FlatSignature.of(function)
         for function in functions:
             _Converter(function, signatures, kernels).run()
-            set_promises(function, promised)
+            state_promises(function, promised)
         for kernel_module in convertible.kernels.values():
             Rewriter.erase_op(kernel_module)
         flatten_globals(op, functions)

@@ -19,7 +19,7 @@ from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.dialects.levels import allowed_at
-from weft.dialects.promises import parse_promises, set_promises
+from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import TIR_FUNCTION, LoopKind, LoopKindAttr
@@ -29,6 +29,7 @@ from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
 from weft.passes.convert.statement_blocks import StatementBlocks
+from weft.passes.convert.upstream_functions import upstream_dialects
 from weft.passes.tir.nest import buffer_functions
 from weft.support.errors import CompileError, Remark, remark
 
@@ -69,13 +70,13 @@ class RaiseAffineToTirPass(ModulePass):
         promises = parse_promises(self.promises)
         found = False
         for function in list(buffer_functions(op)):
-            if not _is_to_raise(function):
+            if not upstream_dialects(function) or not _is_to_raise(function):
                 continue
             found = True
             raised = function.clone()
             op.body.block.insert_op_after(raised, function)
             try:
-                set_promises(raised, promises)
+                state_promises(raised, promises)
                 raise_function(raised)
                 left = next((inner for inner in operations_in(raised) if _is_left(inner)), None)
                 if left is not None:

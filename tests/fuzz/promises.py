@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft.dialects.aliasing import set_noalias
-from weft.dialects.promises import Promise, set_promises
+from weft.dialects.promises import Promise, state_promises
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
@@ -43,7 +43,7 @@ class PromiseCase:
         if rounds and not self.promises.isdisjoint(ROUNDING):
             self.promises.add(Promise.NOALIAS)  # else sums grow through each other, beyond what is exact
         function = next(op for op in self.program.module.ops if isinstance(op, FuncOp))
-        set_promises(function, self.promises)
+        state_promises(function, self.promises)
         run = self.program.runs()[-1]
         self.forms = [Form(a.shape, a.dtype) for a in (*run.inputs, *run.expected)]
         self.given = dict(enumerate(run.inputs))

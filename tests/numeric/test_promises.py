@@ -28,7 +28,7 @@ import weft
 from weft import Schedule
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.dialects.aliasing import set_noalias
-from weft.dialects.promises import Promise, promises_of, set_promises
+from weft.dialects.promises import Promise, promises_of, state_promises
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.passes.lower_tir_to_low import lower_tir_to_low
@@ -47,7 +47,7 @@ def program(text: str, *promises: Promise) -> ModuleOp:
     """The module of a program of `primitive_cases` without its calls, whose function promises that alone."""
     lines = [re.sub(r"@@\w+ (\S+) (\S+)", r"\1 = arith.addf \2, %zero : f32", line) for line in text.splitlines()]
     module = weft.parse("\n".join(lines))
-    set_promises(function_of(module), promises)
+    state_promises(function_of(module), promises)
     return module
 
 

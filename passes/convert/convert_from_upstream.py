@@ -1,0 +1,82 @@
+"""convert-from-upstream: functions of upstream dialects to weft's levels, each by the pass that takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from weft.dialects.traversal import operations_in
+from weft.dialects.upstream.linalg_forms import is_structured
+from weft.passes.convert.upstream_functions import STABLEHLO, upstream_dialects
+from weft.support.errors import CompileError, remark
+
+_LANES: Final = frozenset(("gpu", "vector"))
+
+
+@dataclass(frozen=True)
+class ConvertFromUpstreamPass(ModulePass):
+    """Convert every function of upstream dialects by the pass that takes it: `convert-stablehlo-to-te`,
+    `convert-upstream-to-low` where it holds vectors or launches kernels, `convert-linalg-to-tir` and
+    `bufferize-tensors` where it holds tensors or linalg, `raise-affine-to-tir` for loops over buffers.
+
+    Requires: functions that hold no operation of weft's levels; others stay as they are.
+
+    Leaves: functions of tensor expressions, of block loops, and low functions. `weft.build`, `weft.schedule_of` and
+    `weft run` begin with this pass.
+
+    Raises `CompileError` where the passes do.
+    """
+
+    name = "convert-from-upstream"
+
+    promises: tuple[str, ...] = ()
+    """What callers promise and compilers may do: `noalias`, `contract`, `reassoc`."""
+    strict: bool = False
+    """What would get a remark is an error."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not convert_from_upstream(ctx, op, self.promises, strict=self.strict):
+            message = f"{self.name}: the module has no function of upstream dialects"
+            if self.strict:
+                raise CompileError.at(op, message)
+            remark(op, message)
+
+
+def convert_from_upstream(
+    ctx: Context, module: ModuleOp, promises: tuple[str, ...] = (), *, strict: bool = False
+) -> bool:
+    """Convert the functions of upstream dialects, in place; returns whether there were some."""
+    kinds = {function: dialects for function in module.ops if (dialects := upstream_dialects(function))}
+    if not kinds:
+        return False
+    # What is imported costs time that modules of weft's own levels do not pay.
+    if any(STABLEHLO & dialects for dialects in kinds.values()):
+        from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo
+
+        convert_stablehlo(module, strict=strict)
+    if any(_LANES & dialects for dialects in kinds.values()):
+        from weft.passes.convert.convert_upstream_to_low import ConvertUpstreamToLowPass
+
+        ConvertUpstreamToLowPass(promises, strict).apply(ctx, module)
+    if any(map(is_structured, operations_in(module))):
+        from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
+
+        ConvertLinalgToTirPass(promises, strict).apply(ctx, module)
+    from weft.passes.convert.bufferize_tensors import BufferizeTensorsPass, tensor_functions
+
+    if any(function in kinds for function in tensor_functions(module)):
+        BufferizeTensorsPass(promises, strict).apply(ctx, module)
+    if any(map(_is_to_raise, module.ops)):
+        from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
+
+        RaiseAffineToTirPass(promises, strict).apply(ctx, module)
+    return True
+
+
+def _is_to_raise(function: Operation) -> bool:
+    return bool(upstream_dialects(function) & {"affine", "scf", "memref"})
