@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
@@ -49,7 +49,8 @@ def _parse_global(parser: Parser) -> Operation:
     value: Attribute = UnitAttr()
     if parser.parse_optional_keyword("uninitialized") is None:
         parser.parse_keyword("dense")
-        value = parser.parse_dense_int_or_fp_elements_attr(TensorType(type_.element_type, type_.shape))
+        shaped = cast("TensorType[Any]", TensorType(type_.element_type, type_.shape))
+        value = parser.parse_dense_int_or_fp_elements_attr(shaped)
     attributes = parser.parse_optional_attr_dict()
     properties: dict[str, Attribute] = {
         "sym_name": name,

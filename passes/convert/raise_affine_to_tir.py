@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, ModuleOp, UnitAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -18,6 +18,7 @@ from weft.analysis.dependence import is_temporary
 from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
+from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.levels import allowed_at
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
@@ -30,6 +31,8 @@ from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.convert.upstream_functions import upstream_dialects
+from weft.passes.index_ops import insert_before
+from weft.passes.module_functions import symbol_uses
 from weft.passes.tir.nest import buffer_functions
 from weft.support.errors import CompileError, Remark, remark
 
@@ -122,6 +125,8 @@ def raise_function(function: FuncOp) -> bool:
     """Give a function block loops in the place of what it has of `affine` and `scf`; nests of tir in it stay, with an
     iterator more for each loop around them. Returns whether it changed.
 
+    Numbers that it returns are stored to buffers that it takes behind its parameters.
+
     Raises `CompileError`, with the function half changed, for branches between blocks, for buffers as results or as
     values that iterations pass on, for views whose elements have no indices in a buffer, and for tensors.
     """
@@ -133,6 +138,7 @@ def raise_function(function: FuncOp) -> bool:
         raise CompileError.at(function, f"@{name} has {count} blocks: structured loops are raised, branches are not")
     if any(isinstance(type_, MemRefType) for type_ in function.function_type.outputs):
         raise CompileError.at(function, f"@{name} returns a buffer: results are in buffers that callers pass")
+    _give_results_by_buffers(function)
     _state_strides(function)
     loops = LoopNormalization(function)
     loops.run()
@@ -156,6 +162,26 @@ def _may_run_at_once(loop: ForOp) -> bool:
     except NotProved:
         return not any(is_temporary(access.buffer) for access in found)
     return conflict is None or not (conflict.exact or is_temporary(conflict.first.buffer))
+
+
+def _give_results_by_buffers(function: FuncOp) -> None:
+    """Store the numbers that a function returns to buffers without dimensions, which it takes behind its parameters."""
+    last = function.body.block.last_op
+    if not isinstance(last, ReturnOp) or not last.arguments:
+        return
+    name, module = function.sym_name.data, function.parent_op()
+    others = () if module is None else (op for op in module.regions[0].block.ops if op is not function)
+    user = next((user for op in others for symbol, user in symbol_uses(op) if symbol == name), None)
+    if user is not None:
+        raise CompileError.at(user, f"@{name} returns numbers to this op: raised, it would store them to buffers")
+    for at, value in enumerate(last.arguments):
+        result = function.body.block.insert_arg(MemRefType(value.type, []), len(function.args))
+        result.name_hint = value.name_hint or f"result{at}"
+        insert_before(last, [memref.StoreOp.get(value, result, [])])
+    add_argument_attributes(function, behind=len(last.arguments))
+    function.res_attrs = None
+    last.operands = []
+    function.update_function_type()
 
 
 def _state_strides(function: FuncOp) -> None:

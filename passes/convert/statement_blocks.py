@@ -149,8 +149,10 @@ class StatementBlocks:
         while pending:
             value = pending.pop()
             op = value.owner
-            if isinstance(op, Block) or op in found or op in statement.members or op.parent is self._top:
+            if isinstance(op, Block) or op in found or op in statement.members:
                 continue
+            if op.parent is self._top and not (isinstance(op, memref.LoadOp) and not self._conflicts(op, statement)):
+                continue  # known in front of the loops
             if any(member.is_ancestor(op) for member in statement.members) or not only_reads(op):
                 continue
             found.add(op)

@@ -54,6 +54,19 @@ def arguments_of(module: ModuleOp, name: str) -> list[Any]:
     return found
 
 
+def interpreted(module: ModuleOp, name: str) -> list[Any]:
+    """The arguments after a call, then what it returns: in the last argument, where the function was raised."""
+    arguments = arguments_of(module, name)
+    result = Interpreter(module).call(name, *arguments)
+    return arguments if result is None else [*arguments, np.asarray(result, np.float32)]
+
+
+def compiled(module: ModuleOp, name: str) -> list[Any]:
+    arguments = arguments_of(module, name)
+    weft.build(module)[name](*arguments)
+    return arguments
+
+
 def run_passes(module: ModuleOp, *passes: ModulePass) -> ModuleOp:
     for one in passes:
         one.apply(Context(), module)
@@ -72,17 +85,11 @@ def assert_equal(expected: list[Any], found: list[Any], what: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_raised_and_scheduled_programs_compute_the_same(name: str) -> None:
     module = parse(PROGRAMS[name], name)
-    expected = arguments_of(module, name)
-    Interpreter(module).call(name, *expected)
+    expected = interpreted(module, name)
     for promises in ((), ALL):
         raised = run_passes(module.clone(), RaiseAffineToTirPass(promises=promises, strict=True))
-        found = arguments_of(module, name)
-        Interpreter(raised).call(name, *found)
-        assert_equal(expected, found, f"raised with {promises}")
-    found = arguments_of(module, name)
-    scheduled = run_passes(raised, DefaultSchedulePass())
-    weft.build(scheduled)[name](*found)
-    assert_equal(expected, found, "compiled")
+        assert_equal(expected, interpreted(raised, name), f"raised with {promises}")
+    assert_equal(expected, compiled(run_passes(raised, DefaultSchedulePass()), name), "compiled")
 
 
 def _tiled(sch: weft.Schedule, label: str, *loops: int) -> None:
@@ -113,13 +120,11 @@ SCHEDULES: dict[str, Callable[[weft.Schedule], None]] = {
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_blocks_are_scheduled_by_name(name: str) -> None:
     module = parse(PROGRAMS[name], name)
-    expected, found = arguments_of(module, name), arguments_of(module, name)
-    Interpreter(module).call(name, *expected)
+    expected = interpreted(module, name)
     RaiseAffineToTirPass(promises=ALL).apply(Context(), module)
     sch = weft.Schedule(module)
     SCHEDULES[name](sch)
-    weft.build(run_passes(sch.mod))[name](*found)
-    assert_equal(expected, found, name)
+    assert_equal(expected, compiled(run_passes(sch.mod), name), name)
 
 
 def test_products_get_the_schedule_of_contractions() -> None:
@@ -131,14 +136,13 @@ def test_products_get_the_schedule_of_contractions() -> None:
 
 @needs_mlir
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "reduce"])  # which returns a number
 def test_mlir_lowers_programs_to_the_same(name: str) -> None:
     module = parse(PROGRAMS[name], name)
-    expected, found = arguments_of(module, name), arguments_of(module, name)
+    expected = arguments_of(module, name)
     UpstreamLibrary(PROGRAMS[name], ("--scf-forall-to-for", "--lower-affine"))[name](*expected)
     raised = run_passes(module, RaiseAffineToTirPass(promises=ALL), DefaultSchedulePass())
-    weft.build(raised)[name](*found)
-    assert_equal(expected, found, "compiled")
+    assert_equal(expected, compiled(raised, name), "compiled")
 
 
 @pytest.mark.parametrize("seed", first_tier(range(40), 0, 1))
