@@ -20,7 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, bindings_of, child_blocks, guards_of, stored_buffer
+from weft.analysis.structure import ancestors, bindings_of, child_blocks, guards_of, precedes, stored_buffer
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, op_name, touches_memory, underlying
 from weft.dialects.tir import BlockOp, ForOp
@@ -79,13 +79,31 @@ class StatementBlocks:
     def _split_condition(self, op: scf.IfOp) -> None:
         """One condition for each effect in an `scf.if`, inside of the loops that are among them."""
         branches = [region.block for region in op.regions if region.blocks]
-        effects = [inner for block in branches for inner in block.ops if not only_reads(inner)]
-        if len(effects) < 2 and not any(isinstance(inner, ForOp) and self._is_open(inner) for inner in effects):
+        effects = [[inner for inner in block.ops if not only_reads(inner)] for block in branches]
+        several = sum(map(len, effects)) > 1
+        if not (several or any(self._is_nest(effect) for group in effects for effect in group)):
+            return
+        if any(self._reads_before(effect, group) for group in effects for effect in group):
             return
         for holds, block in zip((True, False), branches, strict=False):
             for effect in [inner for inner in block.ops if not only_reads(inner)]:
                 self._insert_conditional(op, effect, holds)
         Rewriter.erase_op(op)
+
+    def _is_nest(self, op: Operation) -> bool:
+        return isinstance(op, ForOp) and self._is_open(op)
+
+    def _reads_before(self, effect: Operation, effects: Sequence[Operation]) -> bool:
+        """Whether an effect in a branch needs a value that is read before something there may write it."""
+        for source in _sources_within(effect, effect.parent):
+            reads = [op for op in operations_in(source) if touches_memory(op)]
+            behind = [other for other in effects if other is not effect and precedes(source, other)]
+            behind = [other for other in behind if precedes(other, effect)]
+            if reads and any(
+                self._may_write(o, reads) for o in [*behind, *([effect] if self._is_nest(effect) else [])]
+            ):
+                return True
+        return False
 
     def _insert_conditional(self, op: scf.IfOp, effect: Operation, holds: bool) -> None:
         """Put one effect of a branch of `op` before it, under its condition, with what it needs of the branch."""
@@ -124,9 +142,8 @@ class StatementBlocks:
                 conflicts = self._conflicts(value_op, statement)
                 if not conflicts:
                     continue
-                merged = (
-                    self._merge(conflicts[0], statement) if value_op.parent is statement.members[0].parent else None
-                )
+                near = value_op.parent is statement.members[0].parent
+                merged = self._merge(conflicts[0], statement) if near else None
                 if merged is None:
                     self._keep(value_op)
                     return False
@@ -151,7 +168,7 @@ class StatementBlocks:
             op = value.owner
             if isinstance(op, Block) or op in found or op in statement.members:
                 continue
-            if op.parent is self._top and not (isinstance(op, memref.LoadOp) and not self._conflicts(op, statement)):
+            if op.parent is self._top and (not isinstance(op, memref.LoadOp) or self._conflicts(op, statement)):
                 continue  # known in front of the loops
             if any(member.is_ancestor(op) for member in statement.members) or not only_reads(op):
                 continue

@@ -29,7 +29,8 @@ class Loops:
         self.lines.append("  " * (depth + 1) + text)
 
     def type_of(self, buffer: str) -> str:
-        return "memref<" + f"{SIZE}x" * self.ranks[buffer] + "i32>"
+        layout = f", strided<[1, {SIZE}]>" if buffer == "V" else ""
+        return "memref<" + f"{SIZE}x" * self.ranks[buffer] + f"i32{layout}>"
 
     def subscript(self, variables: dict[str, tuple[int, int]]) -> str:
         """An expression of loop variables, each with its range, that lies in 0 .. SIZE - 1."""
@@ -93,6 +94,16 @@ class Loops:
         value = self.random.choice(["%zero"] * 3 + [self.value(depth, variables, known)])
         self.emit(depth, f"affine.store {value}, {place}")
 
+    def update(self, depth: int, variable: str) -> None:
+        """Combine an element of a vector into another one, by accesses whose subscripts are no maps."""
+        loaded, old, new = self.fresh("l"), self.fresh("o"), self.fresh("n")
+        source, target = self.random.choice("CD"), self.random.choice("CD")
+        place = self.random.choice([variable, "%c1"])
+        self.emit(depth, f"{loaded} = memref.load %{source}[{variable}] : {self.type_of(source)}")
+        self.emit(depth, f"{old} = memref.load %{target}[{place}] : {self.type_of(target)}")
+        self.emit(depth, f"{new} = arith.addi {old}, {loaded} : i32")
+        self.emit(depth, f"memref.store {new}, %{target}[{place}] : {self.type_of(target)}")
+
     def condition(self, depth: int, variables: dict[str, tuple[int, int]], known: list[str], inside: int) -> None:
         names = list(variables)
         if names and self.random.random() < 0.6:
@@ -114,6 +125,14 @@ class Loops:
     def loop(self, depth: int, variables: dict[str, tuple[int, int]], known: list[str], inside: int) -> None:
         variable = self.fresh("i")
         names = list(variables)
+        if self.random.random() < 0.08:  # data decides how often it runs
+            masked, bound = self.fresh("m"), self.fresh("n")
+            self.emit(depth, f"{masked} = arith.andi {self.value(depth, variables, known)}, %seven : i32")
+            self.emit(depth, f"{bound} = arith.index_cast {masked} : i32 to index")
+            self.emit(depth, f"scf.for {variable} = %c0 to {bound} step %c1 {{")
+            self.update(depth + 1, variable)
+            self.emit(depth, "}")
+            return
         form = self.random.choice(
             ["constant", "constant", "constant", "triangle", "upper", "tile"] if names else ["constant"]
         )
@@ -181,8 +200,13 @@ def random_loops(seed: int) -> str:
         program.emit(2, f"affine.store %zero, %T[%p, %q] : {program.type_of('T')}")
         program.emit(1, "}")
         program.emit(0, "}")
+    if program.random.random() < 0.3:
+        program.ranks["V"] = 2
+        program.emit(0, f"%V = memref.transpose %A (i, j) -> (j, i) : {program.type_of('A')} to {program.type_of('V')}")
     for _ in range(program.random.choice([1, 1, 2])):
         program.loop(0, {}, [], program.random.choice([1, 2, 2]))
     parameters = ", ".join(f"%{name}: {program.type_of(name)}" for name in BUFFERS)
-    lines = [*program.sets, f"func.func @f({parameters}) {{", "  %zero = arith.constant 0 : i32", *program.lines]
-    return "\n".join([*lines, "  return", "}", ""])
+    constants = ["%zero = arith.constant 0 : i32", "%seven = arith.constant 7 : i32"]
+    constants += [f"%c{number} = arith.constant {number} : index" for number in (0, 1)]
+    head = [*program.sets, f"func.func @f({parameters}) {{", *(f"  {line}" for line in constants)]
+    return "\n".join([*head, *program.lines, "  return", "}", ""])
