@@ -21,7 +21,6 @@ from weft.interp.emitter import BufferSource
 from weft.interp.registry import emit_nothing, emits
 from weft.interp.te import tensor_source
 from weft.interp.values import array_of
-from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,9 +113,6 @@ def _extents(
                 loop = structure.loop_names[expr.position]
                 message = f"{op.name}: the extent of loop {loop} is {{}} by one operand and {{}} by another"
                 emitter.refuse(f"{known} != {extent}", message, op, known, extent)
-    missing = [name for at, name in enumerate(structure.loop_names) if at not in found]
-    if missing:
-        raise CompileError.at(op, f"{op.name}: no operand tells the extent of loop {', '.join(missing)}")
     return [found[loop] for loop in range(len(structure.loop_names))]
 
 

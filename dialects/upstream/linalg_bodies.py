@@ -146,12 +146,13 @@ def _window(function: str) -> _Body:
     return lambda scalars, inputs, old: scalars.function(function, [old, scalars.cast(inputs[0], old.type)])
 
 
-_BODIES: Final[Mapping[str, _Body]] = {
-    "copy": _copy,
-    "product": _product,
-    "quantized product": _quantized,
-    **{f"window {f}": _window(f) for f in ("add", "max_signed", "max_unsigned", "min_signed", "min_unsigned")},
+_BODIES: Final[Mapping[str, tuple[int, _Body]]] = {
+    "copy": (1, _copy),
+    "product": (2, _product),
+    "quantized product": (4, _quantized),
+    **{f"window {f}": (2, _window(f)) for f in ("add", "max_signed", "max_unsigned", "min_signed", "min_unsigned")},
 }
+"""With the number of the inputs."""
 
 
 def body_of(name: str, types: Sequence[Attribute], unsigned: bool) -> Region:
@@ -163,8 +164,13 @@ def body_of(name: str, types: Sequence[Attribute], unsigned: bool) -> Region:
     block = Block(arg_types=types)
     scalars = _Scalars(block, unsigned or name.endswith("_unsigned"))
     *inputs, old = block.args
-    body = _BODIES.get(name)
-    value = scalars.function(name, inputs) if body is None else body(scalars, inputs, old)
+    if name in _BODIES:
+        count, body = _BODIES[name]
+        if len(inputs) != count:
+            raise VerifyException(f"takes {count} inputs, got {len(inputs)}")
+        value = body(scalars, inputs, old)
+    else:
+        value = scalars.function(name, inputs)
     if value.type != old.type:
         raise VerifyException(f"{name} of {types[0]} gives {value.type}, and the output holds {old.type}")
     block.add_op(YieldOp(value))

@@ -79,8 +79,8 @@ class ConvertLinalgToTirPass(ModulePass):
     those over tensors promise `noalias`. What else they hold, of `affine`, `scf` and `memref`, is raised as
     `raise-affine-to-tir` does.
 
-    Raises `CompileError` for operations on types on which they are not defined, for loops whose extent no operand
-    tells, and for operands that do not fit each other.
+    Raises `CompileError` for operations on types on which they are not defined, and for operands that do not fit each
+    other.
     """
 
     name = "convert-linalg-to-tir"
@@ -347,10 +347,7 @@ def _make_init(block: BlockOp, map_: AffineMap, nest: Operation, start: BlockOp)
 
 
 def _check(op: Operation, structure: Structure) -> None:
-    """Each loop has an extent, and static ones agree."""
-    for map_ in structure.maps:
-        if map_.num_symbols:
-            raise CompileError.at(op, f"{op.name}: subscripts have no symbols, got {map_}")
+    """Static extents of a loop agree; the verifier sees to that where all extents are static."""
     known: dict[int, int] = {}
     for _, _, loop, extent in _plain_subscripts(structure):
         before = known.get(loop, DYNAMIC_INDEX)
@@ -358,11 +355,6 @@ def _check(op: Operation, structure: Structure) -> None:
             name = structure.loop_names[loop]
             raise CompileError.at(op, f"{op.name}: loop {name} has extents {before} and {extent} by its operands")
         known[loop] = extent if before == DYNAMIC_INDEX else before
-    missing = [name for loop, name in enumerate(structure.loop_names) if loop not in known]
-    if missing:
-        raise CompileError.at(
-            op, f"{op.name}: no operand has loop {', '.join(missing)} as a subscript, which would tell its extent"
-        )
 
 
 _Dim = tuple[SSAValue, int]

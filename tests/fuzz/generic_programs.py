@@ -42,9 +42,9 @@ class Buffer:
     name: str
     shape: tuple[Extent, ...]
 
-    def type(self, element: str) -> str:
+    def type(self, element: str, container: str = "memref") -> str:
         extents = "".join(f"{'?' if isinstance(extent, str) else extent}x" for extent in self.shape)
-        return f"memref<{extents}{element}>"
+        return f"{container}<{extents}{element}>"
 
 
 @dataclass(frozen=True)
@@ -79,21 +79,31 @@ class Generic:
     fill: int | None
     """What the outputs are filled with before."""
 
-    def text(self, dtype: str) -> str:
+    def text(self, dtype: str, values: dict[Buffer, str] | None = None) -> str:
+        """The op on memrefs, or on tensors, where `values` has the present value of each."""
         element = MLIR_TYPES[dtype]
         operands = (*self.inputs, *self.outputs)
+        container = "memref" if values is None else "tensor"
+        names = {operand.buffer: operand.buffer.name for operand in operands} if values is None else values
         lines: list[str] = []
         if self.fill is not None:
             for output in self.outputs:
-                of = output.buffer.type(element)
-                lines.append(f"linalg.fill ins({fill_name(self.fill)} : {element}) outs(%{output.buffer.name} : {of})")
+                of, old = output.buffer.type(element, container), names[output.buffer]
+                result = ""
+                if values is not None:
+                    values[output.buffer] = f"{old}_f"
+                    result = f"%{old}_f = "
+                filled = f"ins({fill_name(self.fill)} : {element}) outs(%{old} : {of})"
+                lines.append(f"{result}linalg.fill {filled}{f' -> {of}' if result else ''}")
         maps = ", ".join(operand.map(len(self.loops)) for operand in operands)
         indexing = set[int]().union(*(output.loops() for output in self.outputs))
         kinds = ", ".join('"parallel"' if at in indexing else '"reduction"' for at in range(len(self.loops)))
-        lines.append(f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}")
+        results = "" if values is None else ", ".join(f"%{names[o.buffer]}_g" for o in self.outputs) + " = "
+        lines.append(f"{results}linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}")
         for keyword, given in (("ins", self.inputs), ("outs", self.outputs)):
-            names = ", ".join(f"%{operand.buffer.name}" for operand in given)
-            lines.append(f"  {keyword}({names} : {', '.join(operand.buffer.type(element) for operand in given)})")
+            shown = ", ".join(f"%{names[operand.buffer]}" for operand in given)
+            types = ", ".join(operand.buffer.type(element, container) for operand in given)
+            lines.append(f"  {keyword}({shown} : {types})")
         arguments = ", ".join(f"%x{at}: {element}" for at in range(len(operands)))
         lines += ["{", f"^bb0({arguments}):"]
         value = "%x0"
@@ -113,7 +123,11 @@ class Generic:
                 old = f"%x{len(self.inputs) + at}"
                 lines.append(f"  %y{at} = {self._op(combiner, dtype)} {old}, {value} : {element}")
                 yielded[-1] = f"%y{at}"
-        lines += [f"  linalg.yield {', '.join(yielded)} : {', '.join([element] * len(yielded))}", "}"]
+        lines += [f"  linalg.yield {', '.join(yielded)} : {', '.join([element] * len(yielded))}"]
+        types = ", ".join(output.buffer.type(element, container) for output in self.outputs)
+        lines.append("}" if values is None else f"}} -> ({types})")
+        if values is not None:
+            values.update((output.buffer, f"{values[output.buffer]}_g") for output in self.outputs)
         return "\n".join(f"  {line}" for line in lines)
 
     def _op(self, function: str, dtype: str) -> str:
@@ -285,11 +299,11 @@ def generic_program(seed: int) -> GenericProgram:
     if not outer:
         outer, inner = inner, []
     text = _text(generator, outer, inner)
-    module = weft.parse(text, f"generic_{seed}.mlir")
+    on_tensors = draw.chance(0.4)
+    module = weft.parse(_tensor_text(generator, outer, inner) if on_tensors else text, f"generic_{seed}.mlir")
     promises = ("noalias", "contract", "reassoc") if draw.chance(0.8) else ()
     ConvertLinalgToTirPass(promises).apply(Context(), module)
-    runs = [_run(generator, outer, inner, draw) for _ in range(2)]
-    first, second = runs
+    first, second = (_run(generator, outer, inner, draw, on_tensors) for _ in range(2))
     program = Program(f"generic {seed}", module, first.inputs, first.expected, others=(second,), initial=first.initial)
     return GenericProgram(text, program)
 
@@ -297,16 +311,32 @@ def generic_program(seed: int) -> GenericProgram:
 def _text(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer]) -> str:
     element = MLIR_TYPES[generator.dtype]
     parameters = ", ".join(f"%{buffer.name}: {buffer.type(element)}" for buffer in (*generator.inputs, *outer))
-    fills = sorted({op.fill for op in generator.ops if op.fill is not None})
-    suffix = ".0" if generator.dtype.startswith("f") else ""
-    lines = [f"func.func @main({parameters}) {{"]
-    lines += [f"  {fill_name(fill)} = arith.constant {fill}{suffix} : {element}" for fill in fills]
+    lines = [f"func.func @main({parameters}) {{", *_constants(generator)]
     lines += [f"  %{buffer.name} = memref.alloc() : {buffer.type(element)}" for buffer in inner]
     lines += [op.text(generator.dtype) for op in generator.ops]
     return "\n".join([*lines, "  return", "}"])
 
 
-def _run(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer], draw: Draw) -> Run:
+def _tensor_text(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer]) -> str:
+    """The program on tensors: what buffers of callers hold before comes in as further arguments."""
+    element = MLIR_TYPES[generator.dtype]
+    values = {buffer: buffer.name for buffer in (*generator.inputs, *outer, *inner)}
+    given = ", ".join(f"%{b.name}: {b.type(element, 'tensor')}" for b in (*generator.inputs, *outer))
+    types = ", ".join(buffer.type(element, "tensor") for buffer in outer)
+    lines = [f"func.func @main({given}) -> ({types}) {{", *_constants(generator)]
+    lines += [f"  %{b.name} = tensor.empty() : {b.type(element, 'tensor')}" for b in inner]
+    lines += [op.text(generator.dtype, values) for op in generator.ops]
+    lines.append(f"  return {', '.join(f'%{values[buffer]}' for buffer in outer)} : {types}")
+    return "\n".join([*lines, "}"])
+
+
+def _constants(generator: Generator) -> list[str]:
+    fills = sorted({op.fill for op in generator.ops if op.fill is not None})
+    suffix = ".0" if generator.dtype.startswith("f") else ""
+    return [f"  {fill_name(fill)} = arith.constant {fill}{suffix} : {MLIR_TYPES[generator.dtype]}" for fill in fills]
+
+
+def _run(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer], draw: Draw, on_tensors: bool) -> Run:
     sizes = {extent: draw.number(1, 7) for extent in generator.extents if isinstance(extent, str)}
     memory: dict[Buffer, Array] = {}
     for buffer in (*generator.inputs, *outer, *inner):
@@ -316,4 +346,5 @@ def _run(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer],
     initial = tuple(memory[buffer].copy() for buffer in outer)
     for op in generator.ops:
         op.run(memory, sizes)
-    return Run(inputs, tuple(memory[buffer] for buffer in outer), initial)
+    expected = tuple(memory[buffer] for buffer in outer)
+    return Run((*inputs, *initial), expected) if on_tensors else Run(inputs, expected, initial)

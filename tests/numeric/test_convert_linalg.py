@@ -56,6 +56,38 @@ def _windows(image: Any, kernel: tuple[int, ...], strides: tuple[int, ...], dila
     return windows[tuple([*steps, *[slice(None)] * rest, *(slice(None, None, d) for d in dilations)])]
 
 
+def test_overlapping_arguments() -> None:
+    """Without `noalias` the fill is seen by the product, as upstream has it."""
+    text = """
+func.func @main(%A: memref<2x2xf32>, %C: memref<2x2xf32>) {
+  %one = arith.constant 1.0 : f32
+  linalg.fill ins(%one : f32) outs(%C : memref<2x2xf32>)
+  linalg.matmul ins(%A, %A : memref<2x2xf32>, memref<2x2xf32>) outs(%C : memref<2x2xf32>)
+  return
+}"""
+    matrix, expected = np.full((2, 2), 7, np.float32), np.full((2, 2), 1, np.float32)
+    for row, column, k in np.ndindex(2, 2, 2):
+        expected[row, column] += expected[row, k] * expected[k, column]
+    weft.build(converted(text))["main"](matrix, matrix)
+    np.testing.assert_array_equal(matrix, expected)
+
+
+def test_extents_that_do_not_agree() -> None:
+    text = """
+func.func @main(%A: memref<?x4xf32>, %B: memref<?x4xf32>) {
+  linalg.exp ins(%A : memref<?x4xf32>) outs(%B : memref<?x4xf32>)
+  return
+}"""
+    library = weft.build(converted(text, "noalias"))
+    ones, found = np.ones((3, 4), np.float32), np.zeros((3, 4), np.float32)
+    library["main"](ones, found)
+    np.testing.assert_allclose(found, np.exp(ones), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"'B'.*expected shape"):
+        library["main"](ones, np.zeros((2, 4), np.float32))
+    with pytest.raises(weft.CompileError, match="the extent of loop d0 is 3 by one operand and 2 by another"):
+        Interpreter(weft.parse(text)).call("main", ones, np.zeros((2, 4), np.float32))
+
+
 def check_reference(name: str, compute: Callable[..., Any]) -> None:
     """`compute` gives the output from all operands."""
     arguments = arguments_of(name)

@@ -109,3 +109,59 @@ func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
   linalg.map { math.noexp } ins(%a : memref<4xf32>) outs(%b : memref<4xf32>)
   return
 }
+
+// -----
+
+func.func @f(%a: memref<4x4xf32>) {
+  // expected-error@+1 {{'linalg.matmul': has 3 operands and 1 indexing maps}}
+  linalg.matmul indexing_maps = [affine_map<(i, j, k) -> (i, k)>] ins(%a, %a : memref<4x4xf32>, memref<4x4xf32>) outs(%a : memref<4x4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<4x4xf32>) {
+  // expected-error@+1 {{linalg.mmt4d: takes 2 inputs, got 1}}
+  linalg.mmt4d ins(%a : memref<4x4xf32>) outs(%a : memref<4x4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<4xf32>) {
+  // expected-error@+1 {{linalg.generic needs indexing_maps and iterator_types, which are lists}}
+  linalg.generic {iterator_types = ["parallel"]} ins(%a : memref<4xf32>) outs(%a : memref<4xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<4xf32>) {
+  // expected-error@+1 {{unknown iterator type "windowed"}}
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["windowed"]} ins(%a : memref<4xf32>) outs(%a : memref<4xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    linalg.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<4xf32>) {
+  // expected-error@+1 {{linalg.map has one output}}
+  linalg.map { math.exp } ins(%a : memref<4xf32>) outs(%a, %a : memref<4xf32>, memref<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<4xf32>) {
+  // expected-error@+1 {{linalg.map: the region takes an element of each operand, f32, f32, got f64, f32}}
+  linalg.map ins(%a : memref<4xf32>) outs(%a : memref<4xf32>) (%x: f64, %y: f32) {
+    linalg.yield %y : f32
+  }
+  return
+}
