@@ -94,8 +94,8 @@ class ConcreteShapes:
     """The shapes of a function's parameters, with a number for each dynamic extent; index parameters have a number too.
 
     `extents` gives the numbers to choose from, in order and then from the start again. Extents that the program ties
-    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`) agree. With `given`, the shapes
-    and numbers of parameters by name, none is chosen: what they do not tell is unknown.
+    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With
+    `given`, the shapes and numbers of parameters by name, none is chosen: what they do not tell is unknown.
     """
 
     function: FuncOp
@@ -132,6 +132,10 @@ class ConcreteShapes:
         for op in self.function.body.block.ops:
             if op.name in ("tir.assume_shape", "te.assume_shape"):
                 self._tie(op.operands[0], op.operands[1:])
+        if any(op.name.startswith("linalg.") for op in self.function.body.walk()):
+            from weft.interp.linalg_shapes import LinalgShapes
+
+            LinalgShapes(self.function, self.numbers).complete(self.shapes, lambda: next(self._next))
         for shape in self.shapes:
             if shape is not None:
                 shape[:] = [next(self._next) if e == DYNAMIC_INDEX else e for e in shape]

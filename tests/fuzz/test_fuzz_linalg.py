@@ -27,7 +27,7 @@ def scheduled(seed: int) -> tuple[str, checking.Program, Fuzzer]:
     return made.text, made.program, fuzzer
 
 
-@pytest.mark.parametrize("seed", first_tier(range(CASES), *range(6)))
+@pytest.mark.parametrize("seed", first_tier(range(CASES), 0, 1, 2))
 def test_random_program(seed: int) -> None:
     text, program, fuzzer = scheduled(seed)
     failure = checking.check(program, fuzzer.sch.mod, fuzzer.sch.trace, seed)
