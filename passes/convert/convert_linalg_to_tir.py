@@ -28,11 +28,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks
 from weft.dialects.aliasing import may_overlap
-from weft.dialects.effects import effects_of, underlying
+from weft.dialects.effects import effects_of, touches_memory, underlying
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.levels import allowed_at
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
-from weft.dialects.tir import AssumeShapeOp, BlockOp, InitOp
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
@@ -98,6 +99,8 @@ class ConvertLinalgToTirPass(ModulePass):
         for function in functions:
             state_promises(function, promises)
             found = _Conversion(function).run() or found
+            if not any(map(_is_to_raise, function.body.block.ops)):
+                continue
             problem = why_not_raised(function)
             if problem is None:
                 raise_function(function)
@@ -117,6 +120,15 @@ class ConvertLinalgToTirPass(ModulePass):
 
 
 _PARTS: Final = ("linalg.yield", "linalg.index")
+
+
+def _is_to_raise(op: Operation) -> bool:
+    """Whether an op at the top of a function is none of tir, or a statement outside of blocks."""
+    return (
+        (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
+        or touches_memory(op)
+        or not allowed_at("tir", op.name)
+    )
 
 
 def _called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
@@ -194,6 +206,7 @@ class _Conversion:
         for output, map_ in zip(structure.outputs, structure.maps[len(structure.inputs) :], strict=True):
             if starts:
                 self._writes = [write for write in self._writes if write.nest is not starts[output][0]]
+                self._labels.discard(starts[output][1].label)
                 _make_init(block, map_, *starts[output])
             self._starts.pop(output, None)
             if _is_projection(map_) and len(map_.results) == kinds.count(SPATIAL) and (starts or REDUCE not in kinds):

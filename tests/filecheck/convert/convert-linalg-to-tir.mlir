@@ -3,7 +3,7 @@
 // A fill becomes the init of the product; casts; subscripts of transposed operands.
 
 // CHECK-LABEL: func.func @product
-// CHECK-SAME:  attributes {tir.promises = ["noalias"], tir.function}
+// CHECK-SAME:  attributes {tir.promises = ["noalias"]}
 // CHECK-NEXT:    %zero = arith.constant
 // CHECK-NEXT:    tir.for %m in 8 {
 // CHECK-NEXT:      tir.for %n in 6 {
