@@ -131,7 +131,7 @@ class FunctionBufferization:
             elif deallocation and alloc.memref not in self._escaped:
                 block = cast("Block", alloc.parent)
                 self._at = cast("Operation", block.last_op)
-                self.add(memref.DeallocOp.get(alloc.memref))
+                self.insert(memref.DeallocOp.get(alloc.memref))
 
     # Building
 

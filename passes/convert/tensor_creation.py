@@ -167,12 +167,12 @@ def _concat(bufferization: FunctionBufferization, op: Operation) -> None:
         return [along if d == axis else extent for d, extent in enumerate(sizes[0])]
 
     buffer = bufferization.buffers[result] = bufferization.allocate(result, extents)
-    offset: int | SSAValue = 0
+    before: list[int | SSAValue] = []
     for source, size in zip(sources, sizes, strict=True):
+        offset = bufferization.sum(*before)
         offsets = [offset if d == axis else 0 for d in range(len(size))]
-        target = bufferization.subview(buffer, offsets, size, [1] * len(size), range(len(size)))
-        bufferization.copy(source, target)
-        offset = bufferization.sum(offset, size[axis])
+        bufferization.copy(source, bufferization.subview(buffer, offsets, size, [1] * len(size), range(len(size))))
+        before = [offset, size[axis]]
     bufferization.done(op)
 
 

@@ -1,4 +1,9 @@
 // RUN: not weft-opt %s -p bufferize-tensors --split-input-file 2>&1 | filecheck %s
+// RUN: not weft-opt %S/../../../examples/mm_relu.mlir -p 'bufferize-tensors{strict=true}' 2>&1 | filecheck %s --check-prefix=STRICT
+// RUN: weft-opt %S/../../../examples/mm_relu.mlir -p bufferize-tensors 2>&1 | filecheck %s --check-prefix=REMARK
+
+// STRICT: error: bufferize-tensors: the module has no function over tensors of upstream operations
+// REMARK: remark: bufferize-tensors: the module has no function over tensors of upstream operations
 
 // CHECK: bufferize-tensors: 'vector.transfer_read' on tensors has no form on buffers
 func.func @no_rule(%A: tensor<4xf32>) -> vector<4xf32> {
@@ -46,5 +51,40 @@ func.func @either(%A: tensor<?xf32>, %B: tensor<?xf32>, %c: i1) -> tensor<?xf32>
   } else {
     scf.yield %B : tensor<?xf32>
   }
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// CHECK: bufferize-tensors: 'func.func' has a tensor with an encoding, tensor<4xf32, "sparse">
+func.func @encoded(%A: tensor<4xf32, "sparse">, %i: index) -> f32 {
+  %x = tensor.extract %A[%i] : tensor<4xf32, "sparse">
+  return %x : f32
+}
+
+// -----
+
+// CHECK: bufferize-tensors: the shape of a result of 'scf.if' is not known in front of it
+func.func @unknown_shape(%A: tensor<?xf32>, %c: i1, %n: index) -> tensor<?xf32> {
+  %r = scf.if %c -> (tensor<?xf32>) {
+    %m = arith.addi %n, %n : index
+    %e = tensor.empty(%m) : tensor<?xf32>
+    scf.yield %e : tensor<?xf32>
+  } else {
+    scf.yield %A : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// CHECK: bufferize-tensors: the shape of result 0 of @half does not follow from its arguments
+func.func private @half(%A: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %m = arith.divui %n, %n : index
+  %e = tensor.extract_slice %A[0] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+  return %e : tensor<?xf32>
+}
+func.func @calls_half(%A: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %r = func.call @half(%A, %n) : (tensor<?xf32>, index) -> tensor<?xf32>
   return %r : tensor<?xf32>
 }
