@@ -314,11 +314,11 @@ func.func @main(%A: tensor<4xf32>, %B: tensor<4xf32>) -> (tensor<4xf32>, tensor<
   %c = arith.cmpf olt, %A, %B : tensor<4xf32>
   %s = arith.select %c, %A, %B : tensor<4xi1>, tensor<4xf32>
   %i = arith.fptosi %s : tensor<4xf32> to tensor<4xi32>
-  %m = math.absi %i : tensor<4xi32>
+  %m = arith.muli %i, %i : tensor<4xi32>
   return %s, %m : tensor<4xf32>, tensor<4xi32>
 }""",
         lambda: (_vector(), _vector()[::-1].copy()),
-        lambda a, b: (np.minimum(a, b), np.abs(np.minimum(a, b)).astype(np.int32)),
+        lambda a, b: (np.minimum(a, b), (np.minimum(a, b) ** 2).astype(np.int32)),
     ),
     TensorCase(
         "constants that are written",
