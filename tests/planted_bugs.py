@@ -99,6 +99,34 @@ BUGS = (
         'operator, rhs = "-", number(b.low,',
         ("tests/numeric/test_c_programs.py",),
     ),
+    Bug(
+        "merge looks at named buffers only",
+        "passes/schedule/merge.py",
+        "with_overlapping(access.buffer for access in part[1])",
+        "{access.buffer for access in part[1]}",
+        ("tests/numeric/test_promises.py",),
+    ),
+    Bug(
+        "copies of buffers that others overlap",
+        "analysis/code_motion.py",
+        "                if (access.is_write or not writes) and may_overlap(access.buffer, buffer):\n",
+        "                if False:\n",
+        ("tests/numeric/test_promises.py",),
+    ),
+    Bug(
+        "sums in another order without the promise",
+        "analysis/block_patterns.py",
+        "    return has_known_combiners(block) and why_in_order(block) is None\n",
+        "    return has_known_combiners(block)\n",
+        ("tests/numeric/test_promises.py",),
+    ),
+    Bug(
+        "noalias on parameters that may overlap",
+        "backends/llvm/memory_ops.py",
+        """    words = ["captures(none)"] if overlapping(buffer) else ["noalias", "captures(none)"]\n""",
+        """    words = ["noalias", "captures(none)"]\n""",
+        ("tests/numeric/test_promises.py",),
+    ),
 )
 
 

@@ -166,6 +166,25 @@ def test_refused_between_parameters(name: str) -> None:
     STEPS[name](Schedule(of_arguments))
 
 
+APART = """
+func.func @f(%P: memref<8xf32>, %Q: memref<8xf32>, %R: memref<8xf32>) {
+  %one = arith.constant 1.0 : f32
+  tir.for %i in 8 { tir.block "P" iters(%v: spatial<8>) = [%i] { memref.store %one, %P[%v] : memref<8xf32> } }
+  tir.for %i in 8 {
+    tir.block "R" iters(%v: spatial<8>) = [%i] {
+      %q = memref.load %Q[%v] : memref<8xf32>
+      memref.store %q, %R[%v] : memref<8xf32>
+    } }
+  func.return
+}"""
+
+
+def test_merge_of_loops_that_name_no_buffer_in_common() -> None:
+    sch = Schedule(program(APART))
+    with pytest.raises(ScheduleError, match=r"writes P(.|\n)*reads Q(.|\n)*may overlap"):
+        sch.merge(loop(sch, "P"), loop(sch, "R"))
+
+
 @pytest.mark.parametrize("name", first_tier(KEEP_ORDER, "fuse", "blockize"))
 def test_steps_that_keep_the_order(name: str) -> None:
     sch = Schedule(program(DIRECT))
@@ -384,6 +403,20 @@ def test_copies_on_a_device_do_not_overlap() -> None:
     bind_arguments(signature, (memory[:4], memory[2:]), {})
     with pytest.raises(ValueError, match=r"'A'.*expected an output that shares no memory with other arguments"):
         check_overlap(signature, {0: memory[:4], 1: memory[2:]}, copied=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("cc") is None, reason="needs a C compiler")
+def test_exported_functions_whose_arguments_may_overlap(tmp_path: Path) -> None:
+    module = program(DIRECT)
+    library = weft.build(module)
+    library.export(tmp_path / "f.so")
+    library.export(tmp_path / "f.h")
+    header = (tmp_path / "f.h").read_text()
+    assert "void f(const float *A, float *D, float *E);" in header
+    loaded = weft.load(tmp_path / "f.so")
+    layout = next(layouts(forms_of(module)))
+    assert layout.agree(layout.after(loaded["f"]), layout.after(interpreted(module)))
 
 
 SQUARES = """
