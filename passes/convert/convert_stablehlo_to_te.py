@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from functools import partial
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -34,7 +35,7 @@ from weft.passes.convert.stablehlo_values import (
 from weft.support.errors import CompileError, did_you_mean, remark
 from weft.support.locations import location_of
 from weft.support.names import free_name
-from weft.texpr.expr import BinaryKind, Compare, Expr, Var, as_expr, binary
+from weft.texpr.expr import BinaryKind, Compare, Expr, Var, as_expr, binary, is_integer
 from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
@@ -62,13 +63,14 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     ```
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
-    roots = _roots(functions)
+    roots = stablehlo_functions(functions)
     if not roots:
         message = "convert-stablehlo-to-te: no function holds ops of stablehlo"
         if strict:
             raise CompileError.at(module, message)
         remark(module, message)
     inlined: set[str] = set()
+    new_functions: list[tuple[FuncOp, FuncOp]] = []
     for function in roots:
         conversion = _Conversion(functions)
         try:
@@ -78,8 +80,10 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
                 raise
             remark(conversion.at, f"convert-stablehlo-to-te leaves @{function.sym_name.data} as it is: {error.message}")
             continue
-        Rewriter.replace_op(function, new)
+        new_functions.append((function, new))
         inlined |= conversion.inlined
+    for function, new in new_functions:  # not before: other functions may call it
+        Rewriter.replace_op(function, new)
     remaining = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data not in inlined]
     called = {name for function in remaining for name in _reached(function, functions)}
     for name in inlined - called:
@@ -107,9 +111,11 @@ def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
     return found
 
 
-def _roots(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
-    """The functions that hold ops of stablehlo or call one that does, but for private ones that others call."""
+def stablehlo_functions(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
+    """The functions that hold ops of stablehlo or call one that does, but for private ones that these call."""
     holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
+    if not holding:
+        return []
     reached = {name: _reached(function, functions) for name, function in functions.items()}
     calling = [name for name in functions if name in holding or reached[name] & holding]
     called = set[str]().union(*(reached[name] for name in calling))
@@ -156,7 +162,10 @@ class _Conversion:
         if not outputs:
             raise CompileError.at(function, f"@{function.sym_name.data} returns nothing")
         self._place(function, outputs)
-        new = te_function((*inputs, *outputs), function.sym_name.data, self._facts)
+        try:
+            new = te_function((*inputs, *outputs), function.sym_name.data, self._facts)
+        except CompileError as error:
+            raise CompileError.at(function, f"@{function.sym_name.data}: {error.message}") from None
         new.location = function.location
         new.attributes.update(function.attributes)
         for name in ("sym_visibility", "arg_attrs", "res_attrs"):
@@ -178,8 +187,7 @@ class _Conversion:
                 raise CompileError.at(
                     function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
                 )
-            hint = argument.name_hint or f"arg{position}"
-            name = free_name(value_name(hint), taken)
+            name = free_name(value_name(_name_of(argument) or f"arg{position}"), taken)
             taken.add(name)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
             tensor = placeholder(tuple(shape), dtype, name)
@@ -276,7 +284,9 @@ class _Conversion:
         if known is not None:
             return known
         if op.name == "stablehlo.convert" and isinstance(values[0], Splat):
-            return _converted_splat(values[0], result_dtype(op))
+            number = _converted_splat(values[0], result_dtype(op))
+            if number is not None:
+                return number
         if not any(isinstance(value, Tensor) for value in values):
             values = [tensor_of(values[0], "constant"), *values[1:]]  # whose element is no number known here
         rank = len(result_shape(op))
@@ -365,18 +375,22 @@ def _element(op: ElementwiseOp, operands: Sequence[Expr]) -> Expr:
     return formula(op.name, operands[-1].dtype)(*operands)
 
 
-def _converted_splat(value: Splat, dtype: str) -> Splat | Tensor:
-    """A number of another type, where that is the same number."""
+def _converted_splat(value: Splat, dtype: str) -> Splat | None:
+    """A whole number as an element of another type that holds it; None for other numbers and types."""
     number = value.number
+    if not math.isfinite(number) or number != int(number) or abs(number) >= 1 << 7:
+        return None
     if dtype == "bool":
         return Splat(number != 0, value.shape, dtype)
-    if dtype.startswith("int") and number == int(number) and abs(number) < 1 << 7:
-        return Splat(int(number), value.shape, dtype)
-    if dtype in ("float32", "float64") and abs(number) < 1 << 24 and number == int(number):
-        return Splat(float(number), value.shape, dtype)
-    return compute(
-        value.shape, lambda *_: converted(as_expr(tensor_of(Splat(number, (), value.dtype), "c")()), dtype), "convert"
-    )
+    return Splat(int(number) if is_integer(dtype) else float(number), value.shape, dtype)
+
+
+def _name_of(argument: BlockArgument) -> str | None:
+    """The name of a parameter: that of its location, where `jax.export` writes it, or that of the value."""
+    location = argument.location
+    if isinstance(location, NameLoc) and location.desc.data.isidentifier() and location.desc.data.isascii():
+        return location.desc.data
+    return argument.name_hint
 
 
 def _check(op: Operation, position: int, value: Value) -> None:
@@ -424,6 +438,8 @@ def _of_sizes(op: ElementwiseOp, values: Sequence[Value]) -> Value | None:
         x, y, direction = integer_of(left), integer_of(right), op.comparison_direction.data
         if x is not None and y is not None:
             return Splat(_COMPARISONS[direction](x, y), (), "bool")
+        if direction in ("EQ", "LE", "GE") and is_same(left, right):
+            return Splat(True, (), "bool")
         return Fact(cast("Compare", comparison(direction, None, as_expr(left), as_expr(right))))
     if op.name == "stablehlo.convert" and result_dtype(op) in ("int32", "int64"):
         return Sizes(sizes[0].elements, sizes[0].rank, result_dtype(op))
