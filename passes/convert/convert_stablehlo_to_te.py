@@ -478,13 +478,16 @@ def _equal_sizes(function: FuncOp) -> dict[tuple[int, int], Var]:
 
 @dataclass(frozen=True)
 class ConvertStablehloToTePass(ModulePass):
-    """Turn functions of stablehlo ops into functions of tensor expressions; see `convert_stablehlo`.
+    """Turn functions of stablehlo and chlo, as JAX prints them, into functions of tensor expressions.
 
-    `lower-te-to-tir` takes them on to loops. `strict` makes what cannot be converted an error.
+    Each op becomes one computation of the tensor expressions of `te.ops` or of their kind; callees become part of their
+    caller, and private functions that nobody calls any more are erased. Assertions of JAX on symbolic dimensions become
+    conditions of calls. `lower-te-to-tir` takes the functions on to loops. See `convert_stablehlo`.
 
-    Requires: functions of `stablehlo`.
+    Requires: functions of tensors of bool, signed integers and floats, that hold and call nothing else. A function with
+    an op or form that is not supported is left as it is, and gets a remark.
 
-    Leaves: functions of tensor expressions (te).
+    Leaves: functions of tensor expressions of the same types and names.
     """
 
     name = "convert-stablehlo-to-te"
