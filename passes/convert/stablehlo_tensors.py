@@ -340,87 +340,110 @@ def _index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], ve
     return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
 
 
-def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
-    """Each element, combined with the updates whose place it is: all updates are looked through for each.
+class _Scatter:
+    """Which update covers which element, and where in the window of the update the element stands."""
 
-    An update outside of the operand is left out. Of several updates of one place that do not add up, the last one
-    counts, where the specification leaves the order open.
-    """
-    if len(values) != 3:
-        raise CompileError(f"{len(values) // 2} operands scattered together are not supported")
-    source, indices, updates = values
-    layout: KeyedAttr = op.scatter_dimension_numbers
-    if layout.dims("input_batching_dims"):
-        raise CompileError("input_batching_dims are not supported")
-    window, inserted = layout.dims("update_window_dims"), layout.dims("inserted_window_dims")
-    scattered, vector = layout.dims("scatter_dims_to_operand_dims"), layout.number("index_vector_dim")
-    kept = [axis for axis in range(len(source.shape)) if axis not in inserted]
-    sizes: dict[int, Extent] = {axis: updates.shape[at] for axis, at in zip(kept, window, strict=True)}
-    batch_axes = [axis for axis in range(len(updates.shape)) if axis not in window]
+    def __init__(self, op: ScatterOp, source: Value, indices: Value, updates: Value) -> None:
+        layout: KeyedAttr = op.scatter_dimension_numbers
+        if layout.dims("input_batching_dims"):
+            raise CompileError("input_batching_dims are not supported")
+        self._source, self._indices, self._updates = source, indices, updates
+        self._scattered = layout.dims("scatter_dims_to_operand_dims")
+        self._vector = layout.number("index_vector_dim")
+        self._window = layout.dims("update_window_dims")
+        kept = [axis for axis in range(len(source.shape)) if axis not in layout.dims("inserted_window_dims")]
+        self._sizes = {axis: updates.shape[at] for axis, at in zip(kept, self._window, strict=True)}
+        self.counts = [extent for axis, extent in enumerate(updates.shape) if axis not in self._window]
+        """How many updates there are, along each dimension."""
+        self.over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(self.counts)]
 
-    def place(batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-        """Whether the update for `batch` covers the element `at`, and where in it the element stands."""
-        starts = _index_vector(scattered, indices, batch, vector)
-        found: list[Expr] = []
+    def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
+        """Whether the update at `batch` covers the element `at`, and where in its window the element stands. An update
+        whose window leaves the operand covers nothing."""
+        starts = _index_vector(self._scattered, self._indices, batch, self._vector)
+        places: list[Expr] = []
         inside: list[Expr] = []
-        for axis, extent in enumerate(source.shape):
+        for axis, extent in enumerate(self._source.shape):
             start = starts[axis].astype("int64") if axis in starts else None
-            size = sizes.get(axis, 1)
+            size = self._sizes.get(axis, 1)
             offset = at[axis] if start is None else at[axis] - start
             if start is not None:
                 inside += [start >= 0, start <= simplified(extent - size)]
             if start is not None or not is_same(extent, size):
                 inside += [offset >= 0, offset < size]
-            if axis in sizes:
-                found.append(offset)
-        return inside, found
+            if axis in self._sizes:
+                places.append(offset)
+        return all_of(*inside), places
 
-    def update(batch: Sequence[Expr], offsets: Sequence[Expr]) -> Expr:
-        outer, inner = iter(batch), dict(zip(window, offsets, strict=True))
-        return element_of(updates, [inner[a] if a in inner else next(outer) for a in range(len(updates.shape))])
+    def update(self, batch: Sequence[Expr], places: Sequence[Expr]) -> Expr:
+        """The element of an update."""
+        outer, inner = iter(batch), dict(zip(self._window, places, strict=True))
+        rank = len(self._updates.shape)
+        return element_of(self._updates, [inner[axis] if axis in inner else next(outer) for axis in range(rank)])
 
+    def number(self, batch: Sequence[Expr]) -> Expr:
+        """The place of an update in the order of all."""
+        return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
+
+    def batch(self, number: Expr) -> list[Expr]:
+        """The indices of the update with a number."""
+        found: list[Expr] = []
+        for axis in reversed(range(len(self.counts))):
+            found.insert(0, number % self.counts[axis] if axis else number)
+            number = number // self.counts[axis]
+        return found
+
+
+def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
+    """Each element, combined with the updates that cover it: all are looked through for each.
+
+    Of several updates that take the place of one element the last one counts; the specification leaves the order open.
+    """
+    if len(values) != 3:
+        raise CompileError(f"{len(values) // 2} operands scattered together are not supported")
+    source, name = values[0], label(op)
+    updates = _Scatter(op, *values)
     kind = _lone_kind(op)
     if kind is None and not _returns_update(op):
         raise CompileError("a region that neither is one op nor returns the update is not supported")
-    counts = [updates.shape[axis] for axis in batch_axes]
-    over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(counts)]
 
-    def combined(*at: Expr) -> Expr:
-        inside, offsets = place(over, at)
-        old, new = element_of(source, at), update(over, offsets)
-        if not over:
-            return te.if_then_else(all_of(*inside), region([old, new])[0], old)
-        total = _BUILT_IN[cast("str", kind)][new.dtype == "bool"]
-        if total is None:
-            raise CompileError(f"updates combined by {kind} are not supported")
-        neutral = constant(_identity(cast("str", kind), new.dtype), new.dtype)
-        return region([old, total(te.if_then_else(all_of(*inside), new, neutral), axis=over)])[0]
+    def alone(*at: Expr) -> Expr:
+        covers, places = updates.place([], at)
+        old = element_of(source, at)
+        return te.if_then_else(covers, region([old, updates.update([], places)])[0], old)
 
+    if not updates.over:
+        return compute(source.shape, alone, name)
     if kind is not None:
-        return compute(source.shape, combined, label(op))
+        return compute(source.shape, _combining(updates, source, kind, region), name)
 
     def last(*at: Expr) -> Expr:
-        position = reduce(lambda total, pair: total * pair[1] + pair[0], zip(over, counts, strict=True), as_expr(0))
-        return reductions.max(te.if_then_else(all_of(*place(over, at)[0]), position, -1), axis=over)
+        number = te.if_then_else(updates.place(updates.over, at)[0], updates.number(updates.over), -1)
+        return reductions.max(number, axis=updates.over)
 
-    if not over:
+    winners = compute(source.shape, last, f"{name}_last")
 
-        def replaced(*at: Expr) -> Expr:
-            inside, offsets = place([], at)
-            return te.if_then_else(all_of(*inside), update([], offsets), element_of(source, at))
+    def replaced(*at: Expr) -> Expr:
+        batch = updates.batch(winners(*at))
+        new = updates.update(batch, updates.place(batch, at)[1])
+        return te.if_then_else(winners(*at) >= 0, new, element_of(source, at))
 
-        return compute(source.shape, replaced, label(op))
-    winners = compute(source.shape, last, f"{label(op)}_last")
+    return compute(source.shape, replaced, name)
 
-    def chosen(*at: Expr) -> Expr:
-        winner = winners(*at)
-        batch: list[Expr] = []
-        for axis in reversed(range(len(counts))):
-            batch.insert(0, winner % counts[axis] if axis else winner)
-            winner = winner // counts[axis]
-        return te.if_then_else(winners(*at) >= 0, update(batch, place(batch, at)[1]), element_of(source, at))
 
-    return compute(source.shape, chosen, label(op))
+def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
+    """The element of an operand, combined with all updates that cover it by the op `kind`."""
+    total = _BUILT_IN[kind][source.dtype == "bool"]
+    if total is None:
+        raise CompileError(f"updates combined by {kind} are not supported")
+    neutral = constant(_identity(kind, source.dtype), source.dtype)
+
+    def element(*at: Expr) -> Expr:
+        covers, places = updates.place(updates.over, at)
+        new = te.if_then_else(covers, updates.update(updates.over, places), neutral)
+        return region([element_of(source, at), total(new, axis=updates.over)])[0]
+
+    return element
 
 
 def _returns_update(op: ScatterOp) -> bool:
@@ -592,28 +615,32 @@ def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: 
     return found
 
 
+def _is_cumulative_sum(op: ReduceWindowOp, source: Value, start: Value) -> bool:
+    """Whether each window holds an element and all that stand before it along one axis, and they are added."""
+    sizes, pads = numbers(op.window_dimensions), numbers(op.padding)
+    steps = (*numbers(op.window_strides), *numbers(op.base_dilations), *numbers(op.window_dilations))
+    along = [axis for axis, size in enumerate(sizes) if size > 1]
+    if len(along) != 1 or any(step != 1 for step in steps) or _lone_kind(op) != "add" or source.dtype == "bool":
+        return False
+    (axis,) = along
+    before = [sizes[axis] - 1 if position == 2 * axis else 0 for position in range(2 * len(sizes))]
+    is_all = list(pads) == before and is_same(source.shape[axis], sizes[axis])
+    return is_all and isinstance(start, Splat) and start.number == 0
+
+
 def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Result:
     sources, initial = values[: op.operand_count], values[op.operand_count :]
     sizes = numbers(op.window_dimensions)
     rank = len(sizes)
+    if _is_cumulative_sum(op, sources[0], initial[0]):
+        (axis,) = (axis for axis in range(rank) if sizes[axis] > 1)
+        return ops.cumsum(tensor_of(sources[0], "x"), axis, name=label(op))
     strides, inner, dilation = (
         numbers(given) or (1,) * rank for given in (op.window_strides, op.base_dilations, op.window_dilations)
     )
     flat = numbers(op.padding) or (0,) * (2 * rank)
     low, high = flat[::2], flat[1::2]
     along = [axis for axis in range(rank) if sizes[axis] > 1]
-    if (
-        len(along) == 1
-        and (strides, inner, dilation) == ((1,) * rank,) * 3
-        and _lone_kind(op) == "add"
-        and sources[0].shape[along[0]] == sizes[along[0]] == low[along[0]] + 1
-        and sum(low) == low[along[0]]
-        and not any(high)
-        and sources[0].dtype != "bool"
-        and initial[0] == Splat(initial_number := _identity("add", sources[0].dtype), (), sources[0].dtype)
-        and initial_number == 0
-    ):
-        return ops.cumsum(tensor_of(sources[0], "x"), along[0], name=label(op))
     around = [
         padded(source, start, low, high, [step - 1 for step in inner], f"{label(op)}_pad")
         for source, start in zip(sources, initial, strict=True)

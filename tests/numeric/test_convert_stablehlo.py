@@ -61,7 +61,7 @@ def test_program(name: str) -> None:
         check(name, Interpreter(converted(module)).call("main", *inputs), expected)
 
 
-@pytest.mark.parametrize("name", first_tier(CONVERTED, "relu_perceptron", "convnet"))
+@pytest.mark.parametrize("name", first_tier(CONVERTED, "convnet"))
 def test_compiled(name: str) -> None:
     expected = arrays(name, "out")
     results = tuple(np.zeros(array.shape, array.dtype) for array in expected)
@@ -69,7 +69,7 @@ def test_compiled(name: str) -> None:
     check(name, results, expected)
 
 
-@pytest.mark.parametrize("name", first_tier([*PROGRAMS, "forms/forms"], "forms/forms", "convnet", "loop", "gathers"))
+@pytest.mark.parametrize("name", first_tier([*PROGRAMS, "forms/forms"], "forms/forms", "loop"))
 def test_text(name: str) -> None:
     """What is printed reads as the same module."""
     text = str(read(name))
