@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException, ShrinkException
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ShrinkException
 
 from weft.support.errors import CompileError, InternalError, WeftError, did_you_mean
 
@@ -49,7 +49,7 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
         raise
     except DiagnosticException as error:
         raise CompileError(f"pass '{module_pass.name}': {error}") from error
-    except Exception as error:
+    except (Exception, ArgSpecParseError) as error:  # the latter derives from BaseException
         if not foreign or isinstance(error, InternalError):
             error.add_note(f"while running pass '{module_pass.name}'")
             raise

@@ -18,8 +18,10 @@ import ast
 import dataclasses
 import inspect
 import re
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from textwrap import dedent
+from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -80,6 +82,11 @@ def describe_pass(pass_class: type[ArgSpecConvertible]) -> PassDescription:
     )
 
 
+def summary_of(pass_class: type[ArgSpecConvertible]) -> str:
+    """The first sentence of the description, on one line, without its full stop; read without the source."""
+    return _summary(_docstring(pass_class))
+
+
 def _docstring(pass_class: type[ArgSpecConvertible]) -> str:
     """The docstring of the class itself: not that of a base, and not the signature that `dataclass` puts there."""
     doc = pass_class.__dict__.get("__doc__") or ""
@@ -133,11 +140,8 @@ def _field_docstrings(pass_class: type[ArgSpecConvertible]) -> dict[str, str]:
     for cls in pass_class.__mro__:
         if not dataclasses.is_dataclass(cls) or not issubclass(cls, ArgSpecConvertible):
             continue
-        try:
-            (definition,) = ast.parse(dedent(inspect.getsource(cls))).body
-        except (OSError, TypeError, SyntaxError):  # a generated class, or one typed at a prompt
-            continue
-        if not isinstance(definition, ast.ClassDef):
+        definition = _class_definitions(cls.__module__).get(cls.__name__)
+        if definition is None:  # a generated class, or one typed at a prompt
             continue
         for field, below in zip(definition.body, definition.body[1:], strict=False):
             match field, below:
@@ -146,3 +150,13 @@ def _field_docstrings(pass_class: type[ArgSpecConvertible]) -> dict[str, str]:
                 case _:
                     pass
     return found
+
+
+@cache
+def _class_definitions(module: str) -> Mapping[str, ast.ClassDef]:
+    """The classes of a module, by name."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError):
+        return {}
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}

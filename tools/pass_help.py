@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
-from weft.passes.pass_descriptions import PassOption, describe_pass
+from weft.passes.pass_descriptions import PassDescription, PassOption, describe_pass, summary_of
 from weft.passes.pipeline_text import alternatives, load
 from weft.support.errors import CompileError
 from weft.support.statistics import statistics_of
@@ -41,7 +41,7 @@ def _lines(names: Iterable[str], available: Factories, what: str, width: int) ->
     lines: list[str] = []
     for name in sorted(names):
         try:
-            text = describe_pass(load(name, available, what)).summary
+            text = summary_of(load(name, available, what))
         except CompileError as error:
             text = f"({error.message})"
         lines.append(f"  {name:{width}}  {text}".rstrip())
@@ -66,7 +66,7 @@ def full_help(name: str, available: Factories, what: str) -> str:
         parts.append("It has no options.")
     if counted := statistics_of(name):
         parts.append("statistics:\n" + "\n".join(f"  {s.name}: {s.description}" for s in counted))
-    parts.append(f"example:\n  {example(kind, what)}")
+    parts.append(f"example:\n  {example(kind, about, what)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -77,10 +77,9 @@ def _option_text(option: PassOption) -> str:
     return f"{head}\n{meaning}" if meaning else head
 
 
-def example(kind: type[ArgSpecConvertible], what: str) -> str:
+def example(kind: type[ArgSpecConvertible], about: PassDescription, what: str) -> str:
     """A command: the pass as its description writes it first, else with a value for each required option."""
     flag = "-p" if what == "pass" else "-t"
-    about = describe_pass(kind)
     written = re.search(rf"`({re.escape(kind.name)}\{{[^`]*\}})`", " ".join(about.text.split()))
     if written is not None:
         return f"weft-opt program.mlir {flag} '{written[1]}'"

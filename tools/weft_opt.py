@@ -128,6 +128,7 @@ class WeftOptMain(xDSLOptMain):
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         add = arg_parser.add_argument
+        add("--disable-verify", action="store_true", help="verify the IR neither before nor after passes")
         add("-o", "--output-file", metavar="FILE", help="where to write the result; '-' is standard output")
         add("-f", "--frontend", metavar="NAME", help="read the input as files that end in .NAME (mlir)")
         add(
