@@ -19,11 +19,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import weft
+from weft.analysis.structure import why_not_plain
+from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.dialects.aliasing import set_noalias
 from weft.dialects.promises import Promise, state_promises
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.lower_tir_to_low import LowerTirToLowPass
+from weft.passes.lower_tir_to_low import LowerTirToLowPass, lower_tir_to_low
 from weft.passes.verify_level import verify_level
 from weft.runtime.low_module import load_low_module
 
@@ -42,8 +44,8 @@ class PromiseCase:
         rounds = any(a.dtype.kind == "f" for a in self.program.expected)
         if rounds and not self.promises.isdisjoint(ROUNDING):
             self.promises.add(Promise.NOALIAS)  # else sums grow through each other, beyond what is exact
-        function = next(op for op in self.program.module.ops if isinstance(op, FuncOp))
-        state_promises(function, self.promises)
+        self.function = next(op for op in self.program.module.ops if isinstance(op, FuncOp))
+        state_promises(self.function, self.promises)
         run = self.program.runs()[-1]
         self.forms = [Form(a.shape, a.dtype) for a in (*run.inputs, *run.expected)]
         self.given = dict(enumerate(run.inputs))
@@ -54,7 +56,7 @@ class PromiseCase:
         self.apart |= {at for at, form in enumerate(self.forms) if form.dtype != self.forms[-1].dtype}
         if self.apart or self.draw.chance(0.3):
             self.apart.add(self.draw.number(0, len(self.forms) - 1))
-            set_noalias(function, self.apart)
+            set_noalias(self.function, self.apart)
         if Promise.NOALIAS in self.promises:
             self.apart = set(range(len(self.forms)))
         self.exact = self.promises.isdisjoint(ROUNDING)
@@ -100,6 +102,12 @@ class PromiseCase:
             yield f"llvm -opt-level={level}", load_low_module(low, weft.Target(opt_level=level))["main"]
         if self.seed % 4 == 1:
             yield "default schedule", weft.build(self.program.module)["main"]
+        if self.seed % 4 == 3 and why_not_plain(self.function) is None:
+            kernels = self.program.module.clone()
+            apply_default_schedule(kernels, weft.Target("cuda"))
+            lower_tir_to_low(Context(), kernels, "cuda", {})
+            for order in ("forward", "interleaved"):
+                yield f"kernels {order}", interpreted(kernels, "main", order, self.seed)
         if self.seed % 4 == 2:
             yield "c", weft.build(scheduled, "c")["main"]
 
