@@ -60,6 +60,7 @@ from weft.passes.convert.tensor_places import (
     region_block,
     shape_of_tensor,
     terminator_of,
+    varies,
 )
 from weft.passes.convert.tensor_shapes import TensorShapes
 from weft.support.errors import CompileError
@@ -167,7 +168,7 @@ class BufferizationAnalysis:
                 if self._reads(use) and (self._runs_again(value, op) or self._is_overwritten(use, index, place)):
                     return True
                 continue
-            if self._reads(use) and self._runs_after(value, user, op) and not self._leaves_out(use, place):
+            if self._reads(use) and self._runs_after(value, user, op) and not self._leaves_out(use, op, place):
                 return True
         return False
 
@@ -231,13 +232,14 @@ class BufferizationAnalysis:
             return reads_destination(self._structure(op), use.index)
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
-    def _leaves_out(self, use: Use, place: Place) -> bool:
-        """Whether the read is that of a slice's destination, and `place` is in this slice."""
-        op = use.operation
-        if op.name not in INSERTS or use.index != 1:
+    def _leaves_out(self, use: Use, op: Operation, place: Place) -> bool:
+        """Whether the read is that of a slice's destination, and `op` writes, at `place`, in this slice only."""
+        insert = use.operation
+        inserted = self._inserted(insert) if insert.name in INSERTS and use.index == 1 else None
+        if inserted is None or place.views[: len(inserted.views)] != inserted.views:
             return False
-        inserted = self._inserted(op)
-        return inserted is not None and place.views[: len(inserted.views)] == inserted.views
+        # In another iteration the slice may be another one.
+        return not any(map(varies, inserted.views)) or not self._runs_again(insert.operands[1], op)
 
     def _inserted(self, op: Operation) -> Place | None:
         """The place that an insertion of a slice writes when it is in place."""
@@ -596,6 +598,7 @@ class BufferizationAnalysis:
         can_lead = storage.home is block_of(op) and storage.is_allocated and storage.destination is None
         if is_dense and is_lone and is_ours and can_lead and not self.place(source).views:
             storage.destination = target
+            storage.writable = False
             self.placement.in_place.add((op, 0))
 
     # Shapes

@@ -80,6 +80,13 @@ class Reshape:
 Views: TypeAlias = "tuple[Slice | Reshape, ...]"
 
 
+def varies(view: Slice | Reshape) -> bool:
+    """Whether a view is given by values that loops may change."""
+    return isinstance(view, Slice) and any(
+        isinstance(number, SSAValue) for numbers in (view.offsets, view.sizes, view.strides) for number in numbers
+    )
+
+
 @dataclass(frozen=True)
 class Place:
     """The part of a storage in which a tensor lies. Tensors at equal places share each element."""

@@ -88,6 +88,27 @@ func.func @main(%A: tensor<4x4xf32>, %n: index) -> tensor<4x4xf32> {
         lambda a, n: a + 2 * n * a,
     ),
     TensorCase(
+        "slices of what is outside of the loop",
+        """
+func.func @main(%A: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %x = arith.constant 9.0 : f32
+  %t = arith.addf %A, %A : tensor<4x4xf32>
+  %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%sum = %A) -> (tensor<4x4xf32>) {
+    %s = tensor.extract_slice %t[%i, 0] [1, 4] [1, 1] : tensor<4x4xf32> to tensor<4xf32>
+    %f = linalg.fill ins(%x : f32) outs(%s : tensor<4xf32>) -> tensor<4xf32>
+    %u = tensor.insert_slice %f into %t[%i, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<4x4xf32>
+    %y = linalg.add ins(%sum, %u : tensor<4x4xf32>, tensor<4x4xf32>) outs(%sum : tensor<4x4xf32>) -> tensor<4x4xf32>
+    scf.yield %y : tensor<4x4xf32>
+  }
+  return %r : tensor<4x4xf32>
+}""",
+        lambda: (_matrix(),),
+        lambda a: a + 6 * a + 9,
+    ),
+    TensorCase(
         "loop that swaps what it carries",
         """
 func.func @main(%A: tensor<4x4xf32>, %B: tensor<4x4xf32>, %n: index) -> (tensor<4x4xf32>, tensor<4x4xf32>) {

@@ -151,3 +151,17 @@ func.func @temporaries(%A: tensor<4xf32>) -> memref<4xf32> {
   %m = bufferization.to_buffer %b : tensor<4xf32> to memref<4xf32>
   return %m : memref<4xf32>
 }
+
+// -----
+
+// What was computed in a buffer of the program is not overwritten.
+// CHECK-LABEL: func.func @materialized(%A: memref<4xf32>, %out: memref<4xf32>, %z: memref<4xf32>)
+// CHECK-NEXT:    linalg.exp ins(%A : memref<4xf32>) outs(%out : memref<4xf32>)
+// CHECK-NEXT:    linalg.exp ins(%out : memref<4xf32>) outs(%z : memref<4xf32>)
+func.func @materialized(%A: tensor<4xf32>, %out: memref<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %s = linalg.exp ins(%A : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  bufferization.materialize_in_destination %s in restrict writable %out : (tensor<4xf32>, memref<4xf32>) -> ()
+  %z = linalg.exp ins(%s : tensor<4xf32>) outs(%s : tensor<4xf32>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
