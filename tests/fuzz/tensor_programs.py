@@ -90,7 +90,8 @@ class TensorProgram:
             for (value, type_), (name, buffer) in zip(self.returned, buffers, strict=True):
                 target = f"restrict writable {name} : ({type_}, {buffer}) -> ()"
                 last.append(f"  bufferization.materialize_in_destination {value} in {target}")
-        listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
+        kept = "" if returns else " {bufferization.writable = false}"  # One-Shot Bufferize may write others
+        listed = ", ".join(f"{name}: {type_}{kept if 'tensor' in type_ else ''}" for name, type_ in parameters)
         signature = f"@main({listed}) -> ({types})" if returns else f"@main({listed})"
         body = "\n".join([*head, *self.lines, *last, f"  return {names} : {types}" if returns else "  return"])
         helper = _HELPER.replace("M", self.matrix).replace("WRITABLE", self.helper_is_writable)
