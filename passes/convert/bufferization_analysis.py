@@ -474,7 +474,7 @@ class BufferizationAnalysis:
         """The tensor defined outside of `op` in whose place `value` lies; None when there is none."""
         while is_inside(value, op):
             carrier = self._carrier.get(value)
-            if carrier is None or self.place(carrier) != self.place(value):
+            if carrier is None or self.place(carrier) != self.place(value) or carrier.type != value.type:
                 return None
             value = carrier
         return value
