@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -34,12 +35,11 @@ def alloc_tensor(op: bufferization.AllocTensorOp, *values: int | Array) -> Array
 
 def _places(buffer: BufferStorage) -> list[int]:
     """The place of each element of a buffer in its memory, row by row."""
-    strides = getattr(buffer, "strides", None)
-    places = np.arange(len(buffer.data) if strides is not None else int(np.prod(buffer.shape, dtype=int)))
-    if strides is not None:
-        offset: int = getattr(buffer, "offset", 0)
-        steps = [stride * places.itemsize for stride in strides]
-        places = np.lib.stride_tricks.as_strided(places[offset:], buffer.shape, steps)
+    if buffer.strides is None:
+        return list(range(math.prod(buffer.shape)))
+    places = np.arange(len(buffer.data))
+    steps = [stride * places.itemsize for stride in buffer.strides]
+    places = np.lib.stride_tricks.as_strided(places[buffer.offset :], buffer.shape, steps)
     return places.ravel().tolist()
 
 

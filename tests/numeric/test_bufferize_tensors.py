@@ -51,6 +51,33 @@ def test_interpreted(case: TensorCase) -> None:
         np.testing.assert_array_equal(got, array)
 
 
+BORDERS = """
+func.func @main(%m: memref<4x4xf32>, %out: memref<4xf32>) -> tensor<4xf32> {
+  %c = memref.subview %m[1, 0] [1, 4] [1, 1] : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 4>>
+  %t = bufferization.to_tensor %c restrict : memref<4xf32, strided<[1], offset: 4>> to tensor<4xf32>
+  %d = memref.subview %m[0, 2] [4, 1] [1, 1] : memref<4x4xf32> to memref<4xf32, strided<[4], offset: 2>>
+  %u = bufferization.to_tensor %d : memref<4xf32, strided<[4], offset: 2>> to tensor<4xf32>
+  %s = arith.addf %t, %u : tensor<4xf32>
+  bufferization.materialize_in_destination %s in restrict writable %out : (tensor<4xf32>, memref<4xf32>) -> ()
+  %b = bufferization.to_buffer %s : tensor<4xf32> to memref<4xf32>
+  %k = bufferization.clone %b : memref<4xf32> to memref<4xf32>
+  %v = bufferization.to_tensor %k restrict writable : memref<4xf32> to tensor<4xf32>
+  %w = arith.mulf %v, %s : tensor<4xf32>
+  return %w : tensor<4xf32>
+}"""
+
+
+def test_borders() -> None:
+    matrix = np.arange(16, dtype=np.float32).reshape(4, 4)
+    expected = matrix[1] + matrix[:, 2]
+    out, last = np.zeros((2, 4), np.float32)
+    product = Interpreter(weft.parse(BORDERS)).call("main", matrix, out)
+    np.testing.assert_array_equal([out, product], [expected, expected**2])
+    out = np.zeros(4, np.float32)
+    Interpreter(bufferized(BORDERS)).call("main", matrix, out, last)
+    np.testing.assert_array_equal([out, last], [expected, expected**2])
+
+
 @needs_mlir
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label.replace(" ", "-"))
