@@ -119,6 +119,8 @@ class LoopNormalization:
         match op:
             case affine.MinOp() | MaxOp():
                 self._choice(op, arith.MaxSIOp if isinstance(op, MaxOp) else arith.MinSIOp)
+            case memref.LoadOp() | memref.StoreOp() if not isinstance(op.memref.owner, VIEWS):
+                pass
             case affine.LoadOp() | memref.LoadOp():
                 buffer, indices = self._access(op)
                 self._replace(op, memref.LoadOp.get(buffer, indices))
