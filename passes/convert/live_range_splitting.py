@@ -12,6 +12,7 @@ from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from weft.dialects.aliasing import is_exposed
+from weft.dialects.effects import opaque_op
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import insert_before
@@ -49,15 +50,15 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
     ```
     A value begins where a block of `writes` writes all of the buffer. Updates in place save memory in programs that run
     as they are, but no block of such a buffer is complete or a reduction, which schedules need to inline and fuse them.
-    Buffers stay as they are where anything but nests of `body` uses them, where their first contents are read, and
-    where another parameter may overlap them.
+    Buffers stay as they are where anything but nests of `body` uses them, where their first contents are read, where
+    another parameter may overlap them, and parameters where an opaque operation might look at them.
     """
     for buffer in dict.fromkeys(write.buffer for write in writes):
         by_nest = {write.nest: write for write in writes if write.buffer is buffer}
         nests = _nests_using(body, buffer)
         if nests is None or is_exposed(buffer) or not isinstance(buffer.owner, Block | AllocOp):
             continue
-        if isinstance(buffer, BlockArgument) and buffer.block is not body:
+        if isinstance(buffer, BlockArgument) and (buffer.block is not body or opaque_op(body) is not None):
             continue
         begins = [at for at, nest in enumerate(nests) if nest in by_nest]
         if len(begins) < 2 or begins[0] != 0 or by_nest[nests[0]].reads_earlier:

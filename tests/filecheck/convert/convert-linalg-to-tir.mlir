@@ -239,3 +239,17 @@ func.func @tiles(%A: memref<8x16xf32>, %B: memref<4x8xf32>, %C: memref<8x8xf32>)
   }
   return
 }
+
+// -----
+
+// Whoever is called might look at a parameter.
+
+// CHECK-LABEL: func.func @call_between
+// CHECK-NOT:     memref.alloc
+func.func private @look()
+func.func @call_between(%A: memref<8xf32>, %B: memref<8xf32>) {
+  linalg.exp ins(%A : memref<8xf32>) outs(%B : memref<8xf32>)
+  func.call @look() : () -> ()
+  linalg.abs ins(%B : memref<8xf32>) outs(%B : memref<8xf32>)
+  return
+}
