@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from programs import Array, Draw, Program, Run
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
@@ -287,6 +288,9 @@ class GenericProgram:
     """What a seed gives: the text for MLIR, and the program after convert-linalg-to-tir."""
 
     text: str
+    """On memrefs."""
+    as_written: Program
+    """How the text is called, and what it gives."""
     program: Program
 
 
@@ -303,9 +307,17 @@ def generic_program(seed: int) -> GenericProgram:
     module = weft.parse(_tensor_text(generator, outer, inner) if on_tensors else text, f"generic_{seed}.mlir")
     promises = ("noalias", "contract", "reassoc") if draw.chance(0.8) else ()
     ConvertLinalgToTirPass(promises).apply(Context(), module)
-    first, second = (_run(generator, outer, inner, draw, on_tensors) for _ in range(2))
-    program = Program(f"generic {seed}", module, first.inputs, first.expected, others=(second,), initial=first.initial)
-    return GenericProgram(text, program)
+    as_written = _program(seed, module, [_run(generator, outer, inner, draw) for _ in range(2)])
+    program = as_written
+    if on_tensors:
+        runs = [Run((*run.inputs, *run.before()), run.expected) for run in as_written.runs()]  # pyright: ignore[reportArgumentType]
+        program = _program(seed, module, runs)
+    return GenericProgram(text, as_written, program)
+
+
+def _program(seed: int, module: ModuleOp, runs: Sequence[Run]) -> Program:
+    first, second = runs
+    return Program(f"generic {seed}", module, first.inputs, first.expected, others=(second,), initial=first.initial)
 
 
 def _text(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer]) -> str:
@@ -336,7 +348,7 @@ def _constants(generator: Generator) -> list[str]:
     return [f"  {fill_name(fill)} = arith.constant {fill}{suffix} : {MLIR_TYPES[generator.dtype]}" for fill in fills]
 
 
-def _run(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer], draw: Draw, on_tensors: bool) -> Run:
+def _run(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer], draw: Draw) -> Run:
     sizes = {extent: draw.number(1, 7) for extent in generator.extents if isinstance(extent, str)}
     memory: dict[Buffer, Array] = {}
     for buffer in (*generator.inputs, *outer, *inner):
@@ -346,5 +358,4 @@ def _run(generator: Generator, outer: Sequence[Buffer], inner: Sequence[Buffer],
     initial = tuple(memory[buffer].copy() for buffer in outer)
     for op in generator.ops:
         op.run(memory, sizes)
-    expected = tuple(memory[buffer] for buffer in outer)
-    return Run((*inputs, *initial), expected) if on_tensors else Run(inputs, expected, initial)
+    return Run(inputs, tuple(memory[buffer] for buffer in outer), initial)

@@ -7,7 +7,7 @@ from io import StringIO
 
 import checking
 import pytest
-from generic_programs import generic_program
+from generic_programs import GenericProgram, generic_program
 from schedules import MAX_STEPS, Fuzzer
 from tiers import first_tier
 from upstream_tools import MLIR_OPT, UpstreamLibrary, needs_mlir
@@ -20,18 +20,18 @@ from weft.passes.lower_tir_to_low import LowerTirToLowPass
 CASES = 40
 
 
-def scheduled(seed: int) -> tuple[str, checking.Program, Fuzzer]:
+def scheduled(seed: int) -> tuple[GenericProgram, Fuzzer]:
     made = generic_program(seed)
     fuzzer = Fuzzer(made.program, seed)
     fuzzer.run(fuzzer.number(1, MAX_STEPS))
-    return made.text, made.program, fuzzer
+    return made, fuzzer
 
 
 @pytest.mark.parametrize("seed", first_tier(range(CASES), 0, 1, 2))
 def test_random_program(seed: int) -> None:
-    text, program, fuzzer = scheduled(seed)
-    failure = checking.check(program, fuzzer.sch.mod, fuzzer.sch.trace, seed)
-    assert failure is None, f"{failure}\n{text}\n{fuzzer.sch.trace}"
+    made, fuzzer = scheduled(seed)
+    failure = checking.check(made.program, fuzzer.sch.mod, fuzzer.sch.trace, seed)
+    assert failure is None, f"{failure}\n{made.text}\n{fuzzer.sch.trace}"
 
 
 @needs_mlir
@@ -39,15 +39,16 @@ def test_random_program(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(CASES))
 def test_random_program_in_mlir(seed: int) -> None:
     """The program itself, lowered by MLIR, and the scheduled one in upstream's dialects."""
-    text, program, fuzzer = scheduled(seed)
+    made, fuzzer = scheduled(seed)
+    text = made.text
     loops = subprocess.run([str(MLIR_OPT), "--convert-linalg-to-loops"], input=text, capture_output=True, text=True)
     assert loops.returncode == 0, f"{loops.stderr[:3000]}\n{text}"
-    problem = checking._run(program, UpstreamLibrary(loops.stdout))
+    problem = checking._run(made.as_written, UpstreamLibrary(loops.stdout))
     assert problem is None, f"MLIR: {problem}\n{text}"
     module = fuzzer.sch.mod.clone()
     LowerTirToLowPass("llvm").apply(Context(), module)
     ConvertLowToUpstreamPass().apply(Context(), module)
     out = StringIO()
     UpstreamTarget().emit(Context(), module, out)
-    problem = checking._run(program, UpstreamLibrary(out.getvalue()))
+    problem = checking._run(made.program, UpstreamLibrary(out.getvalue()))
     assert problem is None, f"{problem}\n{text}\n{fuzzer.sch.trace}"
