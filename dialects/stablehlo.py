@@ -626,8 +626,13 @@ class DotGeneralOp(TensorOp):
         _print_function_type(printer, self)
 
 
-_WINDOW: Final = {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dilation"}
-_WINDOW_ALL: Final = {**_WINDOW, "rhs_dilate": "rhs_dilation", "reverse": "window_reversal"}
+_WINDOW: Final = {
+    "stride": "window_strides",
+    "pad": "padding",
+    "lhs_dilate": "lhs_dilation",
+    "rhs_dilate": "rhs_dilation",
+    "reverse": "window_reversal",
+}
 """Keyword of the window of a convolution -> the property under it."""
 
 
@@ -664,10 +669,10 @@ class ConvolutionOp(TensorOp):
 
         def parse_entry() -> None:
             keyword = parser.parse_identifier()
-            if keyword not in _WINDOW_ALL:
-                parser.raise_error(f"a window has {', '.join(_WINDOW_ALL)}, got '{keyword}'")
+            if keyword not in _WINDOW:
+                parser.raise_error(f"a window has {', '.join(_WINDOW)}, got '{keyword}'")
             parser.parse_punctuation("=")
-            properties[_WINDOW_ALL[keyword]] = _parse_window_entry(parser, keyword)
+            properties[_WINDOW[keyword]] = _parse_window_entry(parser, keyword)
 
         if parser.parse_optional_punctuation(",") is not None:
             parser.parse_keyword("window")
@@ -688,7 +693,7 @@ class ConvolutionOp(TensorOp):
         printer.print_list(self.operands, printer.print_ssa_value)
         printer.print_string(f") dim_numbers = {self.dimension_numbers.text()}, window = {{")
         texts: list[str] = []
-        for keyword, name in _WINDOW_ALL.items():
+        for keyword, name in _WINDOW.items():
             if (value := self.properties.get(name)) is None:
                 continue
             values = numbers(value)
@@ -696,7 +701,7 @@ class ConvolutionOp(TensorOp):
             words = [str(bool(v)).lower() if keyword == "reverse" else str(v) for v in values]
             texts.append(f"{keyword} = [{', '.join(pairs if keyword == 'pad' else words)}]")
         printer.print_string(", ".join(texts) + "}")
-        _print_dictionary(printer, self, "dimension_numbers", *_WINDOW_ALL.values())
+        _print_dictionary(printer, self, "dimension_numbers", *_WINDOW.values())
         _print_function_type(printer, self)
 
 

@@ -133,7 +133,7 @@ class _Conversion:
         self._functions = functions
         self._values: dict[SSAValue, Value] = {}
         self._facts: list[Compare] = []
-        self._placed: set[int] = set()
+        self._placed: set[object] = set()
         self._calls: list[str] = []
         """The functions whose ops are being converted, outermost first."""
         self.at: Operation | None = None
@@ -217,6 +217,8 @@ class _Conversion:
             if isinstance(op, stablehlo.CaseOp | stablehlo.IfOp) and self.at is not op:
                 raise
             raise CompileError.at(op, f"{op.name}: {error.message}") from None
+        except (ValueError, IndexError, KeyError):  # lists of different lengths, or dimensions beyond the rank
+            raise CompileError.at(op, f"{op.name}: operands and attributes do not fit each other") from None
         for result, value in zip(op.results, found, strict=True):
             self._values[result] = value
         self._place(op, [value for value in found if isinstance(value, Tensor)])
@@ -271,9 +273,9 @@ class _Conversion:
         pending = [tensor.op for tensor in tensors]
         while pending:
             made = pending.pop()
-            if id(made) in self._placed or not isinstance(made, ComputeOp | ConstantOp):
+            if made in self._placed or not isinstance(made, ComputeOp | ConstantOp):
                 continue
-            self._placed.add(id(made))
+            self._placed.add(made)
             made.place = place
             pending += [tensor.op for tensor in made.input_tensors]
 

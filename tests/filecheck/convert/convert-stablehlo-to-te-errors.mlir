@@ -323,3 +323,20 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.add %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x2xf32>, %i: tensor<i32>) -> tensor<2x2xf32> {
+  // expected-error@+1 {{stablehlo.dynamic_slice: operands and attributes do not fit each other}}
+  %0 = stablehlo.dynamic_slice %x, %i, sizes = [2, 2] : (tensor<4x2xf32>, tensor<i32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x2xf32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error@+1 {{stablehlo.reduce: operands and attributes do not fit each other}}
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0, 2] : (tensor<4x2xf32>, tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
