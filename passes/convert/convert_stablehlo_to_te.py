@@ -289,11 +289,11 @@ class _Conversion:
             number = _converted_splat(values[0], result_dtype(op))
             if number is not None:
                 return number
-        if not any(isinstance(value, Tensor) for value in values):
+        if all(isinstance(value, Splat | Sizes | Fact) for value in values):
             values = [tensor_of(values[0], "constant"), *values[1:]]  # whose element is no number known here
         rank = len(result_shape(op))
         wide = [value for value in values if len(value.shape) == rank]
-        shape = next((value.shape for value in wide if isinstance(value, Tensor)), wide[0].shape if wide else ())
+        shape = wide[0].shape if wide else ()
         for value in wide:
             if shape_text(value.shape) != shape_text(shape) and not _same_shape(value.shape, shape):
                 raise CompileError(f"operands of shapes {shape_text(shape)} and {shape_text(value.shape)}")

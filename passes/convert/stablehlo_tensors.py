@@ -36,6 +36,7 @@ from weft.passes.convert.stablehlo_values import (
     Sizes,
     Splat,
     Value,
+    View,
     element_of,
     integer_of,
     sizes_of,
@@ -133,8 +134,8 @@ def _broadcast(op: TensorOp, source: Value, shape: Sequence[Extent]) -> Value:
             raise CompileError(f"extent {extent} does not broadcast to {shape[axis]}")
     if isinstance(source, Sizes) and tuple(shape) == (1,):
         return Sizes(source.elements, 1, source.dtype)
-    places = [None if is_one(extent) else axis for axis, extent in zip(dims, source.shape, strict=True)]
-    return compute(shape, lambda *i: element_of(source, [0 if p is None else i[p] for p in places]), label(op))
+    places = tuple(None if is_one(extent) else axis for axis, extent in zip(dims, source.shape, strict=True))
+    return View(source, tuple(shape), places)
 
 
 def _reshape(op: TensorOp, source: Value) -> Value:

@@ -43,6 +43,20 @@ class Sizes:
 
 
 @dataclass(frozen=True)
+class View:
+    """Elements of another value at other places, a broadcast: its readers read that value."""
+
+    source: Value
+    shape: tuple[Extent, ...]
+    places: tuple[int | None, ...]
+    """For each dimension of `source` the one of the view that gives its index; None for index 0."""
+
+    @property
+    def dtype(self) -> str:
+        return self.source.dtype
+
+
+@dataclass(frozen=True)
 class Fact:
     """A comparison of extents."""
 
@@ -51,7 +65,7 @@ class Fact:
     shape: tuple[Extent, ...] = ()
 
 
-Value: TypeAlias = Tensor | Splat | Sizes | Fact
+Value: TypeAlias = Tensor | Splat | Sizes | View | Fact
 Result: TypeAlias = Value | Sequence[Value]
 
 
@@ -83,6 +97,8 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
                 chosen = as_expr(value.elements[position]).astype(value.dtype)
                 found = if_then_else(as_expr(indices[0]) == position, chosen, found)
             return found
+        case View():
+            return element_of(value.source, [0 if place is None else indices[place] for place in value.places])
         case Fact():
             return as_expr(value.comparison)
 
