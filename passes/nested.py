@@ -1,7 +1,7 @@
 """`func.func(cse,canonicalize)`: passes that run on each function alone.
 
 xDSL has passes of modules only. While one runs on a function, the function therefore stands in a module of its own,
-beside what symbols may refer to: the other functions of its module as declarations, and copies of globals, schedules,
+beside what its symbols may refer to: the other functions of its module as declarations, and copies of globals, schedules,
 patterns and whatever else has a symbol. The pass may change the function, but neither its name and type nor anything
 beside it, for the rest of the program relies on them: a pass that does is refused, since it needs the whole module.
 """
@@ -43,7 +43,7 @@ class NestedPasses(PassSequence):
     def _run_in(self, parent: Operation, ctx: Context, run: RunStep) -> None:
         blocks = [block for region in parent.regions for block in region.blocks]
         for child, around in [(op, block) for block in blocks for op in block.ops if self._takes(op)]:
-            self._run_on(child, around, ctx, run)
+            self._run_on(child, around, parent, ctx, run)
 
     def _takes(self, op: Operation) -> bool:
         if self.name not in (ANY, op.name) or not any(region.blocks for region in op.regions):
@@ -53,24 +53,24 @@ class NestedPasses(PassSequence):
             raise CompileError.at(op, f"passes run on operations that are isolated from above, '{op.name}' is not")
         return isolated
 
-    def _run_on(self, child: Operation, block: Block, ctx: Context, run: RunStep) -> None:
+    def _run_on(self, child: Operation, block: Block, parent: Operation, ctx: Context, run: RunStep) -> None:
         for nested in self.passes:
             if isinstance(nested, NestedPasses):
                 nested._run_in(child, ctx, run)
             elif isinstance(child, ModuleOp):
                 run(PipelineStep(nested, None, child), ctx, child)
             else:
-                alone = _Alone(child, block, nested.name)
+                alone = _Alone(child, block, parent, nested.name)
                 with alone.in_its_module() as module:
                     run(PipelineStep(nested, None, child), ctx, module)
-                    child = alone.result(module)
+                    child = alone.result()
 
 
 class _Alone:
     """An operation that stands in a module of its own for a while."""
 
-    def __init__(self, operation: Operation, block: Block, pass_name: str) -> None:
-        self._operation, self._block = operation, block
+    def __init__(self, operation: Operation, block: Block, parent: Operation, pass_name: str) -> None:
+        self._operation, self._block, self._parent = operation, block, parent
         self._interface = _interface(operation)
         self._pass = pass_name
 
@@ -78,17 +78,18 @@ class _Alone:
     def in_its_module(self) -> Generator[ModuleOp]:
         """Move the operation into a module, and what takes its place there back."""
         operation, block = self._operation, self._block
-        behind, parent = operation.next_op, block.parent_op()
+        behind = operation.next_op
         others = [_visible(op) for op in block.ops if op is not operation and _symbol(op) is not None]
         operation.detach()
-        attributes = dict(parent.attributes) if isinstance(parent, ModuleOp) else {}
-        module = ModuleOp([*others, operation], attributes)
         self._others = {op: _interface(op) for op in others}
-        self._attributes = attributes
+        self._place = Block([*others, operation])
+        around: Operation = self._parent.clone_without_regions()
+        around.regions[0].add_block(self._place)
+        self._around, self._attributes = around, dict(around.attributes)
         try:
-            yield module
+            yield around if isinstance(around, ModuleOp) else ModuleOp([around])
         finally:
-            found = [op for op in module.ops if op not in self._others]
+            found = self._found()
             for back in [operation] if operation in found else found[:1]:
                 back.detach()
                 if behind is None:
@@ -96,19 +97,23 @@ class _Alone:
                 else:
                     block.insert_op_before(back, behind)
 
-    def result(self, module: ModuleOp) -> Operation:
+    def _found(self) -> list[Operation]:
+        """What stands in the place of the operation."""
+        return [op for op in self._place.ops if op not in self._others]
+
+    def result(self) -> Operation:
         """The operation that the pass left, which may be another one of the same interface. Raises `CompileError`."""
-        found = [op for op in module.ops if op not in self._others]
+        found = self._found()
         if len(found) == 1 and _interface(found[0]) != self._interface:
             self._refuse("changes the name or type of", found[0])
         if len(found) != 1:
             self._refuse("adds operations beside" if found else "removes", self._operation)
         for other, interface in self._others.items():
-            if other.parent is not module.body.block:
+            if other.parent is not self._place:
                 self._refuse(f"removes '{other.name}' {symbol_text(other)} beside", found[0])
             if _interface(other) != interface:
                 self._refuse(f"changes '{other.name}' {symbol_text(other)} beside", found[0])
-        if module.attributes != self._attributes:
+        if self._around.attributes != self._attributes:
             self._refuse("changes attributes of the module of", found[0])
         return found[0]
 

@@ -15,7 +15,10 @@ from xdsl.traits import SymbolTable
 from xdsl.universe import Universe
 
 import weft
-from weft.passes.nested import NestedPasses
+from weft.driver.parsing import parse_text
+from weft.driver.universe import register_dialects
+from weft.passes.insertion import PipelineStep, run_pass
+from weft.passes.nested import NestedPasses, symbol_text
 from weft.passes.pipeline_text import parse_passes, pipeline_text
 from weft.support.errors import CompileError
 from weft.tools.printing import text_of
@@ -205,6 +208,33 @@ def test_a_pass_that_needs_the_module_is_refused(deed: Callable[[ModuleOp], obje
     with pytest.raises(CompileError) as caught:
         run(deed)
     assert f"pass 'do' {message}: it needs the whole module, outside of func.func(...)" in str(caught.value)
+
+
+def test_functions_of_gpu_modules() -> None:
+    kernel = """  gpu.func @%s() kernel {
+    %%a = arith.constant 1 : i32
+    %%b = arith.constant 1 : i32
+    "test.use"(%%a, %%b) : (i32, i32) -> ()
+    gpu.return
+  }
+"""
+    program = "gpu.module @kernels {\n" + kernel % "one" + kernel % "two" + "}\n"
+    ctx = Context(allow_unregistered=True)
+    register_dialects(ctx, Universe.get_multiverse())
+    module = parse_text(ctx, program, "gpu.mlir")
+    seen: list[str] = []
+
+    def run(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
+        module.verify()
+        seen.append("" if step.operation is None else symbol_text(step.operation))
+        run_pass(step.run, ctx, module)
+
+    (nested,) = parse_passes("gpu.module(gpu.func(cse))", PASSES)
+    assert isinstance(nested, NestedPasses)
+    nested.run_steps(ctx, module, run)
+    module.verify()
+    assert seen == ["@one", "@two"]
+    assert text_of(module).count("arith.constant") == 2
 
 
 def test_operations_that_see_values_around_them_are_refused() -> None:
