@@ -245,6 +245,5 @@ def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
     try:
         verify_module(module)
     except CompileError as error:
-        raise CompileError(
-            f"pass '{step.run.name}' left IR that does not verify: {error.message}", location=error.location
-        ) from error
+        message = f"pass '{step.run.name}' left IR that does not verify: {error.message}"
+        raise CompileError(message, location=error.location, notes=error.notes) from error

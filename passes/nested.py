@@ -1,9 +1,10 @@
 """`func.func(cse,canonicalize)`: passes that run on each function alone.
 
 xDSL has passes of modules only. While one runs on a function, the function therefore stands in a module of its own,
-beside what its symbols may refer to: the other functions of its module as declarations, and copies of globals, schedules,
-patterns and whatever else has a symbol. The pass may change the function, but neither its name and type nor anything
-beside it, for the rest of the program relies on them: a pass that does is refused, since it needs the whole module.
+beside what its symbols may refer to: the other functions of its module as declarations, and copies of globals,
+schedules, patterns and whatever else has a symbol. The pass may change the function, but neither its name and type
+nor anything beside it, for the rest of the program relies on them: a pass that does is refused, since it needs the
+whole module.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ class IRDumps:
         self._after_all: bool = args.print_ir_after_all or (self._only_changes and not self._after)
         self._unchanged: list[str] = []
         """The IR before each of the passes that run now, outermost first, where changes count."""
+        self._failure: Exception | None = None
 
     def before(self, step: PipelineStep, module: ModuleOp) -> None:
         """Called before a pass."""
@@ -66,13 +67,14 @@ class IRDumps:
         if before is None or before != self._text(_part(step, module)):
             self._print(f"After {step.run.name}", step, module)
 
-    def failed(self, step: PipelineStep, module: ModuleOp) -> None:
-        """Called after a pass that raised an error, or left IR that does not verify."""
+    def failed(self, step: PipelineStep, module: ModuleOp, error: Exception) -> None:
+        """Called after a pass that raised an error, or left IR that does not verify; then after those around it."""
         if isinstance(step.run, NestedPasses):
             return
         if self._only_changes:
             self._unchanged.pop()
-        if self._only_failures:
+        if self._only_failures and error is not self._failure:
+            self._failure = error
             self._print(f"After {step.run.name} Failed", step, module)
 
     def _print(self, when: str, step: PipelineStep, module: ModuleOp) -> None:

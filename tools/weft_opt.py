@@ -282,18 +282,24 @@ class WeftOptMain(xDSLOptMain):
         to_file = self.args.output_file not in (None, "-")
         output: IO[str] = TextIOWrapper(BytesIO(), encoding="utf-8", newline="\n") if to_file else sys.stdout
         status = 0
-        for number, (text, offset) in enumerate(chunks):
-            if number:
-                output.write("// -----\n")
-            status |= self._process_chunk(text, offset, extension, output)
-            output.flush()
+        try:
+            for number, (text, offset) in enumerate(chunks):
+                if number:
+                    output.write("// -----\n")
+                status |= self._process_chunk(text, offset, extension, output)
+                output.flush()
+        finally:
+            self._write_reproducers()
+        if isinstance(output, TextIOWrapper) and to_file and status == 0:
+            write_output(Path(self.args.output_file), cast("BytesIO", output.buffer).getvalue())
+        return status
+
+    def _write_reproducers(self) -> None:
+        """Write the chunks in which a pass failed, each with its passes."""
         if self._reproducers:
             path = Path(self.args.crash_reproducer)
             write_output(path, "\n// -----\n\n".join(self._reproducers).encode())
             print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
-        if isinstance(output, TextIOWrapper) and to_file and status == 0:
-            write_output(Path(self.args.output_file), cast("BytesIO", output.buffer).getvalue())
-        return status
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
         """The texts to process, each with the number of lines before it, and the frontend that reads them."""
@@ -339,6 +345,8 @@ class WeftOptMain(xDSLOptMain):
             if self.args.debug and not is_users(error):
                 raise
             status = self._report(error, parsed=module is not None, output=output)
+            if not is_users(error):  # which is no error that a comment may expect
+                return status
         else:
             status = 0
             if isinstance(result, bytes):
@@ -390,7 +398,6 @@ class WeftOptMain(xDSLOptMain):
             except ShrinkException:
                 raise
             except Exception:
-                self._running.clear()
                 if self.args.crash_reproducer:
                     shown = pipeline_text((module_pass,) if self.args.local_reproducer else passes)
                     self._reproducers.append(reproducer_text(begun, shown, verify_each=self._verifies))
@@ -413,10 +420,10 @@ class WeftOptMain(xDSLOptMain):
         whole = self._running[-1] if self._running else None
         self._running.append(step.run.name)
         self._ran.append(step.run.name)
-        stage = ": ".join(self._running)
         self._dumps.before(step, module)
-        self._lap(None)
         try:
+            stage = ": ".join(self._running)
+            self._lap(None)
             if isinstance(step.run, PassSequence):
                 step.run.run_steps(ctx, module, self._run_step)
                 self._lap(None if isinstance(step.run, NestedPasses) else f"{stage}: check of the result")
@@ -427,15 +434,14 @@ class WeftOptMain(xDSLOptMain):
             if whole is None or step.point is None:
                 self._verify(module, after=step.run)
                 self._validate(step, module)
-        except WeftError as error:
-            error.add_pass(step.run.name)
-            self._dumps.failed(step, module)
+        except Exception as error:
+            if isinstance(error, WeftError):
+                error.add_pass(step.run.name)
+            self._dumps.failed(step, module, error)
             raise
-        except Exception:
-            self._dumps.failed(step, module)
-            raise
+        finally:
+            self._running.pop()
         self._dumps.after(step, module)
-        self._running.pop()
         if whole is not None and self.args.print_between_passes:
             where = f"{step.point} of {whole}" if step.point else f"inserted into {whole}"
             where = where if step.operation is None else f"in {whole}"
@@ -463,9 +469,8 @@ class WeftOptMain(xDSLOptMain):
             except CompileError as error:
                 if after is None:
                     raise
-                raise CompileError(
-                    f"pass '{after.name}' left IR that does not verify: {error.message}", location=error.location
-                ) from error
+                message = f"pass '{after.name}' left IR that does not verify: {error.message}"
+                raise CompileError(message, location=error.location, notes=error.notes) from error
 
     def _result(self, prog: ModuleOp) -> str | bytes:
         """The output: text, or bytes where the target makes machine code."""

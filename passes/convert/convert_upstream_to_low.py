@@ -109,6 +109,7 @@ class ConvertUpstreamToLowPass(ModulePass):
 
     promises: tuple[str, ...] = ()
     strict: bool = False
+    """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promised = parse_promises(self.promises)

@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 import weft
-from weft.support.errors import CompileError, remark
+from weft.support.errors import CompileError, InternalError, remark
 from weft.support.statistics import Counts, Statistic
 from weft.tools.failures import run_tool
 from weft.tools.weft_opt import WeftOptMain
@@ -76,7 +76,7 @@ class RefusePass(ModulePass):
 class Driver(WeftOptMain):
     def register_all_passes(self) -> None:
         super().register_all_passes()
-        for kind in (TellPass, CrashPass, RefusePass):
+        for kind in (TellPass, CrashPass, RefusePass, BugPass):
             self.register_pass(kind.name, lambda kind=kind: kind)
 
 
@@ -183,6 +183,8 @@ def test_ir_around_passes(drive: Drive) -> None:
     assert re.findall(dumps, err) == ["After crash Failed"]
     assert "attributes {touched}" in err
     assert 'loc("f.mlir":4:8)' in err
+    _, _, err = drive("-p", "func.func(crash)", "--print-ir-after-failure")
+    assert re.findall(dumps, err) == ["After crash Failed ('func.func' operation: @f)"]
 
 
 def test_a_failure_can_be_reproduced(drive: Drive) -> None:
@@ -321,6 +323,26 @@ def test_a_chunk_that_fails_without_annotation_fails(drive: Drive) -> None:
     status, _, err = drive("-p", "crash", "--verify-diagnostics", text=PROGRAM)
     assert status == 1
     assert "error: unexpected error: pass 'crash' of" in err
+
+
+@dataclass(frozen=True)
+class BugPass(ModulePass):
+    """Fails as a bug of weft does."""
+
+    name: ClassVar[str] = "bug"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise InternalError("lost a loop")
+
+
+def test_no_comment_expects_a_bug(drive: Drive) -> None:
+    text = "// expected-error@unknown {{lost a loop}}\n" + PROGRAM + "// -----\n" + PROGRAM
+    flags = ("--verify-diagnostics", "--split-input-file", "--crash-reproducer=r.mlir")
+    status, _, err = drive("-p", "bug", *flags, text=text)
+    assert status == 1
+    assert err.count("internal error: lost a loop") == 2
+    assert "while running pass 'bug'" in err
+    assert Path("r.mlir").read_text().count("mlir_reproducer") == 2
 
 
 def test_standard_streams(drive: Drive) -> None:
