@@ -103,11 +103,16 @@ class ConvertUpstreamToLowPass(ModulePass):
     Functions that hold ops of other levels or of unknown dialects stay as they are, with a remark, or, with
     `strict=true`, a `CompileError`. Raises `CompileError` for vectors of several dimensions that memory holds, for
     views that calls take and that do not start at the first element, and for vectors along a dimension with gaps.
+
+    Requires: functions of `scf`, `memref`, `vector`, `arith` and `math` over buffers.
+
+    Leaves: low functions.
     """
 
     name = "convert-upstream-to-low"
 
     promises: tuple[str, ...] = ()
+    """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
     """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
 

@@ -4,7 +4,7 @@ func.func @f(%A: memref<4096xf32>, %B: memref<64xf32>) attributes {
                   #low.param<"B", memref<64xf32>, write, []>],
     low.symbols = []
 } {
-  tir.for %t in 64 thread_binding<"threadIdx.x"> {
+  tir.for %t in 64 thread_binding<"threadIdx.x"> attributes {tir.source = "B"} {
     %a = memref.load %A[%t] : memref<4096xf32>
     memref.store %a, %B[%t] : memref<64xf32>
   }
