@@ -272,7 +272,7 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
         return
     block = Block(arg_types=inputs)
     for argument, param in zip(block.args, params, strict=True):
-        argument.name_hint = param.label.data
+        argument.name_hint = _hint(param.label)
     values = _flat_arguments(block, params, symbols, [argument.type for argument in function.body.block.args])
     if flat_name is None:
         old = function.body.block
@@ -293,6 +293,11 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
     module_block.insert_op_before(caller, function)
 
 
+def _hint(label: StringAttr) -> str | None:
+    """A label as the name of a value, where it can be one."""
+    return label.data if SSAValue.is_valid_name(label.data) else None
+
+
 def _flat_arguments(
     block: Block, params: Sequence[ParamAttr], symbols: Sequence[str], flat_types: Sequence[Attribute]
 ) -> list[SSAValue]:
@@ -301,7 +306,7 @@ def _flat_arguments(
     known: dict[str, SSAValue] = {}
     for argument, param in zip(block.args, params, strict=True):
         for symbol, value in zip(param.symbols, writer.dynamic_sizes(argument), strict=True):
-            value.name_hint = symbol.data
+            value.name_hint = _hint(symbol)
             known.setdefault(symbol.data, value)
     flat: list[SSAValue] = []
     for argument, type_ in zip(block.args, flat_types, strict=False):

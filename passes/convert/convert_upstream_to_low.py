@@ -33,6 +33,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
 from weft.analysis.index import Index
+from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import constant_integer, known_number
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConvertUpstreamToLowPass(ModulePass):
-    """Bring functions of upstream's `scf`, `memref`, `vector`, `arith` and `math` to the low level as they stand.
+    """Bring functions of `scf`, `memref`, `vector`, `arith`, `math` and `gpu` to the low level as they stand.
 
     ```mlir
     func.func @f(%A: memref<4x8xf32>, %n: index) {
@@ -100,13 +101,13 @@ class ConvertUpstreamToLowPass(ModulePass):
     them (`subview`, `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order.
     A function promises what `promises` names (`tir.promises`), nothing by default.
 
-    Functions that hold ops of other levels or of unknown dialects stay as they are, with a remark, or, with
-    `strict=true`, a `CompileError`. Raises `CompileError` for vectors of several dimensions that memory holds, for
-    views that calls take and that do not start at the first element, and for vectors along a dimension with gaps.
+    Functions that hold ops of other levels or of unknown dialects stay as they are, with a remark, or, with `strict`, a
+    `CompileError`. Raises `CompileError` for views that calls take and that do not start at the first element, for
+    vectors along a dimension with gaps, and for what depends on the offset of a parameter.
 
-    Requires: functions of `scf`, `memref`, `vector`, `arith` and `math` over buffers.
+    Requires: functions of one block over buffers and vectors of one dimension, without `affine` and `linalg`.
 
-    Leaves: low functions.
+    Leaves: low functions; kernels, where the module has a `gpu.module`.
     """
 
     name = "convert-upstream-to-low"
@@ -114,7 +115,7 @@ class ConvertUpstreamToLowPass(ModulePass):
     promises: tuple[str, ...] = ()
     """Promises beside those that the program states: `noalias`, `contract`, `reassoc` (`dialects/promises.py`)."""
     strict: bool = False
-    """Whether it is an error, not a remark, that the pass finds nothing, or leaves an operation as it is."""
+    """Whether it is an error, not a remark, that the pass finds nothing, or leaves a function as it is."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promised = parse_promises(self.promises)
@@ -364,7 +365,7 @@ class _Converter:
             self._take_parameter(block.args[position], signature, symbols)
         self.function.attributes[PARAMS] = signature.params()
         self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(name) for name in signature.symbols])
-        self.function.properties.pop("arg_attrs", None)
+        add_argument_attributes(self.function, behind=len(signature.symbols))
         for op in operations_in(self.function):
             if op.parent is None:
                 continue  # went with a loop

@@ -88,3 +88,12 @@ func.func @theirs(%A: memref<4xf32>) {
 func.func @scale_flat() {
   func.return
 }
+
+// -----
+
+// Labels that are no names of values, as callers from Python may give them.
+// CHECK-LABEL: func.func @labels(%{{[^:]*}}: memref<4xf32>)
+func.func @labels(%A: memref<4xf32>) attributes {low.params = [#low.param<"B, C", memref<4xf32>, readwrite, []>],
+    low.symbols = []} {
+  func.return
+}
