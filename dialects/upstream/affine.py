@@ -34,6 +34,7 @@ from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.upstream.custom_syntax import with_parser
+from weft.dialects.upstream.memref import ATOMIC_KINDS
 from weft.support.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -57,26 +58,9 @@ REDUCTIONS: Final = {
     "mulf": "arith.mulf",
     "muli": "arith.muli",
     "ori": "arith.ori",
+    "xori": "arith.xori",
 }
 """Kinds of reductions of `affine.parallel` -> the op that combines two values."""
-_KINDS: Final = (
-    "addf",
-    "addi",
-    "assign",
-    "maximumf",
-    "maxs",
-    "maxu",
-    "minimumf",
-    "mins",
-    "minu",
-    "mulf",
-    "muli",
-    "ori",
-    "andi",
-    "maxnumf",
-    "minnumf",
-)
-"""Kinds of reductions in the order of their numbers in the generic form (MLIR 22)."""
 
 
 @irdl_op_definition
@@ -147,14 +131,14 @@ class ParallelOp(IRDLOperation):
         if len(self.steps) != rank:
             raise VerifyException(f"{self.name} has {rank} loops and {len(self.steps)} steps")
         if len(self.reductions) != len(self.res) or not all(
-            0 <= kind.value.data < len(_KINDS) for kind in self.reductions
+            0 <= kind.value.data < len(ATOMIC_KINDS) for kind in self.reductions
         ):
             raise VerifyException(f"{self.name} has {len(self.res)} results and reductions {self.reductions}")
 
     @property
     def kinds(self) -> list[str]:
         """The names of the reductions."""
-        return [_KINDS[kind.value.data] for kind in self.reductions]
+        return [ATOMIC_KINDS[kind.value.data] for kind in self.reductions]
 
 
 def _operands(parser: Parser) -> list[SSAValue]:
@@ -244,8 +228,8 @@ def _parse_parallel(parser: Parser) -> Operation:
     if parser.parse_optional_keyword("reduce") is not None:
         kinds = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_str_literal)
     for kind in kinds:
-        if kind not in _KINDS:
-            parser.raise_error(f"affine.parallel knows no reduction '{kind}'{did_you_mean(kind, _KINDS)}")
+        if kind not in ATOMIC_KINDS:
+            parser.raise_error(f"affine.parallel knows no reduction '{kind}'{did_you_mean(kind, ATOMIC_KINDS)}")
     types: Sequence[Attribute] = ()
     if parser.parse_optional_punctuation("->") is not None:
         several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
@@ -261,7 +245,7 @@ def _parse_parallel(parser: Parser) -> Operation:
         operands=[*lower_values, *upper_values],
         result_types=types,
         properties={
-            "reductions": ArrayAttr([IntegerAttr(_KINDS.index(kind), i64) for kind in kinds]),
+            "reductions": ArrayAttr([IntegerAttr(ATOMIC_KINDS.index(kind), i64) for kind in kinds]),
             "lowerBoundsMap": AffineMapAttr(AffineMap(len(lower_values), 0, tuple(lower))),
             "lowerBoundsGroups": groups(lower_groups),
             "upperBoundsMap": AffineMapAttr(AffineMap(len(upper_values), 0, tuple(upper))),

@@ -1,6 +1,7 @@
 """What weft writes in upstream's dialects, lowered and compiled by MLIR's own passes, is what weft compiles itself."""
 
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from operator_cases import check
 from scheduled_operators import CASES
 from tiers import first_tier
-from upstream_tools import UpstreamLibrary, by_iree, needs_iree, needs_mlir, upstream_text
+from upstream_tools import UpstreamLibrary, accepted, by_iree, needs_iree, needs_mlir, upstream_text
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
+from weft.backends.upstream import UpstreamTarget
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -52,3 +55,22 @@ def test_operators_by_iree(label: str) -> None:
         return by_iree(upstream_text(module, default_schedule))["main"]
 
     check([BY_LABEL[label]], default_schedule=True, compiled=compiled)
+
+
+@needs_mlir
+def test_kinds_of_reductions() -> None:
+    """The generic form has the numbers of MLIR, where `assign` stands between `andi` and `maximumf`."""
+    kinds = ("addf", "addi", "andi", "maximumf", "minimumf", "mulf", "muli", "ori")
+    loops = (
+        f"""  %r{kind} = affine.parallel (%i) = (0) to (4) reduce ("{kind}") -> {type_} {{
+    affine.yield %{type_} : {type_}
+  }}
+"""
+        for kind in kinds
+        for type_ in ("f32" if kind.endswith("f") else "i32",)
+    )
+    text = f"func.func @f(%f32: f32, %i32: i32) {{\n{''.join(loops)}  return\n}}\n"
+    output = StringIO()
+    UpstreamTarget().emit(Context(), weft.parse(text), output)
+    printed = accepted(output.getvalue())
+    assert [kind for kind in kinds if f'reduce ("{kind}")' not in printed] == []
