@@ -137,7 +137,10 @@ emits(scf.ConditionOp, InParallelOp)(emit_nothing)
 @emits(scf.WhileOp)
 def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
     """The first region runs before each test, the second behind one that holds."""
-    before, after = op.before_region.block, op.after_region.block
+    regions = (op.before_region, op.after_region)
+    if any(len(region.blocks) != 1 for region in regions):
+        raise CompileError.at(op, f"'{op.name}' has regions of one block each")
+    before, after = (region.block for region in regions)
     carried = [emitter.define(argument) for argument in before.args]
     for name, start in zip(carried, op.arguments, strict=True):
         emitter.line(f"{name} = {emitter.value(start)}", op)

@@ -7,7 +7,6 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from weft.dialects.traversal import operations_in
@@ -71,12 +70,8 @@ def convert_from_upstream(
 
     if any(function in kinds for function in tensor_functions(module)):
         BufferizeTensorsPass(promises, strict).apply(ctx, module)
-    if any(map(_is_to_raise, module.ops)):
-        from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
+    from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass, is_raised_alone
 
+    if any(map(is_raised_alone, module.ops)):
         RaiseAffineToTirPass(promises, strict).apply(ctx, module)
     return True
-
-
-def _is_to_raise(function: Operation) -> bool:
-    return bool(upstream_dialects(function) & {"affine", "scf", "memref"})

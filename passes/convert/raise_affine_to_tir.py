@@ -73,7 +73,7 @@ class RaiseAffineToTirPass(ModulePass):
         promises = parse_promises(self.promises)
         found = False
         for function in list(buffer_functions(op)):
-            if not upstream_dialects(function) or not _is_to_raise(function):
+            if not is_raised_alone(function):
                 continue
             found = True
             raised = function.clone()
@@ -97,6 +97,11 @@ class RaiseAffineToTirPass(ModulePass):
         if self.strict:
             raise CompileError.at(op, message)
         remark(op, message)
+
+
+def is_raised_alone(function: Operation) -> bool:
+    """Whether the pass takes a function: one of upstream dialects alone, with something to raise."""
+    return isinstance(function, FuncOp) and bool(upstream_dialects(function)) and _is_to_raise(function)
 
 
 def _is_to_raise(function: FuncOp) -> bool:

@@ -250,10 +250,10 @@ def test_extents_of_allocations_are_not_negative() -> None:
 
 def test_ops_without_a_meaning() -> None:
     text = function('"scf.while"(%c) ({}, {}) : (i1) -> ()', "%c: i1")
-    with pytest.raises(CompileError, match=r"test.mlir:2:1: error: the interpreter has no meaning for 'scf.while'"):
+    with pytest.raises(CompileError, match=r"test.mlir:2:1: error: 'scf.while' has regions of one block each"):
         interpreter(text).call("f", True)
-    text = function('"memref.copy"(%A, %A) : (memref<4xf32>, memref<4xf32>) -> ()', "%A: memref<4xf32>")
-    with pytest.raises(CompileError, match=r"the interpreter has no meaning for 'memref.copy'"):
+    text = function('%r = "memref.rank"(%A) : (memref<4xf32>) -> index', "%A: memref<4xf32>")
+    with pytest.raises(CompileError, match=r"test.mlir:2:6: error: the interpreter has no meaning for 'memref.rank'"):
         interpreter(text).call("f", floats(4))
 
 
@@ -264,8 +264,8 @@ def test_indices_that_do_not_fit_the_buffer() -> None:
 
 
 def test_layouts_and_types_without_a_meaning() -> None:
-    text = function("", "%A: memref<2x2xf32, affine_map<(d0, d1) -> (d1, d0)>>")
-    with pytest.raises(CompileError, match="cannot use a value of type memref<2x2xf32, affine_map"):
+    text = function("", "%A: memref<*xf32>")
+    with pytest.raises(CompileError, match=r"cannot use a value of type memref<\*xf32>"):
         interpreter(text).call("f", floats(2, 2))
     text = function("%s = arith.addf %a, %a : f128", "%a: f128")
     with pytest.raises(CompileError, match=r"cannot compute 'arith.addf' on f128"):
