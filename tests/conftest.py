@@ -14,6 +14,27 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests/helpers", "docs/generators", "benchmarks")]
 
 
+WHOLE_RUN, MANY, SHARE = 2000, 12, 3
+"""In a run of this many tests, a test of more than `MANY` cases runs every `SHARE`th in the first tier, `MANY` at least;
+refusals all, each is the only one of its message."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if len(items) < WHOLE_RUN:
+        return
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not any(item.iter_markers("slow")) and "refus" not in item.name:
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in families.values():
+        step = min(SHARE, len(cases) / MANY)
+        kept = {round(number * step) for number in range(len(cases))}
+        for position, case in enumerate(cases):
+            if position not in kept:
+                case.add_marker(pytest.mark.slow)
+
+
 @contextmanager
 def _skipped_where_code_cannot_run() -> Generator[None]:
     """With `WEFT_HOST_CPU` weft compiles for another CPU: calls need one that has what that CPU has."""
