@@ -15,8 +15,8 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests/helpers", "docs/generat
 
 
 WHOLE_RUN, MANY, SHARE = 2000, 12, 3
-"""In a run of this many tests, a test of more than `MANY` cases runs every `SHARE`th of them in the first tier, at least
-`MANY`; refusals run all, each is the only one of its message."""
+"""In a run of this many tests, a test of more than `MANY` cases runs every `SHARE`th of them in the first tier, at
+least `MANY`; refusals run all, each is the only one of its message."""
 
 
 @pytest.hookimpl(tryfirst=True)
