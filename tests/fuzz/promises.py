@@ -28,6 +28,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.passes.lower_tir_to_low import LowerTirToLowPass, lower_tir_to_low
 from weft.passes.verify_level import verify_level
 from weft.runtime.low_module import load_low_module
+from weft.support.errors import CompileError
 
 ROUNDING = (Promise.CONTRACT, Promise.REASSOC)
 FREE = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
@@ -105,7 +106,12 @@ class PromiseCase:
         if self.seed % 4 == 3 and why_not_plain(self.function) is None:
             kernels = self.program.module.clone()
             apply_default_schedule(kernels, weft.Target("cuda"))
-            lower_tir_to_low(Context(), kernels, "cuda", {})
+            try:
+                lower_tir_to_low(Context(), kernels, "cuda", {})
+            except CompileError as error:
+                if "is bound to no thread axis" in error.message:  # no default schedule takes it
+                    return
+                raise
             for order in ("forward", "interleaved"):
                 yield f"kernels {order}", interpreted(kernels, "main", order, self.seed)
         if self.seed % 4 == 2:
