@@ -7,6 +7,7 @@ from operator_cases import Case, Input
 from operator_references import adapted, attended, convolved, normalized, pooled, softmax
 
 from weft.te import ops
+from weft.texpr import operator_references as references
 
 BORDER, NONE, ONE = ((1, 1), (1, 1)), ((0, 0), (0, 0)), (1, 1)
 
@@ -85,5 +86,63 @@ CASES = [
         [Input(("m", "k")), Input(("k", "n"))],
         lambda a, b: np.maximum(a @ b, 0),
         {"m": 7, "k": 9, "n": 21},
+    ),
+    Case("gelu", ops.gelu, [Input((7, 19))], references.gelu),
+    Case("hardswish", ops.hardswish, [Input((7, 19))], references.hardswish),
+    Case(
+        "select",
+        lambda c, x, y: ops.where(c, x, y),
+        [Input((7, 1), "bool"), Input((19,)), Input((7, 19))],
+        np.where,
+    ),
+    Case("sum of rows", lambda x: ops.sum(x, 1), [Input((9, 37))], lambda x: x.sum(1)),
+    Case("sum of columns", lambda x: ops.sum(x, 0, True), [Input((9, 37))], lambda x: x.sum(0, keepdims=True)),
+    Case("least", lambda x: ops.min(x, [0, 2]), [Input((3, 9, 5))], lambda x: x.min((0, 2))),
+    Case("rms norm", ops.rms_norm, [Input((6, 37)), Input((37,))], references.rms_norm),
+    Case("instance norm", ops.instance_norm, [Input((2, 3, 5, 7))], references.instance_norm),
+    Case("log softmax", ops.log_softmax, [Input((6, 37))], references.log_softmax),
+    Case(
+        "convolution of lines",
+        lambda x, w: ops.conv1d(x, w, 2, 1),
+        [Input((2, 3, 19)), Input((5, 3, 3))],
+        lambda x, w: convolved(x, w, (2,), ((1, 1),), (1,)),
+    ),
+    Case(
+        "convolution of volumes",
+        ops.conv3d,
+        [Input((1, 2, 4, 5, 6)), Input((3, 2, 2, 2, 2))],
+        lambda x, w: convolved(x, w, (1, 1, 1), ((0, 0),) * 3, (1, 1, 1)),
+    ),
+    Case(
+        "transposed convolution",
+        lambda x, w: ops.conv2d_transpose(x, w, 2, 1),
+        [Input((1, 3, 4, 5)), Input((3, 2, 3, 3))],
+        lambda x, w: references.conv2d_transpose(x, w, 2, 1),
+    ),
+    Case(
+        "mean pool with a border",
+        lambda x: ops.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+        [Input((1, 3, 9, 18))],
+        lambda x: pooled(x, "avg", 3, 2, 1, count_include_pad=False),
+    ),
+    Case("mirrored border", lambda x: ops.pad(x, 2, "reflect"), [Input((5, 9))], lambda x: np.pad(x, 2, "reflect")),
+    Case(
+        "flip and tile",
+        lambda x: ops.tile(ops.flip(x, 1), (2, 1)),
+        [Input((3, 9))],
+        lambda x: np.tile(x[:, ::-1], (2, 1)),
+    ),
+    Case(
+        "one hot",
+        lambda i: ops.one_hot(i, 5),
+        [Input((11,), "int32", -1, 5)],
+        lambda i: (i[:, None] == np.arange(5)).astype(np.float32),
+    ),
+    Case("resize", lambda x: ops.resize2d(x, (7, 9)), [Input((1, 2, 4, 5))], lambda x: references.resize2d(x, (7, 9))),
+    Case(
+        "einsum",
+        lambda a, b: ops.einsum("bij,bkj->ik", a, b),
+        [Input((3, 5, 7)), Input((3, 6, 7))],
+        lambda a, b: np.einsum("bij,bkj->ik", a, b),
     ),
 ]

@@ -71,8 +71,13 @@ class UpstreamLibrary:
 
     TO_LLVM = (
         *("--convert-vector-to-scf", "--convert-scf-to-cf", "--expand-strided-metadata", "--lower-affine"),
-        *("--arith-expand=include-bf16=true", "--convert-math-to-libm", "--convert-vector-to-llvm"),
-        *("--convert-math-to-llvm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm", "--convert-index-to-llvm"),
+        *("--arith-expand=include-bf16=true", "--convert-math-to-llvm", "--convert-math-to-libm"),
+        *(
+            "--convert-vector-to-llvm",
+            "--finalize-memref-to-llvm",
+            "--convert-arith-to-llvm",
+            "--convert-index-to-llvm",
+        ),
         *("--convert-func-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"),
     )
 
