@@ -1,0 +1,1 @@
+"""`tvm.contrib`: `clang.create_llvm`, and `utils.tempdir`."""

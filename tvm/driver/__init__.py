@@ -1,0 +1,5 @@
+"""`tvm.driver`: `build`, `lower`, and the commands of `tvmc`."""
+
+from weft.tvm.driver.build_module import build, lower
+
+__all__ = ["build", "lower"]

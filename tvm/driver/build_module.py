@@ -1,0 +1,98 @@
+"""`tvm.build` and `tvm.lower`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+
+from weft.analysis.structure import functions
+from weft.dialects.tir_kinds import TIR_FUNCTION
+from weft.dialects.traversal import copy_of
+from weft.driver.build import build as _build
+from weft.frontends.stage_schedule import StageSchedule
+from weft.passes.module_functions import merge
+from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
+from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
+from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
+from weft.support.errors import CompileError
+from weft.tvm.ir.module import IRModule
+from weft.tvm.ir.transform import PassContext
+from weft.tvm.runtime.module import Module
+from weft.tvm.target import spelling
+
+OperatorModule = Module
+
+
+def plain(module: ModuleOp) -> ModuleOp:
+    """A copy of a module that is one of xDSL alone."""
+    copy = copy_of(module)
+    return ModuleOp(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
+
+
+def build(
+    inputs: Any,
+    args: Sequence[Any] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    runtime: None = None,
+    name: str = "main",
+    binds: Any = None,
+) -> Module:
+    """Compile a schedule of stages with its arguments, a module, a function, or modules by target (which is one).
+
+    Modules run as they are written: what nobody scheduled gets no default schedule, other than by `weft.build`.
+    """
+    if runtime is not None:
+        raise CompileError("build: weft has no choice of runtime: programs need none but libc, libm and threads")
+    if isinstance(inputs, Mapping):
+        modules = cast("Mapping[Any, ModuleOp]", inputs)
+        (target,) = {str(key) for key in modules}
+        inputs = merge(*map(plain, modules.values()))
+    if target is None and isinstance(args, str):
+        args, target = None, args
+    machine = spelling(target)
+    del target_host  # as of targets
+    if isinstance(inputs, StageSchedule):
+        return Module(_build(inputs, _distinct(args or ()), machine, name=name, binds=binds))
+    if not isinstance(inputs, ModuleOp):
+        raise TypeError(f"build: expected a schedule, a module or a function, got {type(inputs).__name__}")
+    if args:
+        raise CompileError("build: arguments are given with a schedule of stages: a module has its own")
+    return Module(_build(plain(inputs), machine, default_schedule=False))
+
+
+def lower(
+    inputs: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Any = None, simple_mode: bool = False
+) -> IRModule:
+    """The loops of a schedule of stages, or of a module: reductions start before their loop, blocks and axes are gone.
+
+    Passes of `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` run before blocks are lowered (phase 0) or
+    behind it. `simple_mode` has no effect: scripts are simple.
+    """
+    del simple_mode
+    if isinstance(inputs, StageSchedule):
+        inputs = inputs.schedule(_distinct(args or ()), name, binds=binds, name_loops=True).mod
+    elif not isinstance(inputs, ModuleOp):
+        raise TypeError(f"lower: expected a schedule, a module or a function, got {type(inputs).__name__}")
+    context = PassContext.current()
+    module = IRModule.of(plain(inputs))
+    for step in context.lower_passes(0):
+        module = step(module)
+    for lowering in (PlaceBuffersPass(), LowerReductionsPass(), LowerBlocksPass()):
+        lowering.apply(Context(), module)
+    for function in functions(module):
+        function.attributes.pop(TIR_FUNCTION, None)
+    CommonSubexpressionElimination().apply(Context(), module)  # scripts show an index where it is used
+    for phase in (1, 2, 3):
+        for step in context.lower_passes(phase):
+            module = step(module)
+    return module
+
+
+def _distinct(args: Sequence[Any]) -> list[Any]:
+    """The arguments, each once."""
+    return list({id(arg): arg for arg in args}.values())

@@ -1,0 +1,105 @@
+"""`tvm.driver.tvmc`: load, tune, compile and run models; also `python -m weft.tvm.driver.tvmc`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from weft.driver.build import build
+from weft.driver.tune import tune as _tune
+from weft.support.errors import CompileError
+from weft.tvm.driver.build_module import plain
+from weft.tvm.ir.module import IRModule
+from weft.tvm.relax.frontend.onnx import from_onnx
+from weft.tvm.runtime.module import Module
+from weft.tvm.target import spelling
+
+
+class TVMCModel:
+    """A model."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+
+    def summary(self) -> None:
+        """Show the graph."""
+        self.mod.show()
+
+
+class TVMCPackage:
+    """A compiled model."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+
+class TVMCResult:
+    """The outputs of a run."""
+
+    def __init__(self, outputs: Sequence[Any]) -> None:
+        self.outputs = {f"output_{at}": np.asarray(output) for at, output in enumerate(outputs)}
+
+    def get_output(self, name: str) -> Any:
+        return self.outputs[name]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {array.dtype}{list(array.shape)}\n{array}" for name, array in self.outputs.items())
+
+
+def load(
+    path: str, model_format: str | None = None, shape_dict: Mapping[str, Sequence[Any]] | None = None
+) -> TVMCModel:
+    """A model of a file of ONNX. Raises `CompileError` for other formats."""
+    if model_format not in (None, "onnx"):
+        raise CompileError(f"tvmc.load: weft reads onnx here, got '{model_format}': weft.from_torch reads PyTorch")
+    return TVMCModel(from_onnx(path, shape_dict))
+
+
+def tune(model: TVMCModel, target: Any, tuning_records: str = "tune.db", trials: int = 64) -> str:
+    """Search for schedules; the path of the records."""
+    _tune(plain(model.mod), trials=trials, database=Path(tuning_records), target=spelling(target))
+    return tuning_records
+
+
+def compile(
+    tvmc_model: TVMCModel, target: Any, tuning_records: str | None = None, package_path: str | None = None
+) -> TVMCPackage:
+    """Compile a model under the records of a search, or default schedules; also to a library at `package_path`."""
+    database = None if tuning_records is None else Path(tuning_records)
+    module = Module(build(plain(tvmc_model.mod), spelling(target), database=database))
+    if package_path is not None:
+        module.export_library(package_path)
+    return TVMCPackage(module)
+
+
+def run(tvmc_package: TVMCPackage, device: str = "cpu", inputs: Mapping[str, Any] | None = None) -> TVMCResult:
+    """Run a model on inputs by name; those that are not given are random. It runs where its target is."""
+    if device == "cpu" and tvmc_package.module.imported_modules:
+        raise CompileError("tvmc.run: the package is for a GPU")
+    function = tvmc_package.module.entry_func
+    draw = np.random.default_rng(0)
+    given = dict(inputs or {})
+    signature = function.signature
+    for arg in signature.arrays[: len(signature.arrays) - signature.results]:
+        if arg.name not in given:
+            if arg.symbols:
+                raise CompileError(f"tvmc.run: input '{arg.name}' has extents {', '.join(arg.symbols)}: give it")
+            given[arg.name] = draw.random(cast("tuple[int, ...]", arg.shape)).astype(arg.dtype)
+    found = function(**given)
+    return TVMCResult(cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,))
+
+
+def main() -> None:
+    """`python -m weft.tvm.driver.tvmc compile model.onnx -o model.so`: weft's commands `tune`, `compile`, `run`."""
+    from weft.tools.weft_cli import main as command
+
+    sys.argv[1:] = [word.replace("--tuning-records", "--database") for word in sys.argv[1:]]
+    command()
+
+
+if __name__ == "__main__":
+    main()

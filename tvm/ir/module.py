@@ -1,0 +1,183 @@
+"""`tvm.IRModule`: a module of xDSL that is a dictionary of functions, and shows itself as script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from weft.dialects.attribute_values import attribute_of
+from weft.dialects.traversal import copy_of
+from weft.graph import Module
+from weft.passes.graph.functions import holds_graph_ops
+from weft.passes.module_functions import function_names, lookup, merge, set_function_attribute, update_function
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from weft.frontends.script.show import Script
+    from weft.tvm.relax.function import Function
+    from weft.tvm.tir.function import PrimFunc
+
+
+class GlobalVar:
+    """The name of a function of a module, with the types of its results where these are known."""
+
+    def __init__(self, name_hint: str, result_types: Sequence[Attribute] = ()) -> None:
+        self.name_hint, self.result_types = name_hint, tuple(result_types)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
+
+    def __hash__(self) -> int:
+        return hash(self.name_hint)
+
+    def __call__(self, *args: Any) -> object:
+        """The call of the function in a graph."""
+        from weft.tvm.relax.expr import Call
+
+        return Call(cast("Any", self), args)
+
+    def __repr__(self) -> str:
+        return f'I.GlobalVar("{self.name_hint}")'
+
+
+class Scripted(Module):
+    """A module that shows itself as TVM does."""
+
+    def script(self, *, name: str | None = None, show_meta: bool = False, **options: object) -> Script:
+        """The functions as script, which `tvm.script.from_source` reads. Options of TVM's printer change nothing."""
+        from weft.frontends.script.show import Script
+        from weft.tvm.script.printer import print_module
+
+        del name, show_meta, options
+        return Script(print_module(self))
+
+    def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:
+        """Show the script, in colours where the output has them. Styles of TVM's printer change nothing."""
+        from weft.frontends.script.show import show_text
+
+        del styles, options
+        show_text(self.script(), color=color, file=file)
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """The script."""
+        del show_meta_data
+        return str(self.script())
+
+    def __str__(self) -> str:
+        return str(self.script())
+
+    def _repr_html_(self) -> str:
+        return self.script()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+class IRModule(Scripted):
+    """Functions by name: `IRModule({"main": func})`, `mod["main"]`, `mod.functions.items()`."""
+
+    def __init__(self, functions: Any = None, attrs: Any = None, *rest: Any) -> None:
+        is_dictionary = functions is None or isinstance(functions, Mapping)
+        super().__init__([] if is_dictionary else cast("Any", functions), attrs, *rest)
+        for name, function in cast("Mapping[Any, Any]", functions or {}).items() if is_dictionary else ():
+            self[name] = function
+
+    @staticmethod
+    def of(module: ModuleOp) -> IRModule:
+        """`module` if it is one of TVM's, else a copy of it that is."""
+        if isinstance(module, IRModule):
+            return module
+        copy = copy_of(module)
+        return IRModule(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
+
+    @staticmethod
+    def from_expr(expr: ModuleOp) -> IRModule:
+        """The module of one function, under its global symbol."""
+        return IRModule.of(expr)
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The name of a function. Raises `CompileError` when there is none."""
+        return GlobalVar(name, lookup(self, name).function_type.outputs.data)
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        return list(map(self.get_global_var, function_names(self)))
+
+    @property
+    def functions(self) -> dict[GlobalVar, PrimFunc | Function]:
+        """The functions by name."""
+        return {var: self[var] for var in self.get_global_vars()}
+
+    def __getitem__(self, name: str | GlobalVar) -> PrimFunc | Function:
+        """A copy of a function; one of a graph sees the module's other functions."""
+        from weft.tvm.tir.function import PrimFunc
+
+        function = lookup(self, symbol_of(name))
+        if holds_graph_ops(function):
+            from weft.tvm.relax.function import Function
+
+            return Function(function)
+        return PrimFunc.alone(function)
+
+    def __setitem__(self, name: str | GlobalVar, function: ModuleOp | FuncOp) -> None:
+        source = function_in(function)
+        wanted = symbol_of(name)
+        if wanted in function_names(self):
+            update_function(self, wanted, source)
+            return
+        added = copy_of(source)
+        added.sym_name = StringAttr(wanted)
+        self.body.block.add_op(added)
+
+    update_func = __setitem__
+    add = __setitem__
+
+    def __contains__(self, name: str | GlobalVar) -> bool:
+        return symbol_of(name) in function_names(self)
+
+    def update(self, other: ModuleOp | Mapping[Any, Any]) -> None:
+        """Add or replace the functions of another module."""
+        for name in function_names(other) if isinstance(other, ModuleOp) else other:
+            self[name] = lookup(other, name) if isinstance(other, ModuleOp) else other[name]
+
+    def merged(self, other: ModuleOp) -> IRModule:
+        """The functions of both; see `weft.merge`."""
+        return IRModule.of(merge(self, other))
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return dict(self.attributes)
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        """A copy with an attribute."""
+        copy = self.clone()
+        copy.attributes[key] = attribute_of(value)
+        return copy
+
+
+def symbol_of(name: str | GlobalVar) -> str:
+    """The name of a function, given as text or variable."""
+    return name.name_hint if isinstance(name, GlobalVar) else name
+
+
+def function_in(function: object) -> FuncOp:
+    """The function that is given as such, as a module of one, or as a function of a graph."""
+    found = getattr(function, "func_op", function)
+    if isinstance(found, ModuleOp):
+        names = function_names(found)
+        if len(names) == 1:
+            found = lookup(found, names[0])
+    if not isinstance(found, FuncOp):
+        raise CompileError(f"expected a function, got {type(function).__name__}")
+    return found
+
+
+def with_attributes(module: ModuleOp, given: Any, value: Any) -> None:
+    """Set attributes of the function of `module`: a key and its value, or a dictionary. `global_symbol` names it."""
+    attributes = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {given: value}
+    for key, setting in attributes.items():
+        function = function_in(module)
+        if key == "global_symbol":
+            function.sym_name = StringAttr(setting)
+        elif key != "tir.noalias" or setting is not True:
+            set_function_attribute(module, function.sym_name.data, key, setting)

@@ -1,0 +1,98 @@
+"""`tvm.transform`, `tvm.ir.transform`: passes from modules to modules, and their sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from weft.support.errors import CompileError, did_you_mean
+from weft.tvm.absent import refuses
+from weft.tvm.ir.module import IRModule
+
+_LOWERING = "tir.add_lower_pass"
+
+
+class PassContext(AbstractContextManager["PassContext"]):
+    """Options of the passes in the `with` block. `opt_level` has no effect: weft has one level. Of `config` there is
+    `tir.add_lower_pass`. Raises `CompileError` for other options."""
+
+    _open: ClassVar[list[PassContext]] = []
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[object] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        for name, value in (("disabled_pass", disabled_pass), ("instruments", instruments)):
+            if value:
+                raise CompileError(f"PassContext: weft has no {name}: passes=... of weft.build inserts passes")
+        for option in config or {}:
+            if option != _LOWERING:
+                raise CompileError(f"PassContext: weft has no option '{option}'{did_you_mean(option, [_LOWERING])}")
+        self.opt_level, self.required_pass, self.config = opt_level, required_pass, dict(config or {})
+
+    @staticmethod
+    def current() -> PassContext:
+        return PassContext._open[-1] if PassContext._open else PassContext()
+
+    def __enter__(self) -> PassContext:
+        PassContext._open.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        PassContext._open.pop()
+
+    def lower_passes(self, phase: int) -> list[Callable[[IRModule], IRModule]]:
+        """The passes that `tir.add_lower_pass` inserts in a phase of `lower`."""
+        return [step for number, step in self.config.get(_LOWERING, ()) if number == phase and step is not None]
+
+
+class Pass:
+    """A pass: called on a module it gives another one."""
+
+    def __init__(self, run: Callable[[IRModule, PassContext], Any], name: str = "pass", opt_level: int = 0) -> None:
+        self._run, self.name, self.opt_level = run, name, opt_level
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        return self._run(IRModule.of(mod), PassContext.current())
+
+
+class Sequential(Pass):
+    """Passes one after the other."""
+
+    def __init__(self, passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int = 0, name: str = "sequential"):
+        self.passes = list(passes)
+        super().__init__(self._all, name, opt_level)
+
+    def _all(self, mod: IRModule, _: PassContext) -> IRModule:
+        for step in self.passes:
+            mod = step(mod)
+        return mod
+
+
+def module_pass(
+    pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
+) -> Any:
+    """A decorator that makes a pass of a function `(mod, ctx)`, or of a class with `transform_module(self, mod, ctx)`.
+    What it requires has no effect: passes run as they are called."""
+    del required, traceable
+
+    def decorate(decorated: Any) -> Any:
+        label = name or decorated.__name__
+        if not isinstance(decorated, type):
+            return Pass(decorated, label, opt_level)
+
+        def make(*args: Any, **options: Any) -> Pass:
+            return Pass(decorated(*args, **options).transform_module, label, opt_level)
+
+        return make
+
+    return decorate(pass_func) if pass_func is not None else decorate
+
+
+__all__ = ["Pass", "PassContext", "Sequential", "module_pass"]
+__getattr__ = refuses(__name__, {"PrintIR": "`weft-opt --print-between-passes` shows the IR after each pass"})

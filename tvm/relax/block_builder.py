@@ -1,0 +1,140 @@
+"""`relax.BlockBuilder`: `weft.graph.BlockBuilder` with TVM's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from weft.dialects.graph import ConstantOp, DataflowOp
+from weft.dialects.traversal import copy_of
+from weft.frontends import graph_builder
+from weft.frontends.graph_builder import Value
+from weft.passes.graph.operators import detached_ops
+from weft.support.errors import CompileError
+from weft.texpr.shapes import items
+from weft.tvm.ir.module import GlobalVar, IRModule, function_in
+from weft.tvm.relax.expr import DataflowVar, Expr, Var, is_free
+
+
+class BlockBuilder(graph_builder.BlockBuilder):
+    __doc__ = graph_builder.BlockBuilder.__doc__
+
+    def __init__(self, mod: ModuleOp | None = None) -> None:
+        self._own = IRModule() if mod is None else IRModule.of(mod)
+        self._late = False
+        """Whether the parameters come with the result."""
+        super().__init__(self._own)
+
+    @contextmanager
+    def function(  # pyright: ignore[reportIncompatibleMethodOverride] (TVM's names)
+        self,
+        name: str = "main",
+        params: Sequence[Value] | None = None,
+        attrs: Mapping[str, object] | None = None,
+        private: bool = False,
+    ) -> Generator[None]:
+        """The body of a function; without `params`, `emit_func_output` gets them."""
+        self._late = params is None
+        with super().function(name, params or (), attrs):
+            yield
+        if private:
+            function_in(self._own.body.block.last_op).sym_visibility = StringAttr("private")
+
+    def _check_is_visible(self, value: SSAValue) -> None:
+        if not (self._late and is_free(value)):  # a parameter to come
+            super()._check_is_visible(value)
+
+    def _check_param(self, name: str, param: object) -> None:
+        if not (isinstance(param, Value) and is_free(param.ssa)):
+            super()._check_param(name, param)
+
+    def emit(self, value: Value, name: str | None = None) -> Var:
+        """Bind a call, and those in it, to variables."""
+        for op in detached_ops(value.ssa):
+            for result in op.results if not isinstance(op, ConstantOp) else ():
+                result.name_hint = "lv"
+        return self._var(super().emit(value, name or None))
+
+    def _var(self, value: Value) -> Var:
+        owner = value.ssa.owner
+        if isinstance(owner, ConstantOp):
+            return cast("Var", value)
+        inside = isinstance(owner, Operation) and isinstance(owner.parent_op(), DataflowOp)
+        in_region = inside or (self._outputs is not None and isinstance(owner, Operation))
+        return (DataflowVar if in_region else Var).at(value.ssa)
+
+    def emit_te(self, func: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Bind the call of a function of tensor expressions; see `weft.graph.BlockBuilder.emit_te`."""
+        hint = options.pop("primfunc_name_hint", None)
+        if hint is not None:
+            func = _named(func, hint)
+        found = super().emit_te(func, *args, **options)
+        for value in items(found):
+            cast("Value", value).ssa.name_hint = "lv"
+        made = tuple(self._var(cast("Value", value)) for value in items(found))
+        return made if isinstance(found, tuple) else made[0]
+
+    call_te = emit_te
+    """As `emit_te`: the call is bound where it is made."""
+
+    def emit_output(self, value: Value, name: str | None = None) -> Var:
+        """Bind a call to a variable that leaves the dataflow region."""
+        var = Var.at(value.ssa)
+        super().emit_output(var)
+        if name or var.ssa.name_hint == "lv":
+            var.ssa.name_hint = name or "gv"
+        return var
+
+    def emit_func_output(self, value: Value | Sequence[Value], params: Sequence[Value] | None = None) -> None:
+        """End the function with its results, and its parameters unless it began with them."""
+        if params is not None and not self._late:
+            raise CompileError("emit_func_output: the function has its parameters already")
+        _, body = self._open("emit_func_output")
+        for param in params or ():
+            self._check_param("main", param)
+            argument = body.insert_arg(param.ssa.type, len(body.args))
+            argument.name_hint = param.ssa.name_hint
+            param.ssa.replace_all_uses_with(argument)
+            param.ssa = argument
+        super().emit_func_output(value)
+
+    def add_function(self, function: FuncOp) -> str:
+        """Add a function; a name that is taken gets a number, as in TVM: `add`, `add1`."""
+        wanted, taken = function.sym_name.data, self._taken()
+        numbers = (str(number or "") for number in count())
+        function.sym_name = StringAttr(next(name for n in numbers if (name := f"{wanted}{n}") not in taken))
+        return super().add_function(function)
+
+    def normalize(self, expr: Expr) -> Expr:
+        return expr
+
+    def add_func(self, func: Any, func_name: str) -> GlobalVar:
+        """Add a function under a free name like `func_name`."""
+        function = copy_of(function_in(func))
+        function.sym_name = StringAttr(func_name)
+        return GlobalVar(self.add_function(function), function.function_type.outputs.data)
+
+    def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
+        """Replace a function of the module, or add one."""
+        self._own[gv] = updated_func
+
+    def get(self) -> IRModule:
+        """The module, verified. Raises `CompileError` while a function is open."""
+        super().get()
+        return self._own
+
+    finalize = get
+
+
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    call.__name__ = name
+    return call

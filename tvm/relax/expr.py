@@ -1,0 +1,202 @@
+"""Expressions of graphs: values of `weft.graph` seen as variables, calls and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp
+from weft.frontends import graph_builder
+from weft.frontends.graph_builder import Value
+from weft.interp.values import array_of_dense
+from weft.support.errors import CompileError
+from weft.texpr.graph_operators import Operator
+from weft.tvm.ir.module import GlobalVar
+from weft.tvm.ir.op import Op
+from weft.tvm.relax.names import operator_of, relax_name
+
+E = TypeVar("E", bound="Expr")
+FREE = "free variable"
+"""The function around a variable that is no parameter yet: calls may use it before it is one."""
+
+
+def is_free(value: SSAValue) -> bool:
+    """Whether a value is a variable that is no parameter yet."""
+    block = value.owner
+    parent = block.parent_op() if isinstance(block, Block) else None
+    return isinstance(parent, FuncOp) and parent.sym_name.data == FREE
+
+
+class TensorStructInfo:
+    """Shape and dtype of a tensor; extents are numbers, or expressions over names as text."""
+
+    def __init__(self, shape: Sequence[Any] | None = None, dtype: str = "float32", vdevice: None = None) -> None:
+        if shape is None or vdevice is not None:
+            raise CompileError("a tensor has a shape, and no device of its own: weft knows the rank of each tensor")
+        self.shape: tuple[Any, ...] = tuple(shape)
+        self.dtype = str(dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def extents(self) -> list[int | str]:
+        """The extents as `weft.graph` takes them."""
+        return [e if isinstance(e, int) else str(e) for e in self.shape]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorStructInfo) and (self.extents, self.dtype) == (other.extents, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.extents), self.dtype))
+
+    def __repr__(self) -> str:
+        return f'R.Tensor({tensor_shape(self.extents)}, dtype="{self.dtype}")'
+
+
+def tensor_shape(extents: Sequence[Any]) -> str:
+    """`(1, n)`."""
+    return f"({', '.join(map(str, extents))}{',' * (len(extents) == 1)})"
+
+
+class Expr(Value):
+    """A tensor of a graph. Two are equal that are the same value."""
+
+    @classmethod
+    def at(cls: type[E], ssa: SSAValue) -> E:
+        """The expression that a value is."""
+        made = cls.__new__(cls)
+        made.ssa = ssa
+        return made
+
+    @property
+    def struct_info(self) -> TensorStructInfo:
+        return TensorStructInfo(self.shape, self.dtype)
+
+    checked_type = struct_info
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and other.ssa is self.ssa
+
+    def __hash__(self) -> int:
+        return hash(self.ssa)
+
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def __repr__(self) -> str:
+        return self.ssa.name_hint or "lv"
+
+
+class Var(Expr):
+    """A variable: a parameter, or what a call was bound to."""
+
+    def __init__(self, name_hint: str, struct_info: TensorStructInfo) -> None:
+        super().__init__(graph_builder.var(name_hint, struct_info.extents, struct_info.dtype).ssa)
+        block = cast("Block", self.ssa.owner)
+        FuncOp(FREE, (list(block.arg_types), []), Region(block))
+
+    @property
+    def name_hint(self) -> str:
+        return self.ssa.name_hint or ""
+
+
+class DataflowVar(Var):
+    """A variable of a dataflow region."""
+
+
+class Constant(Expr):
+    """The elements of an array."""
+
+    @property
+    def data(self) -> Any:
+        """The array."""
+        from weft.dialects.graph import dense_value
+        from weft.tvm.runtime import array
+
+        return array(array_of_dense(dense_value(cast("ConstantOp", self.ssa.owner))))
+
+    def __repr__(self) -> str:
+        return f"R.const(..., {self.struct_info!r})" if self.shape else f'R.const({self.data}, "{self.dtype}")'
+
+
+class Call(Expr):
+    """A call of an operator (`Call(Op.get("relax.add"), [x, y])`) or of a function of the module."""
+
+    def __init__(
+        self,
+        op: Op | GlobalVar,
+        args: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        sinfo_args: Sequence[TensorStructInfo] | None = None,
+    ) -> None:
+        if isinstance(op, GlobalVar):
+            types = [Value(Var("t", info).ssa).type for info in sinfo_args or ()] or list(op.result_types)
+            if not types:
+                raise CompileError(f"a call of @{op.name_hint} needs sinfo_args: the function is not known here")
+            super().__init__(CallTirOp(op.name_hint, [arg.ssa for arg in args], types).results[0])
+            return
+        value = operator_of(op.name.removeprefix("relax."))(*args, **(attrs or {}))
+        super().__init__((value if isinstance(value, Value) else value[0]).ssa)
+
+    @property
+    def _owner(self) -> Operation:
+        return cast("Operation", self.ssa.owner)
+
+    @property
+    def op(self) -> Op | GlobalVar:
+        """The operator, or the function of a graph that is called."""
+        owner = self._owner
+        if isinstance(owner, Operator):
+            return Op.get(f"relax.{relax_name(owner.name.removeprefix('graph.'))}")
+        if isinstance(owner, CallTirOp):
+            return GlobalVar(owner.callee.string_value())
+        return Op.get("relax.call_dps_packed" if isinstance(owner, CallDpsOp) else f"relax.{owner.name}")
+
+    @property
+    def args(self) -> list[Expr]:
+        return [expr_of(operand) for operand in self._owner.operands]
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        owner = self._owner
+        return dict(owner.arguments(lambda shape: shape)) if isinstance(owner, Operator) else {}
+
+    def __repr__(self) -> str:
+        from weft.tvm.script.graph_printer import GraphPrinter
+
+        return GraphPrinter().call_text(self._owner)
+
+
+def expr_of(ssa: SSAValue) -> Expr:
+    """A value as variable or constant, or as call where it stands in no function yet."""
+    owner = ssa.owner
+    if isinstance(owner, Block):
+        return Var.at(ssa)
+    if isinstance(owner, ConstantOp):
+        return Constant.at(ssa)
+    if owner.parent is None:
+        return Call.at(ssa)
+    return DataflowVar.at(ssa) if isinstance(owner.parent_op(), DataflowOp) else Var.at(ssa)
+
+
+def const(value: Any, dtype: str | TensorStructInfo | None = None) -> Constant:
+    """A constant of the elements of an array, or a number."""
+    given = dtype.dtype if isinstance(dtype, TensorStructInfo) else dtype
+    return Constant.at(graph_builder.const(np.asarray(value, given) if given else value, given).ssa)
+
+
+def _arithmetic(name: str) -> Any:
+    def apply(self: Expr, *others: Any) -> Call:
+        return Call.at(getattr(Value, name)(self, *others).ssa)
+
+    return apply
+
+
+for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "matmul", "neg", "getitem"]:
+    setattr(Expr, f"__{_name}__", _arithmetic(f"__{_name}__"))

@@ -1,0 +1,105 @@
+"""Rewriting functions of graphs, binding by binding."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, TypeVar, cast
+
+from xdsl.ir import SSAValue
+
+from weft.dialects.graph import ConstantOp
+from weft.passes.module_functions import function_names, lookup
+from weft.support.names import free_name
+from weft.tvm.ir.module import IRModule
+from weft.tvm.relax.block_builder import BlockBuilder
+from weft.tvm.relax.expr import Call, Constant, Expr, TensorStructInfo, Var, expr_of
+from weft.tvm.relax.function import DataflowBlock, Function
+
+C = TypeVar("C", bound=type)
+
+
+def mutator(cls: C) -> C:
+    """A class of `PyExprMutator`: as it is."""
+    return cls
+
+
+visitor = mutator
+
+
+class PyExprMutator:
+    """Builds a function again: `visit_call_` gives what each call becomes.
+
+    `builder_` holds the new functions. `visit_expr_post_order` gives a call with its arguments of the new function,
+    `lookup_binding` the call behind a variable of it.
+    """
+
+    def __init__(self, mod: IRModule | None = None) -> None:
+        self.builder_ = BlockBuilder(mod)
+
+    @property
+    def _new(self) -> dict[SSAValue, Expr]:
+        """Values of the old function -> expressions of the new one."""
+        return self.__dict__.setdefault("_values", {})
+
+    def visit_expr(self, expr: Any) -> Any:
+        """What an expression becomes."""
+        if isinstance(expr, Function):
+            return self.visit_function_(expr)
+        if isinstance(expr, Call):
+            return self.visit_call_(expr)
+        return self.visit_constant_(expr) if isinstance(expr, Constant) else self.visit_var_(expr)
+
+    def visit_call_(self, call: Call) -> Expr:
+        return self.visit_expr_post_order(call)
+
+    def visit_var_(self, var: Var) -> Expr:
+        return self._new.get(var.ssa, var)
+
+    visit_dataflow_var_ = visit_var_
+
+    def visit_constant_(self, constant: Constant) -> Expr:
+        return self._new.setdefault(constant.ssa, Constant.at(cast("ConstantOp", constant.ssa.owner).clone().result))
+
+    def visit_expr_post_order(self, expr: Any) -> Any:
+        """An expression whose arguments were visited."""
+        if not isinstance(expr, Call):
+            return self.visit_expr(expr)
+        owner = cast("Any", expr.ssa.owner)
+        mapping = {operand: self.visit_expr(expr_of(operand)).ssa for operand in owner.operands}
+        return Call.at(owner.clone(mapping).results[expr.ssa.index])  # pyright: ignore[reportAttributeAccessIssue]
+
+    def lookup_binding(self, var: Any) -> Expr | None:
+        """The call that a variable of the new function stands for; None for parameters."""
+        owner = var.ssa.owner if isinstance(var, Expr) else None
+        return Call.at(var.ssa) if owner is not None and hasattr(owner, "results") else None
+
+    def visit_function_(self, function: Function) -> Function:
+        """The function that is built again."""
+        if "builder_" not in self.__dict__:
+            PyExprMutator.__init__(self)
+        old, builder = function.func_op, self.builder_
+        name = free_name(old.sym_name.data, function_names(builder.get()))
+        params = [Var(p.name_hint, TensorStructInfo(p.shape, p.dtype)) for p in function.params]
+        self._new.update(zip(old.args, params, strict=True))
+        body = function.body
+        with builder.function(name, params):
+            for block in body.blocks:
+                is_dataflow = isinstance(block, DataflowBlock)
+                with builder.dataflow() if is_dataflow else nullcontext():
+                    for binding in block.bindings:
+                        value = self.visit_expr(binding.value)
+                        hint = binding.var.ssa.name_hint if isinstance(value, Call) else None
+                        self._new[binding.var.ssa] = builder.emit(value, hint)
+                    if isinstance(block, DataflowBlock):
+                        for output, result in zip(block.outputs, block.results, strict=True):
+                            self._new[result] = builder.emit_output(self.visit_expr(output))
+            builder.emit_func_output([self.visit_expr(result) for result in body.results])
+        made = lookup(builder.get(), name)
+        made.detach()
+        made.sym_name, made.sym_visibility = old.sym_name, old.sym_visibility
+        made.attributes.update(old.attributes)
+        return Function(made)
+
+
+class PyExprVisitor(PyExprMutator):
+    """Visits a function; what the methods give is not used."""

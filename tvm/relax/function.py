@@ -1,0 +1,121 @@
+"""Functions of graphs, and their parts: blocks of bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from weft.dialects.attribute_values import value_of
+from weft.dialects.graph import ConstantOp, DataflowOp, OutputOp
+from weft.dialects.traversal import copy_of
+from weft.frontends.script.show import Script, show_text
+from weft.tvm.ir.module import with_attributes
+from weft.tvm.relax.expr import Call, Expr, Var, expr_of
+
+
+class VarBinding:
+    """A variable, and the call that it stands for."""
+
+    def __init__(self, ssa: SSAValue) -> None:
+        self.var, self.value = expr_of(ssa), Call.at(ssa)
+
+    def __repr__(self) -> str:
+        return f"{self.var!r}: {self.var.struct_info!r} = {self.value!r}"
+
+
+class BindingBlock:
+    """Bindings in order."""
+
+    def __init__(self, ops: Sequence[Operation]) -> None:
+        self._ops = list(ops)
+
+    @property
+    def bindings(self) -> list[VarBinding]:
+        """One for each result of an operation that is no constant."""
+        plain = (op for op in self._ops if not isinstance(op, ConstantOp | OutputOp | ReturnOp))
+        return [VarBinding(result) for op in plain for result in op.results]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.bindings))
+
+
+class DataflowBlock(BindingBlock):
+    """Bindings without effects; some of the variables leave the block."""
+
+    def __init__(self, op: DataflowOp) -> None:
+        super().__init__(list(op.body.block.ops))
+        self.outputs = [expr_of(value) for value in op.output.values]
+        self.results = list(op.results)
+        """The values that the function behind the block sees, in the order of `outputs`."""
+
+    def __repr__(self) -> str:
+        bindings = [f"    {binding!r}" for binding in self.bindings]
+        return "\n".join(("with R.dataflow():", *bindings, f"    R.output({', '.join(map(repr, self.outputs))})"))
+
+
+class SeqExpr:
+    """The body of a function: blocks, and the result."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self.blocks: list[BindingBlock] = []
+        run: list[Operation] = []
+        for op in function.body.block.ops:
+            if isinstance(op, DataflowOp | ReturnOp):
+                if any(not isinstance(inner, ConstantOp) for inner in run):
+                    self.blocks.append(BindingBlock(run))
+                run = []
+                if isinstance(op, DataflowOp):
+                    self.blocks.append(DataflowBlock(op))
+            else:
+                run.append(op)
+        last = function.body.block.last_op
+        self.results = [expr_of(value) for value in last.operands] if last is not None else []
+
+    @property
+    def body(self) -> Expr | tuple[Expr, ...]:
+        """The result of the function."""
+        return self.results[0] if len(self.results) == 1 else tuple(self.results)
+
+
+class Function:
+    """A function of a graph, in its module or alone."""
+
+    def __init__(self, func_op: FuncOp) -> None:
+        self.func_op = func_op
+
+    @property
+    def params(self) -> list[Var]:
+        return [Var.at(argument) for argument in self.func_op.args]
+
+    @property
+    def body(self) -> SeqExpr:
+        return SeqExpr(self.func_op)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return {key: value_of(value) for key, value in self.func_op.attributes.items()}
+
+    def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Function:
+        """A copy with an attribute, or several; `global_symbol` is its name."""
+        copy = copy_of(self.func_op)
+        with_attributes(ModuleOp([copy]), attr_key_or_dict, attr_value)
+        copy.detach()
+        return Function(copy)
+
+    def script(self) -> Script:
+        """The function as script."""
+        from weft.tvm.script.graph_printer import graph_lines
+
+        return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")
+
+    def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None) -> None:
+        """Show the script, in colours where the output has them."""
+        del styles
+        show_text(self.script(), color=color, file=file)
+
+    def __str__(self) -> str:
+        return str(self.script())

@@ -1,0 +1,48 @@
+"""`tvm.relay`, of older versions of TVM: models of ONNX, compiled by weft."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.tvm.absent import refuses
+from weft.tvm.ir.module import IRModule
+from weft.tvm.relax import vm_build
+from weft.tvm.relax.frontend.onnx import from_onnx as _from_onnx
+from weft.tvm.relax.function import Function
+from weft.tvm.runtime.module import Module
+
+
+def _from_onnx_with_params(
+    model: Any, shape: Any = None, dtype: str = "float32", opset: int | None = None, freeze_params: bool = True
+) -> tuple[IRModule, dict[str, Any]]:
+    """The graph of a model, and its parameters that are no constants: none."""
+    return _from_onnx(model, shape, dtype, opset, keep_params_in_input=not freeze_params), {}
+
+
+frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)
+"""Importers of models."""
+
+
+def build(
+    ir_mod: IRModule | Function, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
+) -> tuple[str, Module, dict[str, Any]]:
+    """The graph as script, the compiled module, and its parameters that are no constants."""
+    del target_host, mod_name  # as of targets; functions keep their names
+    module = cast("IRModule", ir_mod.func_op.parent_op()) if isinstance(ir_mod, Function) else ir_mod
+    return str(IRModule.of(cast("ModuleOp", module)).script()), vm_build.build(module, target, params or None).mod, {}
+
+
+__getattr__ = refuses(
+    __name__,
+    {
+        "op": "weft.tvm.relax.op",
+        "nn": "weft.tvm.relax.op.nn",
+        "var": "weft.tvm.relax.Var",
+        "Function": "weft.tvm.relax.Function",
+        "transform": "weft.tvm.relax.transform",
+        "quantize": "weft builds models that are quantised by ONNX",
+    },
+)

@@ -1,0 +1,12 @@
+"""`tvm.runtime`: arrays, devices, compiled modules and registered functions."""
+
+from weft.tvm.absent import refuses
+from weft.tvm.runtime.functions import get_global_func, register_func
+from weft.tvm.runtime.module import Module
+from weft.tvm.runtime.ndarray import Device, NDArray, array, cpu, cuda, device, empty, gpu, metal, opencl
+
+__all__ = [
+    "Device", "Module", "NDArray", "array", "cpu", "cuda", "device", "empty", "get_global_func", "gpu", "metal",
+    "opencl", "register_func",
+]  # fmt: skip
+__getattr__ = refuses(__name__, {"load_module": "weft.load reads an exported library", "profiling": "lib.profile"})

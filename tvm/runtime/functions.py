@@ -1,0 +1,40 @@
+"""Registered functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from weft.support.errors import CompileError
+from weft.support.user_functions import get_func, set_func
+from weft.tvm.runtime.ndarray import NDArray
+
+
+def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
+    """Register a function under a name, or under its own; as a decorator or called. Programs pass it `NDArray`s:
+    operands, and then results, which it fills."""
+    if callable(func_name):
+        return register_func(func_name.__name__, func_name, override)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: Any) -> Any:
+            return function(*(arg.view(NDArray) if isinstance(arg, np.ndarray) else arg for arg in args))
+
+        set_func(func_name, call, override=override)
+        return function
+
+    return register if f is None else register(f)
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> Callable[..., Any] | None:
+    """The function of that name. Raises `CompileError` when there is none, unless it is allowed to be missing."""
+    try:
+        return get_func(name)
+    except CompileError:
+        if allow_missing:
+            return None
+        raise

@@ -1,0 +1,69 @@
+"""Compiled modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from weft.runtime.library import Function, Library
+from weft.runtime.timing import TimeEvaluator
+from weft.support.gpu_machine import GPU_KINDS
+from weft.tvm.runtime.ndarray import Device
+
+
+class DeviceModule:
+    """The kernels of a compiled module, as source."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self.type_key = library.target.kind
+
+    def get_source(self, fmt: str = "") -> str:
+        """The source of the kernels, or another form of them (`ptx`)."""
+        return self._library.get_source("" if fmt in ("", "cu", "cl", self.type_key) else fmt)
+
+
+class Module:
+    """A library of `weft.build` that is called as its first function: `mod(a, b, c)`, `mod["main"](a, b, c)`."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        """What `weft.build` gave."""
+
+    @property
+    def entry_name(self) -> str:
+        """The function that a call of the module runs: "main", or the first."""
+        return "main" if "main" in self.library else next(iter(self.library))
+
+    @property
+    def entry_func(self) -> Function:
+        return self.library[self.entry_name]
+
+    @property
+    def imported_modules(self) -> list[DeviceModule]:
+        """The kernels, where the target has some."""
+        return [DeviceModule(self.library)] if self.library.target.kind in GPU_KINDS else []
+
+    def __getitem__(self, name: str) -> Function:
+        return self.library[name]
+
+    get_function = __getitem__
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
+    def get_source(self, fmt: str = "") -> str:
+        """The program as text: "ll" and "asm" of LLVM, else what the host runs."""
+        gpu = self.library.target.kind in GPU_KINDS
+        return self.library.get_source("host" if gpu and not fmt else {"s": "asm"}.get(fmt, fmt))
+
+    def time_evaluator(
+        self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0
+    ) -> TimeEvaluator:
+        """Measures a function: `.mean` of its result is in seconds. It runs where its target is; `dev` chooses none."""
+        del dev
+        return self.library.time_evaluator(func_name, number, repeat, min_repeat_ms)
+
+    def export_library(self, file_name: str | Path) -> Path:
+        """Write the module to a file; see `Library.export`."""
+        return self.library.export(file_name)

@@ -1,0 +1,102 @@
+"""Arrays and devices. An array is one of NumPy, in the memory of the host: calls of functions for GPUs copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.support.errors import CompileError
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by kind and number. Functions run where their target is; a device chooses none."""
+
+    device_type: str = "cpu"
+    device_id: int = 0
+
+    def sync(self) -> None:
+        """Nothing: a call returns when it is done."""
+
+    def __str__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+
+def cpu(dev_id: int = 0) -> Device:
+    return Device("cpu", dev_id)
+
+
+def cuda(dev_id: int = 0) -> Device:
+    return Device("cuda", dev_id)
+
+
+def opencl(dev_id: int = 0) -> Device:
+    return Device("opencl", dev_id)
+
+
+def metal(dev_id: int = 0) -> Device:
+    return Device("metal", dev_id)
+
+
+gpu = cuda
+
+
+def device(dev_type: str, dev_id: int = 0) -> Device:
+    """The device of a kind: `tvm.device("llvm")` is the host."""
+    return Device({"llvm": "cpu", "c": "cpu"}.get(dev_type, dev_type), dev_id)
+
+
+class NDArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array of NumPy with TVM's methods."""
+
+    @property
+    def device(self) -> Device:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Where `array` or `empty` was told that it is."""
+        return getattr(self, "_device", Device())
+
+    def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """A copy as an array of NumPy."""
+        return np.array(self, copy=True, subok=False)
+
+    asnumpy = numpy
+
+    def copyfrom(self, source_array: Any) -> NDArray:
+        """Fill the array."""
+        np.copyto(self, source_array)
+        return self
+
+    def copyto(self, target: Any) -> Any:
+        """A copy in another array, or on a device."""
+        if isinstance(target, Device):
+            return array(self, target)
+        np.copyto(target, self)
+        return target
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The array for other libraries; PyTorch refuses arrays that are read-only, which operands of registered
+        functions are."""
+        if self.flags.writeable:
+            return super().__dlpack__(**options)
+        view = self.view(np.ndarray)
+        try:
+            view.flags.writeable = True
+        except ValueError:
+            view = view.copy()
+        return view.__dlpack__(**options)
+
+
+def array(arr: Any, device: Device | None = None) -> NDArray:
+    """A copy of an array or of numbers, which are float32 unless they say otherwise."""
+    given = arr if hasattr(arr, "dtype") or hasattr(arr, "__dlpack__") else np.asarray(arr, "float32")
+    made = np.array(given, copy=True, order="C", subok=False).view(NDArray)
+    made._device = device or Device()  # pyright: ignore[reportAttributeAccessIssue]
+    return made
+
+
+def empty(shape: Any, dtype: Any = "float32", device: Device | None = None, mem_scope: None = None) -> NDArray:
+    """An array of elements that are not set."""
+    if mem_scope is not None:
+        raise CompileError("nd.empty: arrays lie in the memory of the host: weft has no mem_scope of arrays")
+    return array(np.empty(shape, dtype), device)

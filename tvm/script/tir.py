@@ -1,0 +1,29 @@
+"""`from tvm.script import tir as T`: the words of `weft.script.tir`; functions are `tir.PrimFunc`s."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from weft.frontends.script import tir as _words
+from weft.tvm.script.reader import read_prim_func
+
+
+def prim_func(
+    func: Callable[..., Any] | None = None, private: bool = False, check_well_formed: bool = True, s_tir: bool = False
+) -> Any:
+    """A function of block loops, read from the source of the Python function that this decorates: see
+    `weft.script.prim_func`."""
+    del private, check_well_formed, s_tir  # the reader finds them in the source
+    read = partial(read_prim_func, frame=sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+    return read if func is None else read(func)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_words, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_words)

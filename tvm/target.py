@@ -1,0 +1,41 @@
+"""`tvm.target`: targets, and TVM's names of devices."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from weft.support.target import Target as _Target
+from weft.tvm.absent import refuses
+
+_ARCHITECTURES = {
+    "a100": "sm_80", "h100": "sm_90", "t4": "sm_75", "v100": "sm_70", "tesla-p100": "sm_60", "tesla-v100": "sm_70",
+    "geforce-rtx-3070": "sm_86", "geforce-rtx-3090": "sm_86", "geforce-rtx-4090": "sm_89", "rtx-a6000": "sm_86",
+}  # fmt: skip
+"""Devices of NVIDIA by the names of TVM's tags."""
+
+
+def spelling(target: Any) -> str:
+    """A target as weft spells it: `nvidia/a100` is a cuda of an architecture, `--num-cores` is `-num-threads`."""
+    text = str(target or "llvm").strip()
+    if (name := text.removeprefix("nvidia/")) != text and name in _ARCHITECTURES:
+        return f"cuda -arch={_ARCHITECTURES[name]}"
+    return re.sub(r"--?(num-cores|num-threads)[= ]", "-num-threads=", text).replace(" --", " -")
+
+
+class Target(_Target):
+    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. The host is the machine that weft runs on, or that
+    the target names. Raises `CompileError` as weft's own."""
+
+    def __init__(self, target: Any = "llvm", host: Any = None) -> None:
+        if host is not None:
+            _Target.parse(spelling(host))
+        self.__dict__.update(vars(_Target.parse(spelling(target))))
+
+
+def cuda(model: str = "", arch: str = "") -> Target:
+    return Target(f"nvidia/{model}" if model else f"cuda -arch={arch}" if arch else "cuda")
+
+
+__all__ = ["Target", "cuda", "spelling"]
+__getattr__ = refuses(__name__, {"arm_cpu": 'Target("llvm -mcpu=...")', "create": "Target"})

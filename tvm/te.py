@@ -1,0 +1,35 @@
+"""`tvm.te`: the tensor expressions of `weft.te`, and functions of them as TVM gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.frontends.create_func import create_func
+from weft.frontends.stage_schedule import Stage
+from weft.frontends.stage_schedule import StageSchedule as Schedule
+from weft.te import *  # pyright: ignore[reportAssignmentType] (create_prim_func is another one here)
+from weft.te import __all__ as _all  # pyright: ignore[reportUnknownVariableType]
+from weft.texpr.expr import Var
+from weft.texpr.tensor import ComputeOp, PlaceholderOp, Tensor
+from weft.tvm.absent import refuses
+from weft.tvm.tir.function import PrimFunc
+
+
+def create_prim_func(ops: Sequence[Tensor | Var], index_dtype_override: str | None = None) -> PrimFunc:
+    """The function of tensors. `index_dtype_override` has no effect: indices are of 64 bits, narrowed where that is
+    safe."""
+    del index_dtype_override
+    return PrimFunc.of(create_func(ops))
+
+
+__all__ = ["ComputeOp", "PlaceholderOp", "Schedule", "Stage", "create_prim_func"]
+__all__ += _all  # pyright: ignore[reportUnknownVariableType, reportUnsupportedDunderAll]
+__getattr__ = refuses(
+    __name__,
+    {
+        "extern": "texpr statements: weft.te.compute, or a T.prim_func",
+        "scan": "weft.graph's BlockBuilder.emit_loop",
+        "gradient": "weft computes no gradients",
+        "hybrid": "a function of loops is a T.prim_func",
+    },
+)

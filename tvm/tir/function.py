@@ -1,0 +1,59 @@
+"""`tvm.tir.PrimFunc`: a module of one function of block loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from weft.dialects.traversal import copy_of
+from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
+from weft.tvm.ir.module import Scripted, with_attributes
+
+
+class PrimFunc(Scripted):
+    """One function of block loops; `tir.Schedule` and `tvm.build` take it as they take modules."""
+
+    @staticmethod
+    def of(module: ModuleOp) -> PrimFunc:
+        """A copy of a module of one function."""
+        if isinstance(module, PrimFunc):
+            return module
+        copy = copy_of(module)
+        return PrimFunc(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
+
+    @staticmethod
+    def alone(function: FuncOp) -> PrimFunc:
+        """A copy of a function."""
+        return PrimFunc([copy_of(function)])
+
+    @property
+    def func_op(self) -> FuncOp:
+        """The function of the IR."""
+        return next(op for op in self.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        function = self.func_op
+        return {"global_symbol": function.sym_name.data, **function.attributes}
+
+    @property
+    def params(self) -> list[str]:
+        """The names of the parameters."""
+        return [argument.name_hint or "" for argument in self.func_op.args]
+
+    def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
+        """A copy with an attribute, or several; `global_symbol` is its name."""
+        copy = self.clone()
+        with_attributes(copy, attr_key_or_dict, attr_value)
+        return copy
+
+
+class TensorIntrin:
+    """Tensor intrinsics: `TensorIntrin.register("tmm16", desc, impl)`."""
+
+    @staticmethod
+    def register(name: str, desc: ModuleOp, impl: ModuleOp, override: bool = False) -> None:
+        """See `weft.register_tensor_intrinsic`."""
+        register_tensor_intrinsic(name, desc, impl, override=override)
