@@ -1,0 +1,103 @@
+"""Builds candidates of a search: a program and a schedule as text in, machine code out."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import GetGlobalOp, GlobalOp
+
+from weft.backends.llvm.compile import object_code
+from weft.backends.llvm.emit import emit_module
+from weft.dialects.argument_attributes import has_argument_attribute
+from weft.dialects.constant_data import dense_attribute
+from weft.dialects.low import imported_c
+from weft.dialects.low_signature import signatures_of
+from weft.dialects.tir_kinds import CONSTANT
+from weft.dialects.traversal import copy_of
+from weft.driver.build import lower_to_low
+from weft.driver.lowering_options import LoweringOptions
+from weft.driver.programs import functions_of, parse
+from weft.driver.traces import trace_with_decisions
+from weft.interp.arguments import argument_recipe
+from weft.passes.module_functions import named_ops
+from weft.runtime.constants import take_constants
+from weft.support.limited_calls import Failure, Limits, limited_call
+from weft.support.names import free_name
+from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
+from weft.tuning.measuring import Built
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import SSAValue
+
+    from weft.passes.schedule.sampling import Decision
+
+_DECLARATIONS: Final = re.compile(r"^\s*declare\b.*$", re.MULTILINE)
+
+
+def build_candidate(
+    ir: str, trace: str, decisions: Sequence[Decision | None], target: str, limits: Limits
+) -> Built | Failure:
+    """Build in a child process the first function of a module at tir level, scheduled by a trace with decisions."""
+    return limited_call(limits, build_here, ir, trace, decisions, target)
+
+
+def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target: str) -> Built:
+    """`build_candidate` in this process. Raises `CompileError` and `ScheduleError`."""
+    module = copy_of(_parsed(ir))
+    name = _entry(module)
+    module.body.block.add_op(trace_with_decisions(trace, decisions))
+    machine = Target.parse(target)
+    # Every step of a schedule proves that it keeps a right program right; the program was checked before.
+    lower_to_low(module, machine, LoweringOptions(default_schedule=False, verify=False), Stopwatch())
+    signatures = {signature.name: signature for signature in signatures_of(module)}
+    constants = take_constants(module)
+    text = emit_module(module, machine)
+    declarations = "\n".join(_DECLARATIONS.findall(text))
+    return Built(signatures[name], object_code(text, machine), target, declarations, constants, imported_c(module))
+
+
+def constant_positions(function: FuncOp) -> tuple[int, ...]:
+    """The parameters whose arguments are constants of the model that calls the function."""
+    return tuple(at for at in range(len(function.args)) if has_argument_attribute(function, at, CONSTANT))
+
+
+def _entry(module: ModuleOp) -> str:
+    """The function to call: the first, or where that takes constants, one that calls it with random ones. They are
+    packed when the candidate is built, as in the model."""
+    function = next(iter(functions_of(module).values()))
+    constants = constant_positions(function)
+    if not constants:
+        return function.sym_name.data
+    values = argument_recipe(function).draw()
+    types = [type_ for at, type_ in enumerate(function.function_type.inputs) if at not in constants]
+    entry = FuncOp(free_name(f"call_{function.sym_name.data}", named_ops(module)), (types, ()))
+    given = iter(entry.args)
+    passed: list[SSAValue] = []
+    for at, parameter in enumerate(function.args):
+        if at in constants and isinstance(parameter.type, MemRefType):
+            name, data = free_name(f"constant{at}", named_ops(module)), parameter.type
+            value = dense_attribute(values[at], data.element_type)
+            module.body.block.add_op(GlobalOp.get(StringAttr(name), data, value, constant=UnitAttr()))
+            entry.body.block.add_op(get := GetGlobalOp(name, data))
+            passed.append(get.memref)
+        else:
+            argument = next(given)
+            argument.name_hint = parameter.name_hint
+            passed.append(argument)
+    entry.body.block.add_ops([CallOp(function.sym_name.data, passed, ()), ReturnOp()])
+    module.body.block.add_op(entry)
+    function.sym_visibility = StringAttr("private")
+    return entry.sym_name.data
+
+
+@lru_cache(maxsize=4)
+def _parsed(ir: str) -> ModuleOp:
+    """Candidates of one program follow each other."""
+    return parse(ir, "<workload>")

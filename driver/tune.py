@@ -1,0 +1,400 @@
+"""`weft.tune`: schedules of a program found by search."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region
+
+from weft.autoschedule.default_schedule import default_schedule, schedule_by_rules, scheduled_by
+from weft.dialects import sched
+from weft.dialects.traversal import copy_of
+from weft.driver.build import lower_to_tir
+from weft.driver.candidates import build_candidate, constant_positions
+from weft.driver.programs import functions_of, parse, parse_file, schedules_of
+from weft.driver.traces import parse_trace, trace_with_decisions
+from weft.driver.workloads import Task, tasks_of
+from weft.interp.arguments import EXTENTS, ConcreteShapes, argument_recipe
+from weft.interp.compare import reduction_length_of
+from weft.passes.tir.flat_signature import state_parameter_accesses
+from weft.schedule.traces import decisions_of, trace_without_decisions
+from weft.support.argument_types import checked
+from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.files import write_output
+from weft.support.limited_calls import end_idle_children
+from weft.support.target import Target
+from weft.support.user_functions import intrinsics, names_with_rules
+from weft.tuning.database import Database
+from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
+from weft.tuning.measuring import ArgumentSpec, measure
+from weft.tuning.records import Record, Workload, machine_kind
+from weft.tuning.search import EvolutionarySearch, SearchCounts
+from weft.tuning.space import Candidate, Space, SteeredSchedule
+
+if TYPE_CHECKING:
+    from weft.schedule.schedule import Schedule
+
+_COLUMNS: Final = (
+    *("ID", "name", "FLOP", "weight", "speed", "latency"),
+    *("weighted", "default", "gain", "trials", "done"),
+)
+_DEFAULT_SPACE: Final = "default space"
+_FIRST: Final = 4
+"""Schedules that other searches found, with which one begins."""
+
+
+@dataclass
+class TunedTask:
+    """The search of a function."""
+
+    workload: Workload
+    calls: int
+    """How often the program calls it."""
+    default: Record
+    best: Record
+    """The fastest: of the search, or the default."""
+    trials: list[Record] = field(default_factory=list[Record])
+    """What was evaluated, in order, without the default."""
+    known: int = 0
+    """Trials that the database had already."""
+    counts: SearchCounts = field(default_factory=SearchCounts)
+    is_exhausted: bool = False
+    """Whether every schedule of the space was tried."""
+
+    @property
+    def seconds(self) -> float:
+        """The time of the best."""
+        return self.best.seconds or 0.0
+
+    @property
+    def default_seconds(self) -> float:
+        return self.default.seconds or 0.0
+
+
+@dataclass
+class Tuned:
+    """What a search found."""
+
+    tasks: list[TunedTask]
+    target: str
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    """Functions that were not tuned, with the reason."""
+
+    @property
+    def trace(self) -> sched.FuncOp:
+        """The fastest schedule, with its decisions. Raises `CompileError` where several functions were tuned."""
+        if len(self.tasks) != 1:
+            names = ", ".join(task.workload.name for task in self.tasks)
+            raise CompileError(f"several functions were tuned ({names}): their traces are in tuned.traces")
+        return self.traces[self.tasks[0].workload.name]
+
+    @property
+    def traces(self) -> dict[str, sched.FuncOp]:
+        """The fastest schedule of each function, by its name."""
+        return {t.workload.name: trace_with_decisions(t.best.trace, t.best.decisions) for t in self.tasks}
+
+    @property
+    def num_trials(self) -> int:
+        return sum(len(task.trials) for task in self.tasks)
+
+    def table(self) -> str:
+        """A row for each function: what it computes, how often, and how fast, by default and now."""
+        rows: list[tuple[str, ...]] = [
+            ("ID", "name", "FLOP", "weight", "speed", "latency", "weighted", "default", "gain", "trials", "done")
+        ]
+        total = before = 0.0
+        for number, task in enumerate(self.tasks):
+            flops, weighted = task.workload.flops, task.seconds * task.calls
+            total, before = total + weighted, before + task.default_seconds * task.calls
+            rows.append(
+                (
+                    *(str(number), task.workload.name, f"{flops:,}" if flops else "?", str(task.calls)),
+                    f"{flops / task.seconds / 1e9:.2f} GFLOP/s" if flops else "?",
+                    *(f"{seconds * 1e6:.2f} us" for seconds in (task.seconds, weighted, task.default_seconds)),
+                    f"{task.default_seconds / task.seconds:.2f}",
+                    *(str(len(task.trials)), "all" if task.is_exhausted else ""),
+                )
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+        gain = f", {before / total:.2f} times as fast as by default" if total else ""
+        return "\n".join([*lines, f"{self.num_trials} trials, {total * 1e6:.2f} us in all{gain}"])
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the best time so far over the trials, a line for each function, into a picture: its suffix says of which
+        kind. Raises `CompileError` without matplotlib (extra `plot`)."""
+        try:
+            figure: Any = importlib.import_module("matplotlib.figure").Figure()
+        except ImportError:
+            raise CompileError("plot: pictures are drawn by matplotlib: pip install 'weft[plot]'") from None
+        axes = figure.subplots()
+        for task in self.tasks:
+            times = [record.seconds or math.inf for record in (task.default, *task.trials)]
+            best = [second * 1e6 for second in accumulate(times, min)]
+            axes.step(range(len(best)), best, where="post", label=task.workload.name)
+        axes.set_xlabel("trials; 0 is the default schedule")
+        axes.set_ylabel("us")
+        axes.set_ylim(bottom=0)
+        axes.legend()
+        figure.savefig(path)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+@checked
+def tune(
+    program: ModuleOp | str | os.PathLike[str],
+    *,
+    space: Callable[[Schedule], object] | sched.FuncOp | str | None = None,
+    trials: int = 64,
+    database: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    target: Target | str = "llvm",
+    func: str | None = None,
+    timeout: float | None = None,
+    executor: Executor | None = None,
+    limits: WorkerLimits | None = None,
+    progress: Callable[[Tuned], object] | None = None,
+) -> Tuned:
+    """Search for fast schedules of a program by measuring them on this machine.
+
+        def space(sch):
+            i, j, k = sch.get_loops("C")
+            j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
+            sch.reorder(i, j0, k, j1)
+
+        tuned = weft.tune(module, space=space, trials=64, database="tune.db")
+        lib = weft.build(module, database="tune.db")
+
+    `program` is a module at any level, its text, or a file; `func` names the function to tune where there are several.
+    `space` is a function that schedules and samples (`sch.sample_perfect_tile`, `sample_categorical`,
+    `sample_compute_location`), or sched IR with sampling steps; without it, the sampling steps of the default schedule
+    are searched. The default schedule is measured first, so that what is found is never slower.
+
+    Records go to `database` one by one. The same search with the same database and seed finds its trials there and
+    goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with
+    the trial under way. `executor` runs the builders (`concurrent.futures`), by default as many processes as cores;
+    measuring happens here, while no builder runs.
+
+    Raises `CompileError` for a program that cannot be tuned, and what `space` raises; `InternalError` when a schedule
+    computes something else than the default, with the name of a file that shows it.
+    """
+    module = copy_of(_parsed(program))
+    machine = Target.parse(target) if isinstance(target, str) else target
+    _check(machine, trials)
+    lower_to_tir(module, str(machine))
+    path = None if database is None else Path(database)
+    end = float("inf") if timeout is None else monotonic() + timeout
+    with ExitStack() as stack:
+        stack.callback(end_idle_children)
+        if executor is None:
+            executor = stack.enter_context(ThreadPoolExecutor(_processors(), "weft-build"))
+        opened = stack.enter_context(Database(":memory:" if path is None else path))
+        made = _Searches(opened, executor, str(machine), seed, limits or WorkerLimits())
+        tuned = made.begin(module, func, space, machine)
+        try:
+            made.run(trials, end, tuned, progress)
+        except WrongResultError as error:
+            raise InternalError(made.reproducer(error, Path() if path is None else path.parent)) from error
+    return tuned
+
+
+def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
+    if isinstance(program, str):
+        if "\n" not in program and program.endswith(".mlir"):
+            raise ValueError(f"tune: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+        return parse(program)
+    return parse_file(Path(program)) if isinstance(program, os.PathLike) else program
+
+
+def _check(target: Target, trials: int) -> None:
+    if target.kind != "llvm":
+        raise CompileError(f"tune: programs for target kind llvm are measured, got '{target.kind}'")
+    if target.obstacle:
+        raise CompileError(f"tune: {target.obstacle}")
+    if trials < 1:
+        raise CompileError(f"tune: trials must be at least 1, got {trials}")
+    if intrinsics() or names_with_rules():
+        raise CompileError("tune: builders are other processes, which do not know intrinsics and lowerings of yours")
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass
+class _Search:
+    """The search of one function."""
+
+    found: TunedTask
+    evaluator: Evaluator
+    search: EvolutionarySearch
+    batches: int = 0
+
+    def urgency(self) -> float:
+        """What another batch may gain: the time that the program spends in it, less with each batch."""
+        return self.found.seconds * self.found.calls / (1 + self.batches)
+
+
+class _Searches:
+    """The searches of the functions of a program."""
+
+    def __init__(self, database: Database, executor: Executor, target: str, seed: int, limits: WorkerLimits) -> None:
+        self._database, self._executor = database, executor
+        self._target, self._seed, self._limits = target, seed, limits
+        self._searches: list[_Search] = []
+
+    def begin(
+        self,
+        module: ModuleOp,
+        func: str | None,
+        space: Callable[[Schedule], object] | sched.FuncOp | str | None,
+        machine: Target,
+    ) -> Tuned:
+        """Measure the default schedules."""
+        tuned = Tuned([], self._target)
+        by_users: set[str] = set()
+        for schedule in schedules_of(module):
+            by_users |= scheduled_by(schedule, module)
+        tasks = tasks_of(module)
+        if func is not None:
+            names = {task.function.sym_name.data for task in tasks}
+            if func not in names:
+                raise CompileError(f"tune: there is no function '{func}' with blocks{did_you_mean(func, names)}")
+            tasks = [task for task in tasks if task.function.sym_name.data == func]
+        found: dict[str, TunedTask] = {}
+        for task in tasks:
+            name = task.function.sym_name.data
+            if task.key in found:  # an equal function, of another name
+                found[task.key].calls += task.calls
+                continue
+            reason = "a schedule of the program works on it" if name in by_users else task.obstacle()
+            if reason:
+                tuned.skipped[name] = reason
+                continue
+            try:
+                self._searches.append(self._begin(task, space, machine))
+            except CompileError as error:
+                if len(tasks) == 1:
+                    raise
+                tuned.skipped[name] = error.message  # the space is for another function of the program
+                continue
+            tuned.tasks.append(self._searches[-1].found)
+            found[task.key] = tuned.tasks[-1]
+        if not tuned.tasks:
+            reasons = "".join(f"\n  @{name}: {reason}" for name, reason in tuned.skipped.items())
+            raise CompileError(f"tune: there is no function to tune{reasons or ', none holds blocks'}")
+        return tuned
+
+    def _begin(
+        self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
+    ) -> _Search:
+        unit = task.unit()
+        ir = str(unit)
+        function = next(iter(functions_of(unit).values()))
+        name = function.sym_name.data
+        work = ConcreteShapes(function, EXTENTS[0]).work(functions_of(unit).get)
+        workload = Workload(task.key, name, ir, work.flops if work.is_exact else 0)
+        recipe, constants = argument_recipe(function), constant_positions(function)
+        given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
+        arguments = ArgumentSpec(replace(recipe, parameters=given_to), 0, reduction_length_of(function))
+        state_parameter_accesses(unit)
+        made, origin, default = _space(unit, space, machine)
+        if space is not None:
+            made.check()
+        evaluator = Evaluator(
+            workload,
+            self._target,
+            arguments,
+            default,
+            origin,
+            database=self._database,
+            executor=self._executor,
+            build=build_candidate,
+            measure=measure,
+            limits=self._limits,
+        )
+        begun = self._database.begin_search(f"{workload.key} {self._target} {machine_kind()} {origin} {self._seed}")
+        others = self._database.elsewhere(workload.key, machine_kind(), _FIRST, until=begun)
+        first = [record.decisions for record in others if record.origin == origin]
+        search = EvolutionarySearch(made, self._seed, first=first)
+        if space is None:
+            search.adopt(default)
+            search.tell(default, evaluator.default.seconds)
+        found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
+        return _Search(found, evaluator, search)
+
+    def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
+        """Evaluate batches until trials, time or spaces are spent."""
+        left = trials
+        while left > 0 and monotonic() < end:
+            able = [search for search in self._searches if not search.search.is_exhausted]
+            if not able:
+                break
+            search = max(able, key=_Search.urgency)
+            candidates = search.search.propose(left)
+            found = search.found
+            for candidate, record, was_known in search.evaluator.evaluate(candidates, end):
+                search.search.tell(candidate, record.seconds)
+                found.trials.append(record)
+                found.known += was_known
+                left -= 1
+            search.batches += 1
+            found.best, found.counts = search.evaluator.best, search.search.counts
+            found.is_exhausted = search.search.is_exhausted
+            if progress is not None:
+                progress(tuned)
+
+    def reproducer(self, error: WrongResultError, folder: Path) -> str:
+        """Write a file that shows a wrong result; returns the message."""
+        (search,) = [s for s in self._searches if s.evaluator.workload.key == error.workload.key]
+        workload = search.evaluator.workload
+        module = parse(workload.ir)
+        module.body.block.add_op(trace_with_decisions(error.candidate.trace, error.candidate.decisions))
+        path = folder / f"weft-wrong-{workload.name}-{error.candidate.digest.hex()[:12]}.mlir"
+        write_output(path, f"// {error.difference}\n{module!s}\n")
+        return f"a schedule of @{workload.name} changes its result: {error.difference}; '{path}' shows it"
+
+
+def _space(
+    unit: ModuleOp, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
+) -> tuple[Space, str, Candidate]:
+    """The space to search, its name, and the default schedule."""
+    if space is None:
+        made = Space(unit, partial(_default, target=machine), _DEFAULT_SPACE)
+        default = made.run(Random(0), takes_defaults=True)
+        if not isinstance(default, Candidate):
+            raise InternalError(f"the default schedule is refused: {default}")
+        return made, _DEFAULT_SPACE, default
+    found = default_schedule(unit, machine)
+    trace = found[0] if found else sched.FuncOp("trace", Region(Block()))
+    default = Candidate(trace_without_decisions(trace), tuple(decisions_of(trace)), b"")
+    given = parse_trace(space) if isinstance(space, str) else space
+    if isinstance(given, sched.FuncOp):
+        return Space(unit, _replaying(given), given.sym_name.data), given.sym_name.data, default
+    name = getattr(given, "__qualname__", "space")
+    return Space(unit, given, name), name, default
+
+
+def _default(sch: Schedule, target: Target) -> object:
+    """The rules of default schedules; their choices are the space."""
+    return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
+
+
+def _replaying(trace: sched.FuncOp) -> Callable[[Schedule], object]:
+    """The sampling steps of a trace; their decisions are its defaults."""
+    return lambda sch: sch.replay(trace)

@@ -1,0 +1,86 @@
+"""Schedules from a database of tuning, applied in the place of default ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from weft.analysis.structure import functions
+from weft.dialects.effects import declared_callees
+from weft.dialects.traversal import copy_of
+from weft.driver.programs import functions_of
+from weft.driver.traces import name_function, trace_with_decisions
+from weft.driver.workloads import tasks_of
+from weft.schedule.schedule import Schedule
+from weft.support.errors import CompileError, Remark, ScheduleError
+from weft.tuning.database import Database
+from weft.tuning.evaluation import DEFAULT
+from weft.tuning.records import Record, machine_kind
+
+if TYPE_CHECKING:
+    import os
+
+    from xdsl.dialects.func import FuncOp
+
+    from weft.dialects import sched
+    from weft.support.target import Target
+
+_MOST: Final = 4
+"""Records of a function that are tried."""
+
+
+def tuned_records(module: ModuleOp, target: Target, database: str | os.PathLike[str]) -> dict[str, list[Record]]:
+    """The records of each function of a module at tir level that has some, the fastest first: of this target, on this
+    kind of machine, else on that which the target names."""
+    machines = dict.fromkeys((machine_kind(), f"{target.architecture} {target.cpu}"))
+    found: dict[str, list[Record]] = {}
+    with Database(Path(database), must_exist=True) as opened:
+        for task in tasks_of(module):
+            key = task.key
+            for machine in machines:
+                if records := opened.best(key, str(target), machine, _MOST):
+                    found[task.function.sym_name.data] = records
+                    break
+    return found
+
+
+def apply_tuned_schedules(module: ModuleOp, tuned: Mapping[str, Sequence[Record]]) -> dict[str, sched.FuncOp]:
+    """Schedule functions by their fastest record that can be replayed; returns the traces by function. Where that is
+    the default schedule, the function stays as it is: the rules may have improved since. Tells by a remark why a record
+    was left out."""
+    applied: dict[str, sched.FuncOp] = {}
+    present = functions_of(module)
+    for name, records in tuned.items():
+        if name not in present:
+            continue
+        for record in records:
+            if record.origin == DEFAULT:
+                break
+            try:
+                applied[name] = _apply(present[name], record)
+                break
+            except (CompileError, ScheduleError, VerifyException) as error:
+                reason = str(error).strip().removeprefix("error: ")
+                text = f"@{name}: a record of {record.versions or 'another version'} is left out: {reason}"
+                warnings.warn(Remark(text), stacklevel=2)
+    return applied
+
+
+def _apply(function: FuncOp, record: Record) -> sched.FuncOp:
+    """Put a function that is scheduled in the place of one that is not. Raises where that is refused."""
+    name = function.sym_name.data
+    trace = trace_with_decisions(record.trace, record.decisions)
+    name_function(trace, name)
+    trace.sym_name = StringAttr(f"tuned_{name}")
+    schedule = Schedule(ModuleOp([copy_of(function), *declared_callees(function, function)]))
+    schedule.replay(trace)
+    (new,) = functions(schedule.mod)
+    new.detach()
+    Rewriter.replace_op(function, new)
+    return trace

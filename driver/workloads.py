@@ -1,0 +1,95 @@
+"""Functions at tir level, each with what it needs, as programs of their own: what is compiled apart, and tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.memref import GlobalOp
+from xdsl.ir import Operation
+
+from weft.analysis.structural_hash import structural_digest
+from weft.dialects.tir import BlockOp
+from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
+from weft.passes.tir.nest import buffer_functions
+
+
+def is_taken_along(op: Operation | None) -> bool:
+    """Whether a function that is compiled apart may need a symbol: a constant, or an external function."""
+    if isinstance(op, GlobalOp):
+        return op.constant is not None
+    return isinstance(op, FuncOp) and op.is_declaration
+
+
+def function_digest(function: FuncOp, needed: Sequence[Operation]) -> bytes:
+    """The digest of a function with what it needs, in which its name and those of data do not count."""
+    if needed:
+        function, needed = copy_of(function), [copy_of(op) for op in needed]
+    for at, op in enumerate(op for op in needed if isinstance(op, GlobalOp)):
+        rename_symbol(function, op.sym_name.data, f"data{at}")
+        op.sym_name = StringAttr(f"data{at}")
+    name = function.sym_name
+    function.sym_name = StringAttr("kernel")
+    try:
+        return b"".join(structural_digest(op) for op in (function, *needed))
+    finally:
+        function.sym_name = name
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function of a program that can be scheduled by itself."""
+
+    function: FuncOp
+    """As it stands in the program."""
+    needed: tuple[Operation, ...]
+    calls: int
+    """How often the program calls it, as far as its text tells; 1 for one that nobody calls."""
+
+    @cached_property
+    def key(self) -> str:
+        """The key of its workload: whether it is private does not count either."""
+        function = copy_of(self.function)
+        function.properties.pop("sym_visibility", None)
+        return function_digest(function, self.needed).hex()
+
+    def unit(self) -> ModuleOp:
+        """A module of its own, in which callers from outside see the function."""
+        function = copy_of(self.function)
+        function.properties.pop("sym_visibility", None)
+        return ModuleOp([function, *map(copy_of, self.needed)])
+
+    def obstacle(self) -> str:
+        """Why it cannot be measured; empty where it can."""
+        names = self.function.body.block.args
+        for at, type_ in enumerate(self.function.function_type.inputs):
+            if isinstance(type_, IndexType) or (isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape()):
+                parameter = names[at].name_hint or f"number {at}"
+                return f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have"
+        return ""
+
+
+def tasks_of(module: ModuleOp) -> list[Task]:
+    """The functions of a module at tir level that hold blocks and call no function of the module, in their order."""
+    known = named_ops(module)
+    calls: dict[str, int] = {}
+    for op in operations_in(module):
+        if isinstance(op, CallOp):
+            calls[op.callee.string_value()] = calls.get(op.callee.string_value(), 0) + 1
+    found: list[Task] = []
+    for function in buffer_functions(module):
+        needed = _needed(function, known)
+        if needed is not None and any(isinstance(op, BlockOp) for op in operations_in(function)):
+            found.append(Task(function, needed, calls.get(function.sym_name.data, 1)))
+    return found
+
+
+def _needed(function: FuncOp, known: Mapping[str, Operation]) -> tuple[Operation, ...] | None:
+    """What a function refers to; None where that cannot be taken along."""
+    names = {symbol: None for symbol, op in symbol_uses(function) if op is not function}
+    ops = [known.get(name) for name in names]
+    return tuple(op for op in ops if op is not None) if all(map(is_taken_along, ops)) else None

@@ -1,0 +1,188 @@
+"""Calls that may crash, hang or use up the memory, in child processes with limits: a failed call is a result.
+
+A child runs one call after another. One that ends its process, or has left much memory behind, is replaced. Children
+are processes of `support/isolation.py`, in a session of their own: an interrupt from the keyboard reaches the caller
+only. A child that exceeds its time is ended by a timer of its own, also when the process that waits for it is gone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, ParamSpec, TypeVar, cast
+
+from weft.support.isolation import Worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_GRACE: Final = 60.0
+"""Seconds, beyond the limit of a call, in which a child must have started, imported what it runs and answered."""
+_STATM: Final = Path("/proc/self/statm")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a call may take."""
+
+    seconds: float = 30.0
+    memory_bytes: int = 8 << 30
+    """Address space beyond what the process has when the call begins. Checked on Linux only."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a call has no result."""
+
+    kind: Literal["error", "time", "memory", "crash"]
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True)
+class _Reply:
+    value: object
+    grown_bytes: int
+    """Address space that the process has more than before its first call."""
+
+
+def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
+    """`function(*arguments)` in a child process, or why there is no result; `function` is found by its name in its
+    module. Can be called from several threads at once, each then has a child of its own."""
+    worker = _idle_worker() or Worker(own_session=True)
+    timer = threading.Timer(limits.seconds + _GRACE, worker.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        failure, reply = worker.call(_run, (limits, function, arguments), keywords)
+    except (EOFError, OSError, pickle.UnpicklingError):
+        return _ended(worker, limits)
+    except BaseException:
+        worker.end()  # the rest of a message may still be in the pipes
+        raise
+    finally:
+        timer.cancel()
+    if failure is not None:
+        worker.end()
+        return Failure("error", str(reply))
+    found = cast("_Reply", reply)
+    if found.grown_bytes > limits.memory_bytes // 4:
+        worker.end()
+    else:
+        with _lock:
+            _idle.append(worker)
+    return cast("R | Failure", found.value)
+
+
+def _ended(worker: Worker, limits: Limits) -> Failure:
+    """Why a child ended during a call."""
+    words = worker.last_words()
+    status, was_killed = worker.status, worker.was_killed
+    worker.end()
+    if was_killed or (sys.platform != "win32" and status == -signal.SIGALRM):
+        return Failure("time", f"it takes longer than {limits.seconds:g} s")
+    if sys.platform != "win32" and status == -signal.SIGKILL:
+        return Failure("memory", "its process was killed, as systems without memory do")
+    if "out of memory" in words.lower() or "MemoryError" in words:
+        return Failure("memory", f"it needs more than {limits.memory_bytes / 2**30:.3g} GiB: {words}")
+    if status is not None and status < 0:
+        return Failure("crash", f"its process was ended by {_signal_name(-status)}: {words}")
+    return Failure("crash", f"its process ended: {words}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+_lock = threading.Lock()
+_idle: list[Worker] = []
+
+
+def _idle_worker() -> Worker | None:
+    """A child of this process, not of one that it was forked from, that has nothing to do."""
+    with _lock:
+        while _idle:
+            worker = _idle.pop()
+            if worker.owner == os.getpid():
+                return worker
+    return None
+
+
+@atexit.register
+def end_idle_children() -> None:
+    """End the children that have nothing to do."""
+    while (worker := _idle_worker()) is not None:
+        worker.end()
+
+
+def _after_fork() -> None:
+    """Another thread may have held the lock when the process was forked."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+# In the child
+
+
+_began_bytes: int | None = None
+
+
+def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, ...], **keywords: object) -> _Reply:
+    """Run a call under its limits."""
+    global _began_bytes
+    now = _address_space()
+    if _began_bytes is None:
+        _began_bytes = now
+    _limit_memory(now + limits.memory_bytes if now else 0)
+    _limit_time(limits.seconds)
+    try:
+        value = function(*arguments, **keywords)
+    except MemoryError:
+        value = Failure("memory", f"it needs more than {limits.memory_bytes / 2**30:.3g} GiB")
+    except Exception as error:  # noqa: BLE001 (the outermost frame: whatever it is becomes a result)
+        text = str(error).strip().removeprefix("error: ")
+        value = Failure("error", text if getattr(error, "message", None) else f"{type(error).__name__}: {text}")
+    finally:
+        _limit_time(0.0)
+        _limit_memory(0)
+    return _Reply(value, _address_space() - _began_bytes)
+
+
+def _limit_time(seconds: float) -> None:
+    """Let the system end this process after so much time; 0 takes the limit back."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _limit_memory(size: int) -> None:
+    """Limit the address space; 0 takes the limit back."""
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (size or hard, hard))
+
+
+def _address_space() -> int:
+    """Bytes of this process; 0 where they are unknown."""
+    try:
+        return int(_STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0

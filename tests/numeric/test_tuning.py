@@ -1,0 +1,347 @@
+"""`weft.tune`: real searches of small programs, and the schedules that builds then take."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from inspect import getsource
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft
+from weft import graph as G
+from weft import te
+from weft.driver import tune as driver
+from weft.driver.candidates import build_here
+from weft.support.limited_calls import Limits
+from weft.tools.weft_cli import execute
+from weft.tuning.database import Database
+from weft.tuning.evaluation import DEFAULT, WorkerLimits
+from weft.tuning.measuring import Built, Repeats, measure_here
+
+TARGET = "llvm -num-threads=1"
+QUICK = WorkerLimits(repeats=Repeats(most=3, seconds=0.0, repeat_seconds=1e-4))
+
+
+@cache
+def matmul(n: int = 16, name: str = "matmul") -> weft.ModuleOp:
+    a, b = (te.placeholder((n, n), "float32", name=letter) for letter in "AB")
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    return te.create_func([a, b, c], name=name)
+
+
+def columns(sch: weft.Schedule) -> None:
+    """That of examples/random_search.py: 16 columns in five ways."""
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
+    sch.reorder(i, j0, k, j1)
+    sch.decompose_reduction(block, k)
+
+
+def tiles(sch: weft.Schedule) -> None:
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, sch.sample_perfect_tile(i, n=2))
+    j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
+    sch.reorder(*([i0, j0, k, i1, j1] if sch.get(sch.sample_categorical([0, 1], [0.5, 0.5])) else [i0, i1, k, j0, j1]))
+
+
+def computes_the_product(lib: weft.Library, name: str = "matmul", n: int = 16) -> None:
+    a, b = np.random.default_rng(0).random((2, n, n), dtype=np.float32)
+    c = np.empty_like(a)
+    lib[name](a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+
+
+class Inline(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future[object] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds and measures in this process: two children need seconds to import weft."""
+    monkeypatch.setattr(driver, "build_candidate", lambda *arguments: build_here(*arguments[:-1]))
+    monkeypatch.setattr(driver, "measure", lambda *arguments: measure_here(*arguments[:-1]))
+
+
+def tune(program: weft.ModuleOp, **options: object) -> weft.Tuned:
+    return weft.tune(program, **{"target": TARGET, "limits": QUICK, "executor": Inline(), **options})  # pyright: ignore
+
+
+def make_fastest(path: Path, at: int, **changes: object) -> None:
+    """Let a trial that was measured be by far the fastest."""
+    with Database(path) as database:
+        trials = [record for record in database.records() if record.origin != DEFAULT]
+        database.add(replace(trials[at], **{"times": (1e-12,), "failure": "", "drift": 1.0, **changes}))
+
+
+def test_a_search_of_five_candidates_ends_after_five_trials(tmp_path: Path, in_process: None) -> None:
+    path = tmp_path / "tune.db"
+    tuned = tune(matmul(), space=columns, trials=20, database=path)
+    (task,) = tuned.tasks
+    assert {r.decisions for r in task.trials} == {((16 // n, n),) for n in (1, 2, 4, 8, 16)} and task.is_exhausted
+    assert not [r.failure for r in task.trials if r.failure]
+    assert task.default.origin == DEFAULT and task.seconds == min(
+        r.seconds for r in (*task.trials, task.default) if r.seconds is not None
+    )
+    header, row, total = tuned.table().splitlines()
+    assert header.split()[:3] == ["ID", "name", "FLOP"] and row.split()[:4] == ["0", "matmul", "8,192", "1"]
+    assert row.endswith("5   all") and total.startswith("5 trials, ")
+    computes_the_product(weft.build(matmul(), TARGET, database=path))
+
+    make_fastest(path, 2)
+    lib = weft.build(matmul(), TARGET, database=path)
+    assert f"decision = {list(task.trials[2].decisions[0])}" in lib.trace and "@tuned_matmul" in lib.trace
+    computes_the_product(lib)
+    # A schedule is of the workload, whatever the function is called.
+    lib = weft.build(matmul(name="product"), TARGET, database=path)
+    assert "@tuned_product" in lib.trace and "in @product" in lib.trace
+    computes_the_product(lib, "product")
+    # Other programs and targets have none; users' own schedules and `default_schedule=False` go before.
+    assert "@tuned" not in weft.build(matmul(), "llvm -num-threads=2", database=path).trace
+    assert not weft.build(matmul(), TARGET, database=path, default_schedule=False).trace
+    sch = weft.Schedule(matmul())
+    sch.parallel(sch.get_loops("C")[0])
+    assert not weft.build(sch.mod, TARGET, database=path).trace
+
+
+def test_a_search_is_resumed_by_running_it_again(
+    tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tune.db"
+
+    def search(trials: int, seed: int = 3) -> weft.Tuned:
+        return tune(matmul(), space=tiles, trials=trials, seed=seed, database=path)
+
+    reported: list[int] = []
+    report = lambda tuned: reported.append(tuned.num_trials)  # noqa: E731
+    first = tune(matmul(), space=tiles, trials=9, seed=3, database=path, progress=report)
+    assert reported == [8, 9] and first.tasks[0].known == 0
+    more = search(12)
+    assert more.tasks[0].trials[:9] == first.tasks[0].trials and more.tasks[0].known == 9
+    # All is known: nothing is built.
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "build_candidate", None)
+        again = search(12)
+    assert again.tasks[0].trials == more.tasks[0].trials and again.tasks[0].known == 12
+    assert again.tasks[0].best == more.tasks[0].best
+    other = search(8, seed=4)
+    assert other.tasks[0].trials != more.tasks[0].trials[:8]
+
+
+def test_records_that_cannot_be_replayed_are_left_out(tmp_path: Path, in_process: None) -> None:
+    path = tmp_path / "tune.db"
+    tune(matmul(), space=columns, trials=2, database=path)
+    make_fastest(path, 0, times=(2e-12,))
+    make_fastest(path, 1, trace="sched.func @trace { sched.frobnicate }", decisions=(), versions="weft 9.9")
+    make_fastest(path, 1, decisions=((5, 3),))
+    make_fastest(path, 1, machine="x86_64 cray1", times=(1e-15,))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lib = weft.build(matmul(), TARGET, database=path)
+    texts = [str(warning.message) for warning in told]
+    assert len(texts) == 2 and "a record of weft 9.9 is left out" in texts[0] and "multiplies to 15" in texts[1]
+    assert "@tuned_matmul" in lib.trace
+    computes_the_product(lib)
+
+
+def test_kernels_of_models_take_schedules(tmp_path: Path, in_process: None) -> None:
+    """One has constant weights, which its schedule packs when the model is built."""
+    x, w = G.var("x", (16, 16), "float32"), G.var("w", (16, 48), "float32")
+    builder = G.BlockBuilder()
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            result = builder.emit_output(builder.emit(G.softmax(builder.emit(G.relu(G.matmul(x, w))))))
+        builder.emit_func_output(result)
+    rng, path = np.random.default_rng(0), tmp_path / "tune.db"
+    weights, data = rng.random((16, 48), dtype=np.float32), rng.random((16, 16), dtype=np.float32)
+    model = G.bind_params(builder.get(), "main", {"w": weights})
+    tuned = tune(model, trials=1, database=path)
+    assert {task.workload.name: task.calls for task in tuned.tasks} == {"fused_matmul_relu": 1, "softmax": 1}
+    assert "tir.constant" in tuned.tasks[0].workload.ir
+    with Database(path) as database:
+        for record in list(database.records()):
+            database.add(replace(record, times=(1e-12,), origin="elsewhere"))
+    hidden = np.maximum(data @ weights, 0)
+    powers = np.exp(hidden - hidden.max(-1, keepdims=True))
+    for _ in range(2):  # compiled, and from the cache
+        lib = weft.build(model, TARGET, database=path)
+        assert "@tuned_fused_matmul_relu" in lib.trace and "@tuned_softmax" in lib.trace
+        np.testing.assert_allclose(lib["main"](data), powers / powers.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+    assert "@tuned" not in weft.build(model, TARGET).trace
+
+
+def _body(text: str) -> str:
+    """The operations of a module as text."""
+    return text[text.index("func.func") : text.rindex("}")]
+
+
+def test_a_wrong_result_is_shown_by_a_file(tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def miscompiled(ir: str, trace: str, decisions: tuple[object, ...], target: str, limits: Limits) -> Built:
+        wrong = ir.replace("arith.addf", "arith.subf") if decisions == ((4, 4),) else ir
+        return build_here(wrong, trace, decisions, target)
+
+    monkeypatch.setattr(driver, "build_candidate", miscompiled)
+    path = tmp_path / "tune.db"
+    with pytest.raises(weft.InternalError, match=r"a schedule of @matmul changes its result: C\[\d+\]\[\d+\] is"):
+        tune(matmul(), space=columns, database=path)
+    (file,) = tmp_path.glob("weft-wrong-matmul-*.mlir")
+    assert "decision = [4, 4]" in file.read_text()
+    # Here it was the builder: the file runs and is right.
+    assert execute(["run", str(file), "--check"]) == 0
+
+
+def test_default_schedules_are_spaces(tmp_path: Path, in_process: None) -> None:
+    tuned = tune(matmul(), trials=6, database=tmp_path / "tune.db")
+    (task,) = tuned.tasks
+    assert len(task.trials) == 6 and not [record.failure for record in task.trials if record.failure]
+    # Each measured candidate computed what the default does, by other steps.
+    assert len({record.trace for record in task.trials}) > 1 and task.default not in task.trials
+    assert "sched.sample_categorical" in task.trials[0].trace
+    make_fastest(tmp_path / "tune.db", 0)
+    lib = weft.build(matmul(), TARGET, database=tmp_path / "tune.db")
+    assert "sched.sample_categorical" in lib.trace
+    computes_the_product(lib)
+    # Rules without choices: the default alone.
+    x = te.placeholder((8, 8), "float32", name="X")
+    alone = tune(te.create_func([x, te.ops.softmax(x)], name="softmax"))
+    assert alone.num_trials == 0 and alone.tasks[0].is_exhausted and alone.tasks[0].seconds > 0
+
+
+def test_sched_ir_is_a_space(in_process: None) -> None:
+    sch = weft.Schedule(matmul())
+    columns(sch)
+    for space in (sch.trace, str(sch.trace)):
+        tuned = tune(matmul(), space=space, trials=2)
+        # Its decisions are the first.
+        assert list(tuned.tasks[0].trials[0].decisions) == weft.decisions_of(sch.trace)
+        assert len(tuned.tasks[0].trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "message"),
+    [
+        (matmul, {"target": "cuda"}, "programs for target kind llvm are measured, got 'cuda'"),
+        (matmul, {"trials": 0}, "trials must be at least 1, got 0"),
+        (matmul, {"func": "matmol"}, "there is no function 'matmol' with blocks, did you mean 'matmul'"),
+        (lambda: weft.parse("func.func @f() { func.return }"), {}, "there is no function to tune, none holds blocks"),
+        (
+            lambda: weft.parse(str(matmul()).replace("16x16x", "?x16x")),
+            {},
+            "@matmul: parameter 'A' has extents that calls decide",
+        ),
+        (
+            lambda: weft.parse(_body(str(matmul())) + 'sched.func @s { %c = sched.get_block "C" : block }'),
+            {},
+            "@matmul: a schedule of the program works on it",
+        ),
+    ],
+    ids=["target", "trials", "func", "empty", "dynamic", "scheduled"],
+)
+def test_what_cannot_be_tuned(program: object, options: dict[str, object], message: str) -> None:
+    with pytest.raises(weft.CompileError, match=message):
+        weft.tune(program(), **{"space": columns, **options})  # pyright: ignore
+
+
+def test_functions_that_a_space_is_not_for_are_left_out(in_process: None) -> None:
+    x = te.placeholder((8, 8), "float32", name="X")
+    double = te.create_func([x, te.compute((8, 8), lambda i, j: x[i, j] + x[i, j], name="Y")], name="double")
+    tuned = tune(weft.merge(matmul(), double, matmul(name="again")), space=columns, trials=3)
+    # Equal functions are one task.
+    assert [(task.workload.name, task.calls) for task in tuned.tasks] == [("matmul", 2)] and tuned.num_trials == 3
+    assert tuned.skipped == {"double": "unknown block 'C' (known: 'Y')"}
+
+
+def test_a_picture_of_a_search(in_process: None, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    tuned = tune(matmul(), space=columns, trials=3)
+    tuned.plot(tmp_path / "convergence.svg")
+    assert "trials; 0 is the default" in (tmp_path / "convergence.svg").read_text()
+
+
+def test_a_build_needs_its_database(tmp_path: Path) -> None:
+    with pytest.raises(weft.CompileError, match="there is no database"):
+        weft.build(matmul(), TARGET, database=tmp_path / "none.db")
+
+
+def test_a_search_in_child_processes(tmp_path: Path) -> None:
+    tuned = tune(matmul(), space=tiles, trials=20, executor=ThreadPoolExecutor(1))
+    (task,) = tuned.tasks
+    assert len(task.trials) == 20 and all(record.times for record in task.trials)
+    sch = weft.Schedule(matmul())
+    weft.run_trace(sch, tuned.trace)
+    computes_the_product(weft.build(sch.mod, TARGET))
+
+
+def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFixture[str]) -> None:
+    (program := tmp_path / "matmul.mlir").write_text(str(matmul()))
+    (space := tmp_path / "my_space.py").write_text(getsource(columns).replace("sch: weft.Schedule", "sch"))
+    path = tmp_path / "tune.db"
+    words = ["tune", program, "--database", path, "--target", TARGET, "--trials", 3, "--builders", 1, "--timeout", 300]
+    assert execute([str(word) for word in (*words, "--space", f"{space}:columns")]) == 0
+    told = capsys.readouterr()
+    assert "matmul" in told.out and f"saved     {path}" in told.out
+    assert told.err.startswith("3/3 trials, ") and "s left: matmul" in told.err
+    make_fastest(path, 0)
+    assert execute(["run", str(program), "--database", str(path), "--target", TARGET, "--check"]) == 0
+    assert "@tuned_matmul by default" in capsys.readouterr().out
+    for name, message in (
+        (f"{space}:column", "has no function 'column', did you mean 'columns'"),
+        (f"{tmp_path}/none.py:space", "there is no file"),
+        ("space", "is FILE.py:FUNCTION or FILE.mlir"),
+    ):
+        with pytest.raises(weft.CompileError, match=message):
+            execute([*map(str, words), "--space", name])
+
+
+@pytest.mark.slow
+def test_a_search_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """Killed again and again while it measures, and resumed: the trials are those of a search that nobody killed."""
+    (program := tmp_path / "matmul.mlir").write_text(str(matmul(32)))
+    (space := tmp_path / "my_space.py").write_text(getsource(tiles).replace("sch: weft.Schedule", "sch"))
+    path = tmp_path / "tune.db"
+    weft_command = Path(sys.executable).parent / "weft"
+    command = [weft_command, "tune", program, "--space", f"{space}:tiles", "--trials", "24", "--database", path]
+    seen: list[object] = []
+    for _ in range(5):
+        process = subprocess.Popen(
+            [str(word) for word in command], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        end = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+            if path.exists() and len(_records(path)) >= len(seen) + 3:
+                break
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        records = _records(path)
+        assert records[: len(seen)] == seen and len(records) > len(seen)
+        seen = records
+    assert subprocess.run([str(word) for word in command], check=False, capture_output=True).returncode == 0
+    records = _records(path)
+    assert records[: len(seen)] == seen and len(records) == 24 + 1
+    candidates = [(record.trace, record.decisions) for record in records]
+    assert len(candidates) == len(set(candidates))
+
+
+def _records(path: Path) -> list[object]:
+    try:
+        with Database(path, must_exist=True) as database:
+            return list(database.records())
+    except weft.CompileError:
+        return []

@@ -1,0 +1,143 @@
+"""Search for fast schedules of an .mlir file by measuring them on this machine.
+
+  weft tune matmul.mlir --space my_space.py:space --trials 64 --timeout 300 --database tune.db
+  weft tune matmul.mlir --space trace.mlir --func matmul --target "llvm -num-threads=1"
+  weft run matmul.mlir --database tune.db --time
+
+A space is a Python function of a schedule that samples, or sched IR with sampling steps; without one the sampling steps
+of the default schedules are searched. A search that was ended is resumed by the same command (docs/tuning.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from weft.driver.parsing import decode_text
+from weft.driver.tune import Tuned, tune
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.target import Target
+
+if TYPE_CHECKING:
+    from weft.schedule.schedule import Schedule
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the program, an .mlir file at any level")
+    parser.add_argument(
+        "--space", metavar="FILE:NAME", help="a function in a Python file, or a .mlir file with sampling steps"
+    )
+    parser.add_argument("--trials", type=int, default=64, metavar="N", help="schedules to measure (default 64)")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after this time")
+    parser.add_argument("--database", metavar="FILE", help="records what is measured, and resumes")
+    parser.add_argument("--target", default="llvm", help='such as "llvm -num-threads=1" (default: this machine)')
+    parser.add_argument("--func", metavar="NAME", help="the function to tune, when the file has several")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default 0)")
+    parser.add_argument("--builders", type=int, metavar="N", help="processes that build (default: one a core)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises `CompileError`, `OSError` and what the space raises."""
+    if arguments.builders is not None and arguments.builders < 1:
+        raise CompileError(f"--builders must be at least 1, got {arguments.builders}")
+    target = Target.parse(arguments.target)
+    space = None if arguments.space is None else load_space(arguments.space)
+    with ExitStack() as stack:
+        builders = stack.enter_context(ThreadPoolExecutor(arguments.builders)) if arguments.builders else None
+        progress = stack.enter_context(_progress(arguments.trials, arguments.timeout))
+        tuned = tune(
+            Path(arguments.file),
+            space=space,
+            trials=arguments.trials,
+            database=arguments.database,
+            seed=arguments.seed,
+            target=target,
+            func=arguments.func,
+            timeout=arguments.timeout,
+            executor=builders,
+            progress=progress,
+        )
+    print(tuned.table())
+    for name, reason in tuned.skipped.items():
+        print(f"left out  @{name}: {reason}")
+    failures = [record.failure for task in tuned.tasks for record in task.trials if record.failure]
+    for reason in dict.fromkeys(failures):
+        print(f"failed    {failures.count(reason)} trials: {reason}")
+    if arguments.database is not None:
+        print(f"saved     {arguments.database}")
+    return 0
+
+
+def load_space(text: str) -> Callable[[Schedule], object] | str:
+    """The function that `FILE:NAME` names, or the text of a .mlir file. Raises `CompileError` and `OSError`."""
+    file, colon, name = text.rpartition(":")
+    if not colon:
+        if not text.endswith(".mlir"):
+            raise CompileError(f"--space is FILE.py:FUNCTION or FILE.mlir, got '{text}'")
+        return decode_text(Path(text).read_bytes(), text)
+    if not Path(file).is_file():
+        raise CompileError(f"--space {text}: there is no file '{file}'")
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    if spec is None or spec.loader is None:
+        raise CompileError(f"--space {text}: '{file}' is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # scripts are read from the source of their module
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if not callable(found):
+        names = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
+        raise CompileError(f"--space {text}: '{file}' has no function '{name}'{did_you_mean(name, names)}")
+    return cast("Callable[[Schedule], object]", found)
+
+
+@contextmanager
+def _progress(trials: int, timeout: float | None) -> Generator[Callable[[Tuned], None]]:
+    """Shows a search on standard error: a table that changes on terminals, by `rich` (extra `tune`), else lines."""
+    begin = time.monotonic()
+
+    def state(tuned: Tuned) -> str:
+        seconds = time.monotonic() - begin
+        rate = sum(len(task.trials) - task.known for task in tuned.tasks) / seconds
+        left = "" if timeout is None else f", {max(timeout - seconds, 0):.0f} s left"
+        best = ", ".join(
+            f"{t.workload.name} {t.seconds * 1e6:.4g} us ({t.default_seconds / t.seconds:.2f} x)" for t in tuned.tasks
+        )
+        return f"{tuned.num_trials}/{trials} trials, {rate:.1f} a second{left}: {best}"
+
+    try:
+        live: Any = importlib.import_module("rich.live") if sys.stderr.isatty() else None
+    except ImportError:
+        live = None
+    if live is None:
+        yield lambda tuned: print(state(tuned), file=sys.stderr, flush=True)
+        return
+    console: Any = importlib.import_module("rich.console").Console(stderr=True)
+    table: Any = importlib.import_module("rich.table")
+    with live.Live(console=console, transient=True) as shown:
+
+        def show(tuned: Tuned) -> None:
+            rows = table.Table(title=state(tuned).partition(":")[0])
+            for column in ("function", "best", "GFLOP/s", "default", "gain", "trials", "failed"):
+                rows.add_column(column, justify="left" if column == "function" else "right")
+            for task in tuned.tasks:
+                speed = f"{task.workload.flops / task.seconds / 1e9:.1f}" if task.workload.flops else "?"
+                failed = sum(bool(record.failure) for record in task.trials)
+                rows.add_row(
+                    task.workload.name,
+                    f"{task.seconds * 1e6:.4g} us",
+                    speed,
+                    f"{task.default_seconds * 1e6:.4g} us",
+                    f"{task.default_seconds / task.seconds:.2f}",
+                    str(len(task.trials)),
+                    str(failed),
+                )
+            shown.update(rows, refresh=True)
+
+        yield show

@@ -1,0 +1,285 @@
+"""The database of tuning: a SQLite file of records, in which several processes may read and write at once.
+
+Each record is committed when it is added, so that whatever ends a process, a search loses what it was measuring and no
+more. Traces differ in their decisions mostly, so each is stored once, without them. The best schedule of a workload is
+one look into an index, however many records there are.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from weft.support.errors import CompileError
+from weft.tuning.records import Record, Workload, decisions_text, from_line, to_line, tuples
+
+_APPLICATION: Final = 0x77656674
+"""`weft`, in the header of the file."""
+_VERSION: Final = 1
+_PATIENCE: Final = 60.0
+"""Seconds to wait for another process that writes."""
+_SCHEMA: Final = """
+CREATE TABLE workloads (key TEXT PRIMARY KEY, name TEXT NOT NULL, ir TEXT NOT NULL, flops INTEGER NOT NULL);
+CREATE TABLE traces (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE records (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uid BLOB NOT NULL UNIQUE,
+  workload TEXT NOT NULL,
+  target TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  trace INTEGER NOT NULL REFERENCES traces (id),
+  decisions TEXT NOT NULL,
+  seconds REAL,
+  times TEXT NOT NULL,
+  failure TEXT NOT NULL,
+  drift REAL NOT NULL,
+  origin TEXT NOT NULL,
+  versions TEXT NOT NULL,
+  date TEXT NOT NULL
+);
+CREATE INDEX by_time ON records (workload, target, machine, seconds) WHERE seconds IS NOT NULL;
+CREATE INDEX by_candidate ON records (workload, target, machine, trace, decisions);
+CREATE TABLE searches (key TEXT PRIMARY KEY, last_record INTEGER NOT NULL);
+"""
+_COLUMNS: Final = (
+    "r.workload, r.target, r.machine, t.text, r.decisions, r.times, r.failure, r.drift, r.origin, r.versions, r.date"
+)
+_RECORDS: Final = f"SELECT {_COLUMNS} FROM records r JOIN traces t ON t.id = r.trace"
+_PLACE: Final = "r.workload = ? AND r.target = ? AND r.machine = ?"
+
+
+class Database:
+    """The records in a file, which is created unless `must_exist`.
+
+    Raises `CompileError`, as every method does, for a file that is no database of weft, or of a newer weft, and when
+    the system refuses to read or write. Use it from one thread, in a `with` block or until `close`.
+    """
+
+    def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
+        self.path = Path(path)
+        if must_exist and not self.path.is_file():
+            raise CompileError(f"there is no database '{path}'")
+        with self._errors():
+            self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            with self._errors():
+                self._prepare()
+        except CompileError:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        application, found = self._pragma("application_id"), self._pragma("user_version")
+        if not application and not found:
+            execute("PRAGMA journal_mode = WAL")
+            with self._changes():
+                if not self._pragma("application_id"):  # another process may have been first
+                    if execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]:
+                        raise CompileError(f"'{self.path}' is a database of something else")
+                    for statement in _SCHEMA.split(";"):
+                        execute(statement)
+                    execute(f"PRAGMA application_id = {_APPLICATION}")
+                    execute(f"PRAGMA user_version = {_VERSION}")
+            application, found = self._pragma("application_id"), self._pragma("user_version")
+        if application != _APPLICATION:
+            raise CompileError(f"'{self.path}' is a database of something else")
+        if found != _VERSION:
+            raise CompileError(f"'{self.path}' has format {found}, this weft reads {_VERSION}")
+        # With a write-ahead log, what is committed survives the end of the process.
+        execute("PRAGMA synchronous = NORMAL")
+
+    def _pragma(self, name: str) -> int:
+        return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise CompileError(f"database '{self.path}': {error}") from error
+
+    @contextmanager
+    def _changes(self) -> Generator[None]:
+        """Changes that happen together or not at all."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    # Adding
+
+    def add(self, *entries: Workload | Record) -> int:
+        """Add what is not there yet, all or nothing; returns how many records were new."""
+        with self._errors(), self._changes():
+            return self._add(entries)
+
+    def _add(self, entries: Iterable[Workload | Record]) -> int:
+        execute, added = self._connection.execute, 0
+        for entry in entries:
+            if isinstance(entry, Workload):
+                values = entry.key, entry.name, entry.ir, entry.flops
+                execute("INSERT OR IGNORE INTO workloads VALUES (?, ?, ?, ?)", values)
+                continue
+            (trace,) = execute("SELECT id FROM traces WHERE text = ?", (entry.trace,)).fetchone() or (None,)
+            if trace is None:
+                trace = execute("INSERT INTO traces (text) VALUES (?)", (entry.trace,)).lastrowid
+            place = (entry.workload, entry.target, entry.machine, trace, decisions_text(entry.decisions))
+            measured = (entry.seconds, json.dumps(entry.times), entry.failure, entry.drift)
+            about = (entry.origin, entry.versions, entry.date)
+            added += execute(
+                f"INSERT OR IGNORE INTO records VALUES (NULL, {', '.join('?' * 13)})",
+                (entry.uid, *place, *measured, *about),
+            ).rowcount
+        return added
+
+    # Looking up
+
+    def best(
+        self, workload: str, target: str, machine: str, limit: int = 1, *, until: int | None = None
+    ) -> list[Record]:
+        """The fastest records of a workload for a target on a kind of machine, the fastest first; with `until` (see
+        `begin_search`) those that were there then."""
+        last = "" if until is None else " AND r.id <= ?"
+        query = f"{_RECORDS} WHERE {_PLACE} AND r.seconds IS NOT NULL{last} ORDER BY r.seconds LIMIT ?"
+        values = (workload, target, machine, *(() if until is None else (until,)), limit)
+        return list(self._select(query, values))
+
+    def elsewhere(self, workload: str, machine: str, limit: int, *, until: int | None = None) -> list[Record]:
+        """The fastest schedules that other kinds of machines found for a workload, or for other targets, the fastest of
+        each first: where to begin a search."""
+        query = (
+            f"{_RECORDS} WHERE r.id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
+            " (PARTITION BY target, machine ORDER BY seconds) AS place FROM records"
+            " WHERE workload = ? AND seconds IS NOT NULL AND id <= ?) WHERE place = 1)"
+            " ORDER BY r.machine = ? DESC, r.seconds LIMIT ?"
+        )
+        return list(self._select(query, (workload, (1 << 62) if until is None else until, machine, limit)))
+
+    def known(
+        self, workload: str, target: str, machine: str, trace: str, decisions: tuple[int | tuple[int, ...] | None, ...]
+    ) -> Record | None:
+        """What is recorded of a candidate: the first record of it."""
+        query = f"{_RECORDS} WHERE {_PLACE} AND t.text = ? AND r.decisions = ? ORDER BY r.id LIMIT 1"
+        values = (workload, target, machine, trace, decisions_text(decisions))
+        return next(self._select(query, values), None)
+
+    def workload(self, key: str) -> Workload | None:
+        """The workload of a key."""
+        with self._errors():
+            row = self._connection.execute("SELECT * FROM workloads WHERE key = ?", (key,)).fetchone()
+        return None if row is None else Workload(*row)
+
+    def workloads(self) -> list[Workload]:
+        """All workloads, in the order of their names."""
+        with self._errors():
+            return [Workload(*row) for row in self._connection.execute("SELECT * FROM workloads ORDER BY name, key")]
+
+    def records(self, workload: str | None = None) -> Iterator[Record]:
+        """All records, or those of a workload, in the order they were added."""
+        if workload is None:
+            return self._select(f"{_RECORDS} ORDER BY r.id", ())
+        return self._select(f"{_RECORDS} WHERE r.workload = ? ORDER BY r.id", (workload,))
+
+    def places(self) -> list[tuple[str, str, str, int, int]]:
+        """Workload, target, machine, number of records and of failures among them, for each that has some."""
+        query = (
+            "SELECT workload, target, machine, COUNT(*), SUM(seconds IS NULL) FROM records"
+            " GROUP BY workload, target, machine ORDER BY workload, target, machine"
+        )
+        with self._errors():
+            return self._connection.execute(query).fetchall()
+
+    def _select(self, query: str, values: Sequence[Any]) -> Iterator[Record]:
+        with self._errors():
+            for row in self._connection.execute(query, values):
+                try:
+                    yield _record(row)
+                except (CompileError, ValueError):
+                    continue  # damaged
+
+    # Searches
+
+    def begin_search(self, key: str) -> int:
+        """The last record that was there when the search of this key began first. A search that starts again then
+        begins with the same records, and so proposes the same candidates."""
+        with self._errors(), self._changes():
+            execute = self._connection.execute
+            execute("INSERT OR IGNORE INTO searches SELECT ?, IFNULL(MAX(id), 0) FROM records", (key,))
+            return execute("SELECT last_record FROM searches WHERE key = ?", (key,)).fetchone()[0]
+
+    # Files
+
+    def export(self, file: TextIO) -> int:
+        """Write all workloads and records to a text file that is open, as lines of JSON; returns how many records."""
+        count = 0
+        for workload in self.workloads():
+            file.write(to_line(workload) + "\n")
+        for record in self.records():
+            file.write(to_line(record) + "\n")
+            count += 1
+        return count
+
+    def import_lines(self, lines: Iterable[str], name: str) -> tuple[int, list[str]]:
+        """Add the records of lines that `export` wrote; returns how many were new, and the reason for each line that
+        was left out."""
+        reasons: list[str] = []
+
+        def entries() -> Iterator[Workload | Record]:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                try:
+                    yield from_line(line)
+                except CompileError as error:
+                    reasons.append(f"{name}:{number}: {error.message}")
+
+        with self._errors(), self._changes():
+            return self._add(entries()), reasons
+
+    def merge(self, other: Database) -> int:
+        """Add what another database holds; returns how many records were new."""
+        with self._errors(), self._changes():
+            return self._add([*other.workloads()]) + self._add(other.records())
+
+    def prune(self, keep: int) -> int:
+        """Remove all but the fastest `keep` records of each workload, target and kind of machine, failures too;
+        returns how many were removed."""
+        query = (
+            "DELETE FROM records WHERE id NOT IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
+            " (PARTITION BY workload, target, machine ORDER BY seconds) AS place FROM records"
+            " WHERE seconds IS NOT NULL) WHERE place <= ?)"
+        )
+        with self._errors():
+            execute = self._connection.execute
+            with self._changes():
+                removed = execute(query, (keep,)).rowcount
+                execute("DELETE FROM workloads WHERE key NOT IN (SELECT workload FROM records)")
+                execute("DELETE FROM traces WHERE id NOT IN (SELECT trace FROM records)")
+                execute("DELETE FROM searches")
+            execute("VACUUM")
+        return removed
+
+
+def _record(row: Sequence[Any]) -> Record:
+    workload, target, machine, trace, decisions, times, failure, drift, origin, versions, date = row
+    measured = (tuples(json.loads(times)), failure, drift)
+    return Record(workload, target, machine, trace, tuples(json.loads(decisions)), *measured, origin, versions, date)

@@ -1,0 +1,188 @@
+"""Measures candidates in child processes: machine code in, times out.
+
+A candidate runs on the same random arguments as the reference, the program with its default schedule; its results must
+be those of the reference, up to rounding. Its time is that of repeated calls on these arguments, which stay in the
+caches where they fit (warm). Nothing else should run on the cores meanwhile: candidates are built before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from weft.backends.llvm.jit import link_objects
+from weft.backends.names import symbol_name
+from weft.dialects.element_types import TYPES
+from weft.interp.arguments import ArgumentRecipe
+from weft.interp.compare import outputs_equal
+from weft.interp.values import widen
+from weft.runtime.c_compiler import compiled_symbols
+from weft.runtime.call import Caller
+from weft.runtime.native_runtime import runtime_symbols
+from weft.runtime.timing import native_runs
+from weft.support.call_signature import ArraySpec, Signature
+from weft.support.limited_calls import Failure, Limits, limited_call
+from weft.support.target import Target
+from weft.tuning.records import FASTEST
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weft.runtime.timing import SecondsOf
+
+
+@dataclass(frozen=True)
+class Built:
+    """A compiled candidate: what a process needs to call it."""
+
+    signature: Signature
+    code: bytes
+    """The object file."""
+    target: str
+    declarations: str
+    """The declarations of its LLVM IR: what it needs of the runtime."""
+    constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
+    """Large constants, by symbol."""
+    c_sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ArgumentSpec:
+    """The arguments to measure with, and how much their results may differ."""
+
+    recipe: ArgumentRecipe
+    seed: int
+    reduction_length: int
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often a candidate is called."""
+
+    most: int = 50
+    seconds: float = 0.15
+    """What repeats may take together, where three were not disturbed; four times that otherwise."""
+    repeat_seconds: float = 0.001
+    """What a repeat takes at least: short calls are repeated in it. Long ones are disturbed more often."""
+    spread: float = 0.02
+    """Repeats end when the three fastest differ by less."""
+    hopeless_seconds: float = math.inf
+    """What takes longer, three times, is not repeated."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of a call for each repeat; or a result that differs from that of the reference, which is a bug."""
+
+    times: tuple[float, ...]
+    difference: str = ""
+
+
+def measure(
+    built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats, limits: Limits
+) -> Measured | Failure:
+    """Call a candidate in a child process, and compare what it computes with the reference."""
+    return limited_call(limits, measure_here, built, reference, arguments, repeats)
+
+
+def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
+    """`measure` in this process."""
+    expected = _expected(reference, arguments)
+    caller, values = _caller(built), arguments.recipe.draw(arguments.seed)
+    begin = perf_counter()
+    caller.call(*values)
+    first = perf_counter() - begin
+    difference = _difference(built.signature, values, expected, arguments.reduction_length)
+    if difference:
+        return Measured((), difference)
+    seconds_of = native_runs(caller, values, {})
+    # The first calls may be slow: nothing is in the caches yet.
+    calls = [first]
+    while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds:
+        calls.append(seconds_of(1))
+    if min(calls) > repeats.hopeless_seconds:
+        return Measured(tuple(calls))
+    return Measured(_times(seconds_of, repeats))
+
+
+def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
+    """Seconds of a call for each repeat: of those in which the system ran nothing else on the processors of this
+    process, where there are enough."""
+    number = 1
+    while (took := seconds_of(number)) < repeats.repeat_seconds and number < 1 << 24:
+        number = max(number + 1, math.ceil(number * min(1.2 * repeats.repeat_seconds / max(took, 1e-9), 100.0)))
+    calm: list[float] = []
+    disturbed: list[float] = []
+    begin = perf_counter()
+    while len(calm) + len(disturbed) < repeats.most:
+        if len(calm) >= FASTEST and _spread(calm) <= repeats.spread:
+            break
+        limit = repeats.seconds if len(calm) >= FASTEST else 4 * repeats.seconds
+        if len(calm) + len(disturbed) >= FASTEST and perf_counter() - begin > limit:
+            break
+        before = _preemptions()
+        took = seconds_of(number) / number
+        (calm if _preemptions() == before else disturbed).append(took)
+    return tuple(calm if len(calm) >= FASTEST else calm + disturbed)
+
+
+def _preemptions() -> int:
+    """How often the system took a processor from a thread of this process; 0 where that is not counted."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _spread(times: list[float]) -> float:
+    """How much slower the slowest of the fastest repeats is than the fastest."""
+    fastest = sorted(times)[:FASTEST]
+    return fastest[-1] / fastest[0] - 1
+
+
+def _caller(built: Built) -> Caller:
+    """The linked function."""
+    target = Target.parse(built.target)
+    symbols = runtime_symbols([built.declarations], target)
+    symbols.update({name: array.ctypes.data for name, array in built.constants.items()})
+    for source in built.c_sources:
+        symbols.update(compiled_symbols(source))
+    name = symbol_name(built.signature.name)
+    code = link_objects([built.code], [name], symbols)
+    return Caller(built.signature, code.address(name), (code, built.constants), always_release_gil=True)
+
+
+_KEPT: Final[dict[bytes, list[Any]]] = {}
+"""The results of the last reference, by its code and arguments."""
+
+
+def _expected(reference: Built, arguments: ArgumentSpec) -> list[Any]:
+    key = hashlib.blake2b(reference.code + repr(arguments).encode()).digest()
+    if key not in _KEPT:
+        values = arguments.recipe.draw(arguments.seed)
+        _caller(reference).call(*values)
+        _KEPT.clear()
+        _KEPT[key] = values
+    return _KEPT[key]
+
+
+def _difference(signature: Signature, values: list[Any], expected: list[Any], reduction_length: int) -> str:
+    """The first array that differs from what is expected, as text; empty where all are equal."""
+    for spec, value, wanted in zip(signature.args, values, expected, strict=True):
+        if not isinstance(spec, ArraySpec) or not spec.writes:
+            continue
+        got, want = (widen(array, TYPES[spec.dtype]) for array in (value, wanted))
+        if not outputs_equal(want, got, reduction_length=reduction_length):
+            wide, other = np.asarray(want, np.float64), np.asarray(got, np.float64)
+            # NaN that only one has counts as the largest difference.
+            index = np.unravel_index(np.nan_to_num(np.abs(wide - other), nan=np.inf).argmax(), wide.shape)
+            place = "".join(f"[{at}]" for at in index)
+            return f"{spec.name}{place} is {got[index]}, with the default schedule it is {want[index]}"
+    return ""

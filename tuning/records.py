@@ -1,0 +1,180 @@
+"""Records: what a schedule did for a program on a machine, and their form as lines of JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias, cast
+
+from weft.support.errors import CompileError
+from weft.support.machine import host_triple, process_cpu
+
+Decision: TypeAlias = int | tuple[int, ...]
+FASTEST: Final = 3
+"""A record counts by the median of so many of its fastest repeats: others were disturbed."""
+LONGEST_LINE: Final = 16 << 20
+"""Characters of a line of an exported file."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program that is scheduled as one: a function with what it needs, at tir level before any schedule."""
+
+    key: str
+    """The structural hash, in which the name of the function does not count."""
+    name: str
+    """The name of the function."""
+    ir: str
+    """The module as text; the function stands first."""
+    flops: int = 0
+    """Floating-point operations of a call; 0 where they are unknown."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A schedule of a workload with what was measured, or why it could not be."""
+
+    workload: str
+    """The key of the workload."""
+    target: str
+    machine: str
+    """The kind of machine that measured (`machine_kind`)."""
+    trace: str
+    """sched IR without decisions."""
+    decisions: tuple[Decision | None, ...]
+    """One for each sampling step of the trace."""
+    times: tuple[float, ...] = ()
+    """Seconds of a call, one number for each repeat; empty where it failed."""
+    failure: str = ""
+    """Why there are no times."""
+    drift: float = 1.0
+    """How much slower the machine was than when the search began: what the same incumbent took, as a ratio."""
+    origin: str = ""
+    """What proposed the schedule: `default`, or the name of a space."""
+    versions: str = ""
+    date: str = ""
+    """UTC, as `2026-11-23T19:00:00Z`."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        if bool(self.times) == bool(self.failure):
+            raise CompileError("a record has either times or a failure")
+        if not all(math.isfinite(time) and time > 0 for time in (*self.times, self.drift)):
+            raise CompileError(f"the times of a record are seconds above 0, got {self.times} and drift {self.drift}")
+
+    @cached_property
+    def seconds(self) -> float | None:
+        """The time that counts; None where it failed."""
+        return time_that_counts(self.times) / self.drift if self.times else None
+
+    @cached_property
+    def uid(self) -> bytes:
+        """16 bytes that tell records apart."""
+        return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=16).digest()
+
+
+def time_that_counts(times: Sequence[float]) -> float:
+    """The median of the fastest repeats."""
+    return statistics.median(sorted(times)[:FASTEST])
+
+
+def to_line(entry: Workload | Record) -> str:
+    """A line of an exported file."""
+    return json.dumps({"kind": type(entry).__name__.lower(), **asdict(entry)})
+
+
+def from_line(line: str) -> Workload | Record:
+    """What a line of an exported file holds. Raises `CompileError` where it is none."""
+    if len(line) > LONGEST_LINE:
+        raise CompileError(f"a line has {len(line):,} characters")
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CompileError(f"no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise CompileError("a line is a JSON object")
+    values = cast("dict[str, Any]", found)
+    kinds: Mapping[Any, type[Workload | Record]] = {"workload": Workload, "record": Record}
+    kind = values.pop("kind", None)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise CompileError(f"a line is of kind 'workload' or 'record', got {kind!r}")
+    for name in ("decisions", "times"):
+        if name in values:
+            values[name] = tuples(values[name])
+    try:
+        return kinds[kind](**values)
+    except TypeError as error:
+        raise CompileError(f"a {kind} has other fields: {error}") from None
+
+
+def decisions_text(decisions: tuple[Decision | None, ...]) -> str:
+    """Decisions as JSON."""
+    return json.dumps(decisions, separators=(",", ":"))
+
+
+def tuples(value: Any) -> Any:
+    """A value of JSON with tuples in the place of lists."""
+    return tuple(map(tuples, cast("list[Any]", value))) if isinstance(value, list) else value
+
+
+def now() -> str:
+    """The date of a record that is made now."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@cache
+def versions() -> str:
+    """The versions of what makes code now."""
+    return f"weft {version('weft')}, llvmlite {version('llvmlite')}"
+
+
+@cache
+def machine_kind() -> str:
+    """The kind of this machine: `x86_64 znver4`. Times of machines of one kind are comparable."""
+    return f"{host_triple().split('-', 1)[0]} {process_cpu()}"
+
+
+def _check_fields(entry: Workload | Record) -> None:
+    """Raises `CompileError` for values of other types than declared: files come from anywhere."""
+    for field in fields(entry):
+        value: object = getattr(entry, field.name)
+        match str(field.type):
+            case "str":
+                fits, wanted = isinstance(value, str), "text"
+            case "int":
+                fits, wanted = _is_integer(value) and cast("int", value) >= 0, "an integer of at least 0"
+            case "float":
+                fits, wanted = _is_number(value), "a number"
+            case "tuple[float, ...]":
+                fits, wanted = _all(_is_number, value), "numbers"
+            case _:
+                fits, wanted = _all(_is_decision, value), "decisions"
+        if not fits:
+            raise CompileError(f"{type(entry).__name__.lower()}: '{field.name}' is {wanted}, got {str(value)[:80]!r}")
+
+
+def _all(fits: Callable[[object], bool], value: object) -> bool:
+    """Whether a value is a tuple of such parts."""
+    return isinstance(value, tuple) and all(map(fits, cast("tuple[object, ...]", value)))
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) or _is_integer(value)
+
+
+def _is_decision(value: object) -> bool:
+    return value is None or _is_integer(value) or _all(_is_integer, value)

@@ -1,0 +1,139 @@
+"""Evolutionary search: candidates in batches, from the decisions of the fastest so far.
+
+A batch holds, in this order of preference: the defaults of the space and the best of other machines (once), neighbours
+of fast candidates (one decision changed), crossings of two (each decision from either), and some that are drawn, so
+that no part of the space is out of reach. What was tried, or schedules the program as another candidate did, is left
+out. The search knows nothing of building and measuring: it proposes, and is told seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from weft.tuning.records import Decision
+from weft.tuning.space import Candidate, Refused, Space
+
+_ELITE: Final = 16
+"""Parents are among so many of the fastest."""
+_CHILDREN: Final = 32
+"""Attempts to find a new candidate among children, before it is drawn: draws prefer what is left of a space."""
+_TRIES: Final = 512
+"""Attempts to find a new candidate, before the search gives up."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a search draws."""
+
+    batch: int = 8
+    """Candidates that are built together, then measured."""
+    epsilon: float = 0.1
+    """The part of a batch that is drawn; all of the first one is."""
+    crossover: float = 0.2
+    """The part of the children that have two parents."""
+
+
+@dataclass
+class SearchCounts:
+    """What became of the attempts of a search."""
+
+    proposed: int = 0
+    refused: int = 0
+    duplicates: int = 0
+
+
+class EvolutionarySearch:
+    """Proposes candidates of a space. The same seed and the same times give the same candidates."""
+
+    def __init__(
+        self,
+        space: Space,
+        seed: int,
+        options: SearchOptions | None = None,
+        first: Sequence[tuple[Decision | None, ...]] = (),
+    ) -> None:
+        """`first` are decisions to begin with, of other searches."""
+        self.counts = SearchCounts()
+        self._space = space
+        self._random = Random(seed)
+        self._options = options or SearchOptions()
+        self._first = [*first]
+        self._has_begun = False
+        self._seen: set[bytes] = set()
+        self._ranked: list[tuple[float, int, Candidate]] = []
+        self._gave_up = False
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there is nothing more to propose."""
+        return self._gave_up or self._space.is_exhausted
+
+    def adopt(self, candidate: Candidate) -> None:
+        """Take the defaults of the space for proposed, before anything is."""
+        self._has_begun = True
+        self._seen.add(candidate.digest)
+
+    def propose(self, most: int) -> list[Candidate]:
+        """New candidates, a batch at most; none where the space is exhausted."""
+        batch: list[Candidate] = []
+        while len(batch) < min(most, self._options.batch) and not self.is_exhausted:
+            candidate = self._next()
+            if candidate is None:
+                self._gave_up = True
+            else:
+                batch.append(candidate)
+        self.counts.proposed += len(batch)
+        return batch
+
+    def tell(self, candidate: Candidate, seconds: float | None) -> None:
+        """The time of a candidate; None for one that failed, which has no children."""
+        if seconds is not None:
+            self._ranked.append((seconds, len(self._ranked), candidate))
+            self._ranked.sort(key=lambda entry: entry[:2])
+
+    def _next(self) -> Candidate | None:
+        for at in range(_TRIES):
+            found = self._attempt() if at < _CHILDREN else self._draw()
+            if isinstance(found, Refused):
+                self.counts.refused += 1
+            elif found is None or found.digest in self._seen:
+                self.counts.duplicates += 1
+            else:
+                self._seen.add(found.digest)
+                return found
+            if self._space.is_exhausted:
+                break
+        return None
+
+    def _attempt(self) -> Candidate | Refused | None:
+        if not self._has_begun:
+            self._has_begun = True
+            return self._space.run(self._random, takes_defaults=True)
+        if self._first:
+            return self._space.run(self._random, self._first.pop(0))
+        if not self._ranked or self._random.random() < self._options.epsilon:
+            return self._draw()
+        parent = self._parent()
+        partners = [
+            other
+            for _, _, other in self._ranked[:_ELITE]
+            if len(other.choices) == len(parent.choices) and other is not parent
+        ]
+        if partners and self._random.random() < self._options.crossover:
+            other = self._random.choice(partners)
+            pairs = zip(parent.choices, other.choices, strict=False)
+            return self._space.run(self._random, [self._random.choice(pair) for pair in pairs])
+        if not parent.choices:
+            return self._draw()
+        return self._space.run(self._random, parent.choices, self._random.randrange(len(parent.choices)))
+
+    def _draw(self) -> Candidate | Refused | None:
+        return self._space.run(self._random)
+
+    def _parent(self) -> Candidate:
+        """One of the fastest, the better of two that are drawn."""
+        most = min(len(self._ranked), _ELITE)
+        return self._ranked[min(self._random.randrange(most), self._random.randrange(most))][2]

@@ -1,0 +1,191 @@
+"""Search spaces: functions of a schedule that sample, run with decisions that a search wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.analysis.structural_hash import structural_digest
+from weft.dialects import sched
+from weft.frontends.script.schedule import Schedule
+from weft.passes.schedule.replay import Replay
+from weft.passes.schedule.sampling import SamplePerfectTile, Sampler, divisors
+from weft.schedule.traces import decisions_of, simplify_trace, trace_without_decisions
+from weft.support.errors import ScheduleError
+from weft.tuning.decision_tree import DecisionPath, DecisionTree
+from weft.tuning.records import Decision
+
+Program: TypeAlias = Callable[[Schedule], object]
+"""Schedules a program by steps that sample among others. It may return another schedule that was made from its own
+(`SteeredSchedule.replayed`)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A schedule of a space."""
+
+    trace: str
+    """sched IR without decisions."""
+    decisions: tuple[Decision | None, ...]
+    """One for each sampling step of the trace."""
+    digest: bytes
+    """The structural hash of the scheduled program."""
+    choices: tuple[Decision, ...] = ()
+    """What the program decided, in order: also in steps that it undid, which no trace has."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A schedule that a step refused."""
+
+    reason: ScheduleError
+
+
+class Space:
+    """The schedules that a program finds for a module, of which none is tried twice."""
+
+    def __init__(self, module: ModuleOp, program: Program, name: str) -> None:
+        self.name = name
+        self._module = module
+        self._program = program
+        self._tree = DecisionTree()
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether all schedules were tried."""
+        return self._tree.is_complete
+
+    def check(self) -> None:
+        """Run the program once, without consequences. Raises what it raises, but refusals."""
+        with suppress(ScheduleError):
+            self._program(SteeredSchedule(self._module, Random(0), DecisionTree().path(), (), None, True))
+
+    def run(
+        self,
+        random: Random,
+        wanted: Sequence[Decision | None] = (),
+        change: int | None = None,
+        *,
+        takes_defaults: bool = False,
+    ) -> Candidate | Refused | None:
+        """The schedule with the decisions that are `wanted`, one for each sampling step that the program takes; others,
+        and those that are not legal there, are drawn, or with `takes_defaults` those that the program gives. Of the
+        step number `change` a neighbour of what is wanted.
+
+        None for decisions that were tried before. Raises `CompileError` and what the program raises.
+        """
+        path = self._tree.path()
+        schedule = SteeredSchedule(self._module, random, path, wanted, change, takes_defaults)
+        try:
+            result = self._program(schedule)
+        except ScheduleError as refusal:
+            return Refused(refusal) if path.end() else None
+        if not path.end():
+            return None
+        schedule = result if isinstance(result, SteeredSchedule) else schedule
+        trace = simplify_trace(schedule.trace, keep_sampling=True)
+        return Candidate(
+            trace_without_decisions(trace),
+            tuple(decisions_of(trace)),
+            structural_digest(schedule.mod),
+            tuple(path.decisions),
+        )
+
+
+def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | None:
+    """A legal neighbour of a decision: of tiles, some of one factor moved to another; else another option. None where
+    there is none."""
+    if isinstance(sampler, SamplePerfectTile) and isinstance(decision, tuple) and 0 not in decision:
+        factors = list(decision)
+        moves = [
+            (source, target, d)
+            for source, factor in enumerate(factors)
+            for target in range(len(factors))
+            for d in divisors(factor)[1:]
+            if target != source and (target < sampler.n - 1 or factors[target] * d <= sampler.max_innermost_factor)
+        ]
+        if not moves:
+            return None
+        source, target, d = random.choice(moves)
+        factors[source] //= d
+        factors[target] *= d
+        return tuple(factors)
+    others = [option for option in sampler.options() if option != decision]
+    return random.choice(others) if others else None
+
+
+class SteeredSchedule(Schedule):
+    """A schedule whose sampling steps decide as a search wants."""
+
+    is_of_search = True
+
+    def __init__(
+        self,
+        mod: ModuleOp,
+        random: Random,
+        path: DecisionPath,
+        wanted: Sequence[Decision | None],
+        change: int | None,
+        takes_defaults: bool,
+    ) -> None:
+        super().__init__(mod)
+        self._steered = _SteeredReplay(self.mod, random)
+        self._steered.steer(path, wanted, change, takes_defaults)
+        self._replay = self._steered
+        self._again = partial(SteeredSchedule, random=random, path=path, wanted=wanted, change=change)
+        self._takes_defaults = takes_defaults
+
+    def replayed(self, module: ModuleOp, trace: sched.FuncOp) -> SteeredSchedule:
+        """A schedule of a module that has taken the steps of a trace, with their decisions, and decides further ones as
+        this one would."""
+        schedule = self._again(module, takes_defaults=self._takes_defaults)
+        schedule._steered.is_replaying = True
+        schedule.replay(trace)
+        schedule._steered.is_replaying = False
+        return schedule
+
+
+class _SteeredReplay(Replay):
+    is_replaying = False
+
+    def steer(
+        self, path: DecisionPath, wanted: Sequence[Decision | None], change: int | None, takes_defaults: bool
+    ) -> None:
+        self._path, self._wanted, self._change, self._takes_defaults = path, wanted, change, takes_defaults
+
+    def draw(self, sampler: Sampler) -> Decision:
+        if self.is_replaying:
+            return super().draw(sampler)
+        free = with_decision(sampler, None)
+        path = self._path
+        at = len(path.decisions)
+        path.reach(free.options)
+        wanted = self._wanted[at] if at < len(self._wanted) else None
+        if wanted is not None and at == self._change:
+            wanted = mutated(free, wanted, self.random)
+        decision = None if wanted is None else _legal(free, wanted)
+        if decision is None and self._takes_defaults and free != sampler:
+            decision = sampler.draw(self.random)
+        if decision is None:
+            decision = path.choose(lambda: free.draw(self.random), self.random.choice)
+        path.take(decision)
+        return decision
+
+
+def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
+    """The same sampler with another decision."""
+    return replace(sampler, decision=decision)
+
+
+def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
+    """A decision if the sampler could have drawn it."""
+    try:
+        return with_decision(sampler, decision).draw(Random(0))
+    except (ScheduleError, TypeError):  # of another kind of step
+        return None
