@@ -1,0 +1,58 @@
+"""Models of PyTorch: `weft.from_torch`, and converters of operators.
+
+module = weft.from_torch(torch.export.export(model, (x,)))
+fast = weft.compile(model, (x,))
+
+@weft.torch.register("mylib.scale.default")
+def scale(cx, x, factor):
+    return G.multiply(x, factor)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft import graph
+from weft.driver.torch_backend import weft_backend as backend
+from weft.frontends.torch.converters import Conversion, register
+
+__all__ = ["Conversion", "backend", "from_torch", "operators", "register"]
+
+
+def from_torch(
+    program: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_keywords: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    params: str = "constants",
+    fallback: bool = False,
+    name: str = "main",
+) -> graph.Module:
+    """A model of PyTorch as a module with the graph function `name`.
+
+        weft.from_torch(torch.export.export(model, (x,)))
+        weft.from_torch(model, (x,), dynamic_shapes={"x": {0: torch.export.Dim("n")}})  # also a torch.fx.GraphModule
+
+    The parameters of the function are the tensors that the model takes, flattened, then buffers that it writes, and
+    with `params="arguments"` its other parameters and buffers; else these are constants. The results are the
+    outputs of the model, flattened, then the new values of buffers and inputs that it writes.
+
+    Operators without a converter run in PyTorch with `fallback`. Raises `CompileError` that lists all operators which
+    are not supported, with their places in the model; `TypeError` for what is no model.
+    """
+    from weft.frontends.torch.exporting import exported
+    from weft.frontends.torch.importing import import_model
+
+    builder = graph.BlockBuilder()
+    found = exported(program, example_inputs, example_keywords, dynamic_shapes)
+    import_model(builder, found, name=name, params=params, fallback=fallback)
+    return builder.get()
+
+
+def operators() -> list[str]:
+    """The names of the operators that have a converter."""
+    from weft.frontends.torch.importing import converted_operators
+
+    return converted_operators()

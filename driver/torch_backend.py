@@ -1,0 +1,109 @@
+"""`torch.compile(model, backend="weft")`: the graphs that PyTorch's compiler finds, compiled by weft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from weft.driver.build import build
+from weft.driver.torch_models import CompiledModel
+from weft.frontends.graph_builder import BlockBuilder
+from weft.support.argument_types import shown
+from weft.support.errors import did_you_mean
+
+_OPTIONS = ("params", "fallback", "target")
+
+
+def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Any:
+    """The backend `weft` of `torch.compile`: a callable for one graph.
+
+        fast = torch.compile(model.eval(), backend="weft", options={"target": "llvm -mcpu=haswell"})
+
+    Without gradients, parameters and buffers become constants when a graph runs first (`params="constants"`), and
+    arguments if they have changed since. Graphs that need gradients run forward by weft, backward by PyTorch. Operators
+    that weft has not run in PyTorch (`fallback=True`). Raises `ValueError` for other options, `CompileError` for
+    operators that are not supported.
+    """
+    common = import_module("torch._dynamo.backends.common")
+    boxed = import_module("functorch.compile").make_boxed_func
+    from weft.frontends.torch.exporting import core_decompositions
+
+    given: dict[str, Any] = {"params": "constants", "fallback": True, "target": "llvm", **(options or {})}
+    unknown = next((name for name in given if name not in _OPTIONS), None)
+    if unknown is not None:
+        raise ValueError(f"backend 'weft': there is no option {shown(unknown)}{did_you_mean(unknown, _OPTIONS)}")
+
+    def forward(graph: Any, inputs: Sequence[Any]) -> Any:
+        return boxed(CompiledGraph(graph, (), given["fallback"], given["target"]))
+
+    def inference(graph: Any, inputs: Sequence[Any]) -> Any:
+        fixed = _fixed_inputs() if given["params"] == "constants" else ()
+        return boxed(CompiledGraph(graph, fixed, given["fallback"], given["target"]))
+
+    def backward(graph: Any, inputs: Sequence[Any]) -> Any:
+        return boxed(graph.forward)
+
+    compiler = common.aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        decompositions=core_decompositions(),
+    )
+    return compiler(module, example_inputs)
+
+
+def _fixed_inputs() -> Sequence[int]:
+    """The inputs of the graph at hand that are parameters and buffers which it does not write."""
+    context = import_module("torch._guards").TracingContext.try_get()
+    metadata = None if context is None else context.fw_metadata
+    if metadata is None:
+        return ()
+    written = {at for at, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}
+    return [at for at in metadata.static_input_indices if at not in written]
+
+
+class CompiledGraph:
+    """A graph of ATen operators, compiled when it runs first."""
+
+    def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str) -> None:
+        self._graph, self._fallback, self._target = graph, fallback, target
+        self._fixed: dict[int, tuple[Any, int]] = dict.fromkeys(fixed, (None, 0))
+        """The inputs that are constants: the tensors, and their versions when they were compiled."""
+        self._run: CompiledModel | None = None
+        outputs = next(node for node in graph.graph.nodes if node.op == "output").args[0]
+        self._orders = [_order_of_axes(getattr(output, "meta", {}).get("val")) for output in outputs]
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        if self._run is not None and any(
+            inputs[at] is not tensor or _version(tensor) != version for at, (tensor, version) in self._fixed.items()
+        ):
+            self._fixed, self._run = {}, None
+        if self._run is None:
+            self._fixed = {at: (inputs[at], _version(inputs[at])) for at in self._fixed}
+            self._run = self._compiled()
+        found = self._run(*inputs)
+        return [value if order is None else order(value) for value, order in zip(found, self._orders, strict=True)]
+
+    def _compiled(self) -> CompiledModel:
+        from weft.frontends.torch.importing import import_graph
+
+        builder = BlockBuilder()
+        constants = {at: tensor for at, (tensor, _) in self._fixed.items()}
+        imported = import_graph(builder, self._graph, constants, fallback=self._fallback)
+        return CompiledModel(build(builder.get(), target=self._target), imported)
+
+
+def _version(tensor: Any) -> int:
+    """How often a tensor was written; tensors of inference mode do not count."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _order_of_axes(value: Any) -> Callable[[Any], Any] | None:
+    """A function that gives a dense tensor the layout in memory that PyTorch traced; None where it has it."""
+    if not hasattr(value, "stride") or not hasattr(value, "is_contiguous") or value.is_contiguous():
+        return None
+    strides = value.stride()
+    order = sorted(range(len(strides)), key=lambda axis: -int(strides[axis]))
+    back = [order.index(axis) for axis in range(len(order))]
+    return lambda tensor: tensor.permute(order).contiguous().permute(back)

@@ -1,0 +1,235 @@
+"""Models of PyTorch compiled: callables on tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from weft.dialects.graph_shapes import Expression, evaluate, lone_name, names_in
+from weft.driver.build import build
+from weft.frontends.graph_builder import BlockBuilder
+
+if TYPE_CHECKING:
+    from weft.frontends.torch.importing import Argument, ImportedModel, Output, TorchCall
+    from weft.runtime.library import Library
+    from weft.support.target import Target
+
+
+def compile(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_keywords: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    target: Target | str = "llvm",
+    params: str = "constants",
+    fallback: bool = False,
+    cache: bool = True,
+) -> CompiledModel:
+    """Compile a model of PyTorch: a `torch.nn.Module` or `torch.fx.GraphModule` with example inputs, or a
+    `torch.export.ExportedProgram`. The result takes and returns tensors on the CPU as the model does.
+
+        fast = weft.compile(model.eval(), (x,))
+        y = fast(x)
+
+    Weights are constants: what is written into them later has no effect, unless `params="arguments"`. Buffers that the
+    model writes are updated. Raises what `weft.from_torch` and `weft.build` do.
+    """
+    from weft.frontends.torch.exporting import exported
+    from weft.frontends.torch.importing import import_model
+
+    builder = BlockBuilder()
+    program = exported(model, example_inputs, example_keywords, dynamic_shapes)
+    imported = import_model(builder, program, params=params, fallback=fallback)
+    return CompiledModel(build(builder.get(), target=target, cache=cache), imported)
+
+
+class CompiledModel:
+    """A compiled model: called as the model was.
+
+    Tensors that are not contiguous are copied; the others are used where they are. Raises `TypeError` for inputs of
+    another structure, kind or element type, `ValueError` for shapes that the model was not exported for.
+    """
+
+    def __init__(self, library: Library, model: ImportedModel) -> None:
+        from weft.frontends.torch.importing import Output
+        from weft.frontends.torch.library import pytree
+
+        self.library = library
+        """The compiled program: `library.report()`, `library.export(...)`."""
+        self._function = library["main"]
+        self._model, self._pytree = model, pytree
+        self._is_flat = model.in_spec is None or _is_flat(model.in_spec, pytree)
+        self._readers = [_reader(argument, model) for argument in model.arguments]
+        self._places = _places(model.arguments)
+        self._has_checks = bool(self._places or model.constants)
+        self._makers = [_maker(output, model.dtypes) for output in model.outputs]
+        written = [mutation.result for mutation in model.mutations]
+        self._written = {place: _maker(Output(place), model.dtypes) for place in written}
+        self._is_single = model.out_spec is not None and model.out_spec.is_leaf()
+
+    @property
+    def in_torch(self) -> Sequence[TorchCall]:
+        """The operators that PyTorch runs (`fallback=True`, and random numbers): where they stand in the model, why,
+        how often they were called, and the seconds that it took."""
+        return tuple(self._model.in_torch)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        leaves = args if self._is_flat and not keywords else self._flattened(args, keywords)
+        if len(leaves) != self._model.leaves:
+            raise TypeError(f"the model takes {self._model.leaves} inputs, got {len(leaves)}")
+        sizes = self._sizes(leaves) if self._has_checks else {}
+        found = self._function(*(read(leaves, sizes) for read in self._readers))
+        results = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+        outputs = [make(results, sizes) for make in self._makers]
+        for mutation in self._model.mutations:
+            target = (
+                leaves[mutation.leaf] if mutation.leaf is not None else self._model.state[cast("str", mutation.state)]
+            )
+            target.detach().copy_(self._written[mutation.result](results, sizes))
+        if self._is_single:
+            return outputs[0]
+        return outputs if self._model.out_spec is None else self._pytree.tree_unflatten(outputs, self._model.out_spec)
+
+    def _flattened(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
+        """The inputs in a row. Raises `TypeError` for another structure than the model was exported with."""
+        spec = self._model.in_spec
+        if keywords:
+            known = self._pytree.tree_unflatten([None] * spec.num_leaves, spec)[1]
+            if keywords.keys() == known.keys():
+                keywords = {name: keywords[name] for name in known}
+        leaves, given = self._pytree.tree_flatten((args, keywords))
+        if given != spec:
+            raise TypeError(f"the inputs are {_shown(given)}, but the model was exported with {_shown(spec)}")
+        return leaves
+
+    def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
+        """The values of the symbolic sizes. Raises `ValueError` for those that the model was not exported for."""
+        for leaf, value in self._model.constants.items():
+            if type(leaves[leaf]) is not type(value) or leaves[leaf] != value:
+                raise ValueError(f"input {leaf} is {leaves[leaf]!r}, but the model was exported with {value!r}")
+        sizes: dict[str, int] = {}
+        for place in self._places:
+            place.read(leaves, sizes)
+        for name, (least, most) in self._model.ranges.items():
+            size = sizes.get(name, least)
+            if size < least or (most is not None and size > most):
+                place = next(place for place in self._places if place.gives == name)
+                given = evaluate(place.extent, sizes)
+                wanted = "sizes" if lone_name(place.extent) else f"{place.extent} where {name} is"
+                bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+                raise ValueError(f"{place} is {given}, but the model was exported for {wanted} {bounds}")
+        return sizes
+
+    def __repr__(self) -> str:
+        return f"<compiled model {self._function.signature}>"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An axis of an input whose extent is symbolic, or an input that is a size."""
+
+    argument: Argument
+    axis: int
+    extent: Expression
+    gives: str | None
+    """The name that is solved for; None where the extent is only checked."""
+
+    def read(self, leaves: Sequence[Any], sizes: dict[str, int]) -> None:
+        leaf = leaves[cast("int", self.argument.leaf)]
+        shape = getattr(leaf, "shape", ())
+        if not self.argument.is_size and len(shape) <= self.axis:
+            return  # The rank is wrong, which the call says.
+        size = leaf if self.argument.is_size else shape[self.axis]
+        if self.gives is not None and self.gives not in sizes:
+            sizes[self.gives] = _solved(self.extent, self.gives, size)
+        wanted = evaluate(self.extent, sizes)
+        if wanted != size:
+            raise ValueError(f"{self} is {size}, but the model was exported for {self.extent}, which is {wanted}")
+
+    def __str__(self) -> str:
+        return f"input '{self.argument.name}'" + ("" if self.argument.is_size else f", dimension {self.axis},")
+
+
+def _places(arguments: Sequence[Argument]) -> list[_Place]:
+    """The symbolic extents of inputs, in an order in which each has at most one name that those before do not have."""
+    open_places = [
+        (argument, axis, extent)
+        for argument in arguments
+        if argument.leaf is not None
+        for axis, extent in enumerate(argument.meta.shape)
+        if isinstance(extent, Expression)
+    ]
+    found: list[_Place] = []
+    known: set[str] = set()
+    open_places.sort(key=lambda place: lone_name(place[2]) is None)
+    while open_places:
+        chosen = next((place for place in open_places if len(names_in(place[2]) - known) <= 1), open_places[0])
+        open_places.remove(chosen)
+        new = names_in(chosen[2]) - known
+        known |= new
+        found.append(_Place(*chosen, gives=min(new, default=None)))
+    return found
+
+
+def _solved(extent: Expression, name: str, size: int) -> int:
+    """The value of the name in `a * name + b` that gives `size`, rounded down."""
+    terms = dict(extent.terms)
+    factor, offset = terms.get((name,), 1), terms.get((), 0)
+    return (size - offset) // factor
+
+
+def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
+    """A function from the inputs and the symbolic sizes to the array of an argument."""
+    import numpy as np
+
+    from weft.frontends.torch.importing import array_of
+    from weft.frontends.torch.library import torch
+
+    leaf, name = argument.leaf, argument.name
+    if argument.is_size:
+        return lambda leaves, sizes: np.empty((sizes[str(argument.meta.shape[0])], 0), np.int8)
+    if leaf is None:
+        tensor = model.state[cast("str", argument.state)]
+        return lambda leaves, sizes: array_of(tensor)
+
+    is_plain = argument.meta.dtype != "bfloat16" and not argument.meta.dtype.startswith("float8")
+
+    def read(leaves: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+        tensor = leaves[leaf]
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"input '{name}': expected a tensor, got {type(tensor).__name__}")
+        if tensor.device.type != "cpu":
+            raise TypeError(f"input '{name}': expected a tensor on the CPU, got one on {tensor.device}")
+        is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad
+        return tensor.numpy() if is_ready else array_of(tensor)
+
+    return read
+
+
+def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
+    """A function from the results and the symbolic sizes to an output of the model."""
+    from weft.frontends.torch.importing import tensor_of
+
+    place, value = output.result, output.value
+    if place is not None:
+        dtype = dtypes[place]
+        return lambda results, sizes: tensor_of(results[place], dtype)
+    if isinstance(value, Expression):
+        return lambda results, sizes: evaluate(value, sizes)
+    return lambda results, sizes: value
+
+
+def _is_flat(spec: Any, pytree: Any) -> bool:
+    """Whether the inputs are positional and each a leaf."""
+    args, keywords = pytree.tree_unflatten([0] * spec.num_leaves, spec)
+    return not keywords and all(type(item) is int for item in args)
+
+
+def _shown(spec: Any) -> str:
+    from weft.frontends.torch.library import pytree
+
+    args, keywords = pytree.tree_unflatten(["*"] * spec.num_leaves, spec)
+    parts = [*(str(arg) for arg in args), *(f"{name}={value}" for name, value in keywords.items())]
+    return f"({', '.join(parts)})".replace("'*'", "*")

@@ -1,0 +1,117 @@
+"""The table of converters: a function for each operator of ATen, by its name with overload, `aten.add.Tensor`.
+
+A converter gets a `Conversion` and the arguments of the operator, defaults filled in: values for tensors, numbers,
+extents for symbolic sizes, element types by name. It returns a value, or a tuple of them.
+
+    @register("aten.hardswish.default")
+    def hardswish(cx: Conversion, x: Value) -> Value:
+        return G.hardswish(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from weft.dialects.graph_shapes import Expression, KnownExtent, Shape
+from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
+from weft.support.errors import CompileError
+from weft.texpr.tensor import compute
+
+if TYPE_CHECKING:
+    from weft.frontends.torch.symbols import TensorMeta
+
+Converter: TypeAlias = Callable[..., Any]
+Scalar: TypeAlias = "int | float | bool | Expression"
+CONVERTERS: Final[dict[str, Converter]] = {}
+
+
+def register(*names: str, override: bool = False) -> Callable[[Converter], Converter]:
+    """A decorator that registers the converter of operators, named as PyTorch prints them: "aten.foo.default".
+
+        @weft.torch.register("mylib.scale.default")
+        def scale(cx, x, factor):
+            return G.multiply(x, factor)
+
+    The converter gets a `Conversion` and the arguments of the operator by position, those that are for keywords alone
+    by name, with their defaults. Raises `CompileError` for a name that has a converter, unless `override` is given.
+    """
+
+    def keep(converter: Converter) -> Converter:
+        for name in names:
+            if name in CONVERTERS and not override:
+                raise CompileError(f"'{name}' has a converter already; override=True replaces it")
+            if len(name.split(".")) != 3:
+                raise CompileError(f"an operator is named 'library.name.overload', got '{name}'")
+            CONVERTERS[name] = converter
+        return converter
+
+    return keep
+
+
+@dataclass
+class Conversion:
+    """The conversion of one operator of a program."""
+
+    builder: BlockBuilder
+    name: str
+    """Of the operator, with overload."""
+    results: Sequence[TensorMeta]
+    """What PyTorch says about the results."""
+    used: frozenset[int]
+    """The results that something uses."""
+    run_in_torch: Callable[[str], tuple[Value, ...]]
+    """Leaves the operator to PyTorch, for a reason: the program calls it there."""
+
+    @property
+    def shape(self) -> Shape:
+        """That of the first result."""
+        return self.results[0].shape
+
+    @property
+    def dtype(self) -> str:
+        """That of the first result."""
+        return self.results[0].dtype
+
+    def te(self, function: Callable[..., object], *args: object) -> Any:
+        """Call a function of tensor expressions on values, see `BlockBuilder.emit_te`."""
+        return self.builder.emit_te(function, *args)
+
+    def number(self, number: Scalar, dtype: str) -> Value:
+        """A tensor of rank 0 that holds a number or a symbolic size."""
+        if isinstance(number, Expression):
+            return cast_to(size_value(self.builder, number), dtype)
+        return const(cast("Any", bool(number) if dtype == "bool" else number), dtype)
+
+    def operand(self, value: Value | Scalar, dtype: str) -> Value:
+        """A tensor or number as a tensor of that element type."""
+        return cast_to(value, dtype) if isinstance(value, Value) else self.number(value, dtype)
+
+
+def size_value(builder: BlockBuilder, size: Expression) -> Value:
+    """A tensor of rank 0 and int64 that holds a symbolic size."""
+    return cast("Value", builder.emit_te(_size, size))
+
+
+def _size(size: Any) -> Any:
+    return compute((), lambda: size + 0, name="size")
+
+
+def cast_to(value: Value, dtype: str) -> Value:
+    """`value` with another element type."""
+    return value if value.dtype == dtype else value.astype(dtype)
+
+
+def apply(name: str, *args: object, **options: object) -> Any:
+    """The operator of graphs with that name."""
+    return operator(name)(*args, **options)
+
+
+def known(shape: Shape) -> list[KnownExtent]:
+    """A shape without unknown extents. Raises `UnsupportedError` for others."""
+    from weft.frontends.torch.symbols import UnsupportedError
+
+    if None in shape:
+        raise UnsupportedError("a size that is no polynomial of the sizes of the inputs")
+    return cast("list[KnownExtent]", list(shape))

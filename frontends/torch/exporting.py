@@ -1,0 +1,65 @@
+"""Models as programs of `torch.export`, decomposed as far as weft has no converter."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from weft.frontends.torch import converters
+from weft.frontends.torch.library import torch
+from weft.support.argument_types import shown
+
+
+def exported(
+    model: Any,
+    example_inputs: Sequence[Any] | None,
+    example_keywords: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+) -> Any:
+    """The `torch.export.ExportedProgram` of a model: an exported program itself, or a module (also a
+    `torch.fx.GraphModule`) that is exported on example inputs.
+
+    Raises `TypeError` for other values, and for example inputs that are missing or too many; what `torch.export.export`
+    raises for models that it cannot trace.
+    """
+    if isinstance(model, torch.export.ExportedProgram):
+        if example_inputs is not None or dynamic_shapes is not None or example_keywords:
+            raise TypeError("from_torch: an exported program has its example inputs and dynamic shapes already")
+        return model
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(
+            "from_torch: expected a torch.export.ExportedProgram, a torch.fx.GraphModule or a torch.nn.Module, got "
+            f"{shown(model)} of type {type(model).__name__}"
+        )
+    if example_inputs is None:
+        raise TypeError(f"from_torch: a {type(model).__name__} is exported on example inputs: from_torch(model, (x,))")
+    given = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # nn.LSTM's flat weights, and what PyTorch says about itself
+        return torch.export.export(model, given, dict(example_keywords or {}), dynamic_shapes=dynamic_shapes)
+
+
+def decomposed(program: Any) -> Any:
+    """The program without effects, of operators that have a converter as far as PyTorch can decompose the others."""
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        return program.run_decompositions(decompositions())
+
+
+def decompositions() -> dict[Any, Any]:
+    """PyTorch's decompositions of operators that have no converter: to core ATen, and some operators of that."""
+    more: dict[Any, Any] = import_module("torch._decomp").decomposition_table
+    rules = {op: rule for op, rule in more.items() if torch.Tag.core in getattr(op, "tags", ())}
+    return _of_others({**rules, **dict(torch.export.default_decompositions().items())})
+
+
+def core_decompositions() -> dict[Any, Any]:
+    """PyTorch's decompositions to core ATen of operators that have no converter, for graphs without composite
+    operators: the rules for those write into tensors."""
+    return _of_others(import_module("torch._decomp").core_aten_decompositions())
+
+
+def _of_others(rules: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {op: rule for op, rule in rules.items() if str(op) not in converters.CONVERTERS}

@@ -1,0 +1,715 @@
+"""Programs of `torch.export`, and graphs that `torch.compile` traced, as graph functions."""
+
+from __future__ import annotations
+
+import operator as python_operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from itertools import count
+from os.path import dirname
+from time import perf_counter
+from typing import Any, Final, TypeAlias, cast
+
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.constant_data import shared_attribute
+from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_shapes import Expression, Extent, lone_name, names_in, show_extent, symbol
+from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, var
+from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
+from weft.frontends.torch.exporting import decomposed
+from weft.frontends.torch.library import pytree, torch
+from weft.frontends.torch.symbols import (
+    TensorMeta,
+    UnsupportedError,
+    dtype_name,
+    extent_of,
+    meta_of,
+    number_of,
+    symbols_of,
+    torch_dtype,
+)
+from weft.support.call_arguments import stored_dtype
+from weft.support.errors import CompileError
+from weft.support.user_functions import set_func
+from weft.texpr.expr import type_of
+from weft.texpr.shapes import value_name
+
+FAMILIES: Final = ("elementwise", "reductions", "tensors", "neural")
+"""The modules that register converters."""
+for _family in FAMILIES:
+    import_module(f"weft.frontends.torch.{_family}")
+
+
+def converted_operators() -> list[str]:
+    """The names of the operators that have a converter."""
+    return sorted(CONVERTERS)
+
+
+Item: TypeAlias = Any
+"""What stands for a node: a value, a tuple of them, an extent, or a plain number."""
+_CHECKS: Final = (
+    "aten._assert_scalar.default",
+    "aten._assert_async.msg",
+    "aten._assert_tensor_metadata.default",
+    "aten.sym_constrain_range.default",
+    "aten.sym_constrain_range_for_size.default",
+)
+"""Operators that only check; sizes are checked at calls."""
+_WRITES: Final = ("BUFFER_MUTATION", "PARAMETER_MUTATION")
+_NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "generator")
+"""Keywords that say how PyTorch stores a tensor."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Where an argument of the function comes from: `leaf` counts the inputs of the model, flattened; else `state`
+    names a parameter or buffer. `is_size`: a number, passed as the extent of an array without elements."""
+
+    name: str
+    node: str
+    meta: TensorMeta
+    leaf: int | None = None
+    state: str | None = None
+    is_size: bool = False
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A result of the function that is to be written into a buffer or an input of the model."""
+
+    result: int
+    leaf: int | None = None
+    state: str | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of the model: a result of the function, or a number, an extent or None."""
+
+    result: int | None = None
+    value: Any = None
+
+
+@dataclass
+class Problem:
+    """An operator that is not supported as it stands."""
+
+    operator: str
+    node: str
+    place: str
+    reason: str
+
+
+@dataclass
+class TorchCall(Problem):
+    """An operator that PyTorch runs, and what that has cost."""
+
+    calls: int = 0
+    seconds: float = 0.0
+
+
+_NUMBERS: Final = count()
+"""Make the names of functions that PyTorch runs different."""
+
+
+@dataclass
+class ImportedModel:
+    """A graph function, and what its arguments and results are for the model."""
+
+    arguments: list[Argument] = field(default_factory=list[Argument])
+    dtypes: list[str] = field(default_factory=list[str])
+    """The element types of the results."""
+    outputs: list[Output] = field(default_factory=list[Output])
+    mutations: list[Mutation] = field(default_factory=list[Mutation])
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The tensors of arguments that are parameters or buffers."""
+    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
+    """Least and greatest value of symbolic sizes."""
+    in_torch: list[TorchCall] = field(default_factory=list[TorchCall])
+    in_spec: Any = None
+    out_spec: Any = None
+    leaves: int = 0
+    constants: dict[int, Any] = field(default_factory=dict[int, Any])
+    """Inputs that are no tensors, by their number: the values that the model was exported with."""
+
+
+class Importer:
+    """Writes one graph of PyTorch, and those that it calls, into a function of a builder."""
+
+    def __init__(self, builder: BlockBuilder, *, fallback: bool = False) -> None:
+        self.builder = builder
+        self._fallback = fallback
+        self.problems: list[Problem] = []
+        self.in_torch: list[TorchCall] = []
+        self._constants: dict[tuple[object, ...], Value] = {}
+        self._broken: set[Any] = set()
+        """Nodes for whose results nothing can stand."""
+
+    def constant(self, tensor: Any, name: str) -> Value:
+        """A tensor as a constant, one for tensors that are the same memory."""
+        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        if key not in self._constants or not tensor.numel():
+            attribute = shared_attribute(array_of(tensor), type_of(dtype_name(tensor.dtype)))
+            self._constants[key] = self.builder.emit(Value(ConstantOp(attribute).result), name)
+        return Value(self._constants[key].ssa)
+
+    def convert(self, module: Any, inputs: Mapping[Any, Item]) -> list[Item]:
+        """The outputs of a graph module on items for its placeholders, emitted."""
+        env: dict[Any, Item] = dict(inputs)
+        for node in module.graph.nodes:
+            if node.op == "output":
+                return [self._item(env, output) for output in pytree.tree_leaves(node.args[0], is_leaf=_is_none)]
+            if node.op == "get_attr":
+                found = _attribute(module, node.target)
+                env[node] = self.constant(found, node.name) if isinstance(found, torch.Tensor) else found
+            elif node.op == "call_function":
+                env[node] = self._call(env, node)
+            elif node not in env and node.users:
+                raise CompileError(f"from_torch: a node '{node.op}' ({node.name}) is no part of an exported program")
+        raise CompileError("from_torch: a graph without output")
+
+    def _item(self, env: Mapping[Any, Item], value: Any) -> Item:
+        """What stands for an argument."""
+        if isinstance(value, torch.fx.Node):
+            return env[value]
+        if isinstance(value, list | tuple):
+            return [self._item(env, part) for part in cast("Sequence[Any]", value)]
+        if isinstance(value, torch.dtype):
+            return dtype_name(value)
+        if isinstance(value, torch.device | torch.layout | torch.memory_format):
+            return None
+        return _number(value) if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) else value
+
+    def _call(self, env: dict[Any, Item], node: Any) -> Item:
+        name, value = str(node.target), node.meta.get("val")
+        if node.target is python_operator.getitem:
+            if node.args[0] in self._broken:
+                self._broken.add(node)
+            return env[node.args[0]][node.args[1]]
+        if name in _CHECKS:
+            return None
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            return self._nested(env, node)
+        if _is_number(value) and name not in CONVERTERS:
+            return self._tried(node, lambda: self._size(value), value)
+        return self._tried(node, lambda: self._converted(env, node), value)
+
+    def _tried(self, node: Any, convert: Callable[[], Item], value: Any) -> Item:
+        """What `convert` gives. What it cannot do is noted, and values of the right types stand for its results."""
+        is_consequence = not self._broken.isdisjoint(node.all_input_nodes)
+        try:
+            if not is_consequence:
+                return convert()
+        except (UnsupportedError, CompileError, VerifyException) as error:
+            self.problems.append(_problem(node, error))
+        try:
+            return self._stand_in(value)
+        except UnsupportedError:
+            self._broken.add(node)
+            return [None] * 16
+
+    def _stand_in(self, value: Any) -> Item:
+        """Values as PyTorch describes them, of a function that nobody has."""
+        if value is None or _is_number(value):
+            raise UnsupportedError("no tensor")
+        metas = _metas(value)
+        found = call_dps("weft.unsupported", [], [known_text(m) for m in metas], [meta.dtype for meta in metas])
+        return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
+
+    def _size(self, value: Any) -> Item:
+        """A symbolic number: an extent if it can be one, else a tensor that holds it."""
+        _check_is_known([value])
+        number = _number(value)
+        if number is not None:
+            return number
+        return self.builder.emit_te(partial(number_of, value), *map(symbol, symbols_of(value)))
+
+    def _converted(self, env: dict[Any, Item], node: Any) -> Item:
+        name, value = str(node.target), node.meta.get("val")
+        args, keywords = self._arguments(env, node)
+        is_number = _is_number(value)
+        metas = [] if is_number else _metas(value)
+        conversion = Conversion(
+            self.builder,
+            name,
+            metas,
+            _used(node),
+            lambda reason: self._run_in_torch(node, reason, args, keywords, metas),
+        )
+        converter = CONVERTERS.get(name)
+        if converter is None and self._fallback:
+            return self._left(conversion, "it has no converter", value)
+        if converter is None:
+            raise UnsupportedError("")
+        if isinstance(value, list | tuple) and len(metas) != len(cast("Sequence[Any]", value)):
+            raise UnsupportedError("results that are no tensors")
+        try:
+            kept = {key: item for key, item in keywords.items() if key not in _NO_MEANING}
+            found = converter(conversion, *args, **kept)
+        except (UnsupportedError, CompileError, VerifyException) as error:
+            if not self._fallback:
+                raise
+            return self._left(conversion, str(error), value)
+        if is_number:
+            return self.builder.emit(found)
+        several = isinstance(value, list | tuple)
+        values: list[Any] = list(found) if several else [found]
+        _check_results(name, values, metas)
+        for at, item in enumerate(values):
+            if isinstance(item, Value):
+                values[at] = self.builder.emit(item, None if item.ssa.name_hint and _is_input(item) else node.name)
+        return tuple(values) if several else values[0]
+
+    def _left(self, conversion: Conversion, reason: str, value: Any) -> Item:
+        """The results of an operator that PyTorch runs."""
+        found = conversion.run_in_torch(reason)
+        return found if isinstance(value, list | tuple) else found[0]
+
+    def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
+        """The arguments of an operator in the order of its schema, with defaults: by position, and by name."""
+        schema = getattr(node.target, "_schema", None)
+        given = [self._item(env, arg) for arg in node.args]
+        keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
+        if schema is None:
+            raise UnsupportedError("it is no operator of ATen")
+        for argument in schema.arguments[len(given) :]:
+            name = argument.name
+            if name not in keywords and argument.has_default_value():
+                default = self._item(env, argument.default_value)
+            elif name in keywords:
+                default = keywords.pop(name)
+            else:
+                break
+            if argument.kwarg_only:
+                keywords[name] = default
+            else:
+                given.append(default)
+        return given, keywords
+
+    def _run_in_torch(
+        self, node: Any, reason: str, args: Sequence[Item], keywords: Mapping[str, Item], metas: Sequence[TensorMeta]
+    ) -> tuple[Value, ...]:
+        """A call of the operator in PyTorch, which fills tensors of the program."""
+        leaves, spec = pytree.tree_flatten((list(args), dict(_originals(node, keywords))), is_leaf=_is_none)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Value)]
+        sizes = [leaf for leaf in leaves if isinstance(leaf, Expression)]
+        operands = [*tensors, *(size_value(self.builder, size) for size in sizes)]
+        # A number of its own: random operators must not become one.
+        operands.append(self.builder.emit(const(len(self.in_torch), "int64")))
+        shapes = [known_text(meta) for meta in metas]
+        call = TorchCall(str(node.target), node.name, place_of(node), reason)
+        self.in_torch.append(call)
+        name = f"torch.{node.target}.{next(_NUMBERS)}"
+        set_func(name, _runner(node.target, leaves, spec, call), arrays="torch")
+        found = call_dps(name, operands, shapes, [meta.dtype for meta in metas])
+        return tuple(self.builder.emit(value, node.name) for value in found)
+
+    def _nested(self, env: dict[Any, Item], node: Any) -> Item:
+        """A higher-order operator: the graphs that it calls are converted as well."""
+        name = node.target.name()
+        args = [self._item(env, arg) for arg in node.args]
+        graphs = {
+            "wrap_with_set_grad_enabled": (1, 2),
+            "wrap_with_autocast": (4, 5),
+            "wrap_set_grad_enabled": (1, 2),
+            "invoke_subgraph": (0, 2),
+        }
+        if name in graphs:
+            at, first = graphs[name]
+            return tuple(self._inlined(args[at], args[first:]))
+        if name == "cond":
+            return self._tried(node, lambda: self._branches(*args), node.meta.get("val"))
+        return self._tried(node, lambda: _refuse("it is a higher-order operator"), node.meta.get("val"))
+
+    def _inlined(self, module: Any, operands: Sequence[Item]) -> list[Item]:
+        names = [node for node in module.graph.nodes if node.op == "placeholder"]
+        return self.convert(module, dict(zip(names, operands, strict=True)))
+
+    def _branches(self, condition: Item, then: Any, otherwise: Any, operands: Sequence[Item]) -> Item:
+        """Both branches as functions of the tensors among the operands."""
+        places = [at for at, operand in enumerate(operands) if isinstance(operand, Value)]
+
+        def branch(module: Any) -> Callable[..., list[Value]]:
+            def traced(*values: Value) -> list[Value]:
+                given = list(operands)
+                for at, value in zip(places, values, strict=True):
+                    given[at] = value
+                outside, self._constants = self._constants, {}
+                try:
+                    return self._inlined(module, given)
+                finally:
+                    self._constants = outside
+
+            return traced
+
+        if not isinstance(condition, Value):
+            raise UnsupportedError("a condition on sizes")
+        flag = condition if condition.ndim == 0 else condition.reshape()
+        found = self.builder.emit_if(
+            flag, branch(then), branch(otherwise), *(cast("Value", operands[at]) for at in places)
+        )
+        return found if isinstance(found, tuple) else (found,)
+
+
+def _refuse(reason: str) -> Item:
+    raise UnsupportedError(reason)
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_input(value: Value) -> bool:
+    """Whether a value was there before."""
+    return value.ssa.first_use is not None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _number(value: Any) -> Extent | float | bool:
+    """A number that is known, or an extent; None for other symbolic numbers."""
+    return extent_of(value) if isinstance(value, torch.SymInt) else None if _is_symbolic(value) else value
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _metas(value: Any) -> list[TensorMeta]:
+    """What PyTorch says about results. Raises `UnsupportedError` where a shape depends on data."""
+    tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
+    for tensor in tensors:
+        _check_is_known(tensor.shape)
+    return [meta_of(tensor) for tensor in tensors]
+
+
+def _check_is_known(sizes: Sequence[Any]) -> None:
+    """Raises `UnsupportedError` for sizes that depend on data."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    if any(free_unbacked_symbols(size) for size in sizes):
+        raise UnsupportedError("a size depends on data")
+
+
+def known_text(meta: TensorMeta) -> list[int | str]:
+    """A shape as `call_dps` takes it. Raises `UnsupportedError` for unknown extents."""
+    return [extent if isinstance(extent, int) else show_extent(extent) for extent in known(meta.shape)]
+
+
+def _used(node: Any) -> frozenset[int]:
+    """The results of a node that have users."""
+    items = [user for user in node.users if user.target is python_operator.getitem]
+    if len(items) < len(node.users):
+        return frozenset(range(16))
+    return frozenset(user.args[1] for user in items if user.users)
+
+
+def _check_results(name: str, values: Sequence[Any], metas: Sequence[TensorMeta]) -> None:
+    """Raises `CompileError` where a converter gave other types than PyTorch."""
+    if len(values) != len(metas):
+        raise CompileError(f"the converter of {name} gives {len(values)} results, PyTorch {len(metas)}")
+    for value, meta in zip(values, metas, strict=True):
+        if value is None:
+            continue
+        if not isinstance(value, Value):
+            raise CompileError(f"the converter of {name} gives {value!r}, which is no value of a graph")
+        fits = value.dtype == meta.dtype and value.ndim == len(meta.shape)
+        pairs = zip(value.shape, meta.shape, strict=False)
+        if not fits or any(isinstance(e, int) and isinstance(f, int) and e != f for e, f in pairs):
+            raise CompileError(f"the converter of {name} gives {value!r}, PyTorch {meta}")
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def _originals(node: Any, keywords: Mapping[str, Item]) -> dict[str, Item]:
+    """Keywords as PyTorch takes them, with element types and devices."""
+    return {key: node.kwargs[key] if _is_plain(node.kwargs.get(key)) else item for key, item in keywords.items()}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, torch.dtype | torch.device | torch.layout | torch.memory_format)
+
+
+def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
+    """A function that runs an operator on tensors and sizes, fills its results, and counts its time."""
+    kinds = [
+        Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
+    ]
+    fixed = [leaf if kind is None else None for leaf, kind in zip(leaves, kinds, strict=True)]
+    tensors, sizes = kinds.count(Value), kinds.count(Expression)
+
+    def run(*given: Any) -> None:
+        start = perf_counter()
+        values, numbers = iter(given[:tensors]), iter(given[tensors : tensors + sizes])
+        own = [
+            next(values) if kind is Value else int(next(numbers)) if kind is Expression else leaf
+            for leaf, kind in zip(fixed, kinds, strict=True)
+        ]
+        args, keywords = pytree.tree_unflatten(own, spec)
+        with torch.no_grad():
+            found = target(*args, **keywords)
+        results = [found] if isinstance(found, torch.Tensor) else [t for t in found if isinstance(t, torch.Tensor)]
+        for result, out in zip(results, given[tensors + sizes + 1 :], strict=True):
+            out.copy_(result)
+        call.calls += 1
+        call.seconds += perf_counter() - start
+
+    return run
+
+
+def _problem(node: Any, error: Exception) -> Problem:
+    reason = error.message if isinstance(error, CompileError) else str(error)
+    return Problem(str(node.target), node.name, place_of(node), reason)
+
+
+def place_of(node: Any) -> str:
+    """The line of the model that a node comes from, outside of PyTorch's own files where there is one."""
+    frames: list[list[str]] = []
+    for line in map(str.strip, (node.meta.get("stack_trace") or "").splitlines()):
+        if line.startswith("File "):
+            frames.append([line, ""])
+        elif frames:
+            frames[-1][1] = frames[-1][1] or line
+    own = [frame for frame in frames if dirname(torch.__file__) not in frame[0]] or frames
+    if not own:
+        return ""
+    head, code = own[-1]
+    path, line, *_ = head.removeprefix("File ").split(", ")
+    return f"{path.strip(chr(34))}:{line.removeprefix('line ')}: {code}"
+
+
+def array_of(tensor: Any) -> Any:
+    """The elements of a tensor on the CPU as an array of NumPy, over the same memory if it is dense: those that NumPy
+    lacks with the dtypes of the package ml_dtypes, bfloat16 as its bits. Raises `CompileError` without the package."""
+    dense = tensor.detach().contiguous()
+    name = dtype_name(dense.dtype)
+    if name == "bfloat16":
+        return dense.view(torch.int16).numpy().view("uint16")
+    if not name.startswith("float8"):
+        return dense.numpy()
+    dtype = stored_dtype(name)
+    if dtype is None:
+        raise CompileError(f"arrays of {name} need the package ml_dtypes: pip install 'weft[types]'")
+    return dense.view(torch.uint8).numpy().view(dtype)
+
+
+def tensor_of(array: Any, dtype: str) -> Any:
+    """A tensor over the memory of an array of that element type."""
+    if dtype == "bfloat16" or dtype.startswith("float8"):
+        bits = torch.from_numpy(array.view("int16" if dtype == "bfloat16" else "uint8"))
+        return bits.view(torch_dtype(dtype))
+    return torch.from_numpy(array)
+
+
+def import_model(
+    builder: BlockBuilder, program: Any, *, name: str = "main", params: str = "constants", fallback: bool = False
+) -> ImportedModel:
+    """Write an exported program as the function `name` of a builder.
+
+    Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
+    the other parameters and buffers that it uses. Its results are the outputs of the model, then what is written into
+    buffers and inputs. Raises `CompileError` that lists all operators that are not supported.
+    """
+    if params not in ("constants", "arguments"):
+        raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
+    program = decomposed(program)
+    signature, importer = program.graph_signature, Importer(builder, fallback=fallback)
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
+    model = ImportedModel(in_spec=program.call_spec.in_spec, out_spec=program.call_spec.out_spec)
+    items: dict[Any, Item] = {}
+    variables: list[tuple[Any, Argument]] = []
+    for spec in signature.input_specs:
+        node, kind = nodes[spec.arg.name], spec.kind.name
+        if kind == "USER_INPUT":
+            _take_input(node, model, items, variables)
+            continue
+        if kind not in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
+            raise CompileError(f"from_torch: an input '{node.name}' of kind {kind} is not supported")
+        tensor = program.state_dict.get(spec.target)
+        tensor = program.constants[spec.target] if tensor is None else tensor
+        if spec.target in written or (params == "arguments" and node.users):
+            variables.append(
+                (
+                    node,
+                    Argument(
+                        _name_of(node.name, variables),
+                        node.name,
+                        meta_of(node.meta["val"]),
+                        state=spec.target,
+                    ),
+                )
+            )
+            model.state[spec.target] = tensor
+        elif node.users:
+            items[node] = tensor
+    variables.sort(key=lambda pair: pair[1].leaf is None)
+    model.ranges = {
+        str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
+        for size, bounds in program.range_constraints.items()
+        if size.is_Symbol
+    }
+    sort_results = partial(_sorted_results, signature, model)
+    _write_function(importer, name, program.graph_module, variables, items, model, sort_results)
+    return model
+
+
+def _take_input(node: Any, model: ImportedModel, items: dict[Any, Item], variables: list[tuple[Any, Argument]]) -> None:
+    """An input of the model: a parameter of the function, a size, or a number that stays as it is."""
+    value, leaf = node.meta.get("val"), model.leaves
+    model.leaves += 1
+    if isinstance(value, torch.Tensor):
+        variables.append(
+            (
+                node,
+                Argument(
+                    _name_of(node.name, variables),
+                    node.name,
+                    meta_of(value),
+                    leaf=leaf,
+                ),
+            )
+        )
+    elif isinstance(value, torch.SymInt):
+        items[node] = extent_of(value)
+        meta = TensorMeta((items[node], 0), "int8")
+        variables.append(
+            (
+                node,
+                Argument(
+                    _name_of(node.name, variables),
+                    node.name,
+                    meta,
+                    leaf=leaf,
+                    is_size=True,
+                ),
+            )
+        )
+    else:
+        items[node] = value
+        model.constants[leaf] = value
+
+
+def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
+    """A name for a parameter, which no other has. Numbers at the end of names are no part of them in IR."""
+    found, taken = value_name(name), [argument.name for _, argument in others]
+    while found in taken:
+        found += "_"
+    return found
+
+
+def import_graph(
+    builder: BlockBuilder, module: Any, constants: Mapping[int, Any], *, fallback: bool = False
+) -> ImportedModel:
+    """Write a graph of ATen operators, as `torch.compile` gives to backends, as the function `main` of a builder.
+    `constants` are tensors that stand for inputs, by their number. Raises `CompileError` as `import_model` does."""
+    importer, model = Importer(builder, fallback=fallback), ImportedModel()
+    items: dict[Any, Item] = {}
+    variables: list[tuple[Any, Argument]] = []
+    for node in (node for node in module.graph.nodes if node.op == "placeholder"):
+        if model.leaves in constants:
+            items[node] = constants[model.leaves]
+            model.leaves += 1
+        else:
+            _take_input(node, model, items, variables)
+
+    def sort_results(found: Sequence[Item]) -> list[Value]:
+        results = [item for item in found if isinstance(item, Value)]
+        places = iter(range(len(results)))
+        model.outputs += [Output(next(places)) if isinstance(item, Value) else Output(value=item) for item in found]
+        return results
+
+    _write_function(importer, "main", module, variables, items, model, sort_results)
+    return model
+
+
+def _write_function(
+    importer: Importer,
+    name: str,
+    module: Any,
+    variables: Sequence[tuple[Any, Argument]],
+    items: dict[Any, Item],
+    model: ImportedModel,
+    sort_results: Callable[[Sequence[Item]], list[Value]],
+) -> None:
+    """Write a graph as a function of `variables`; `sort_results` chooses its results from what the graph returns."""
+    builder = importer.builder
+    shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
+    variables = [pair for pair in variables if not pair[1].is_size or pair[1].meta.shape[0] not in shown]
+    values = {node: var(argument.name, known_text(argument.meta), argument.meta.dtype) for node, argument in variables}
+    model.arguments = [argument for _, argument in variables]
+    sizes = _unbound_sizes(model.arguments)
+    parameters = [*values.values(), *(var(a.name, known_text(a.meta), "int8") for a in sizes)]
+    model.arguments += sizes
+    with builder.function(name, parameters):
+        with builder.dataflow():
+            for node, value in values.items():
+                items.setdefault(node, value)
+            for node, item in items.items():
+                if isinstance(item, torch.Tensor):
+                    items[node] = importer.constant(item, node.name)
+            results = sort_results(importer.convert(module, items))
+            model.dtypes = [result.dtype for result in results]
+            outputs = [builder.emit_output(Value(result.ssa)) for result in results]
+        if importer.problems:
+            raise CompileError(_report(importer.problems))
+        builder.emit_func_output(outputs)
+    model.in_torch = importer.in_torch
+
+
+def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
+    """The outputs of a model that are tensors, then what is written into buffers and inputs."""
+    results: list[Value] = []
+    pairs = list(zip(signature.output_specs, found, strict=True))
+    for spec, item in pairs:
+        if spec.kind.name == "USER_OUTPUT":
+            model.outputs.append(Output(len(results)) if isinstance(item, Value) else Output(value=item))
+            results += [item] if isinstance(item, Value) else []
+    for spec, item in pairs:
+        if spec.kind.name in _WRITES:
+            model.mutations.append(Mutation(len(results), state=spec.target))
+        elif spec.kind.name == "USER_INPUT_MUTATION":
+            leaf = next(argument.leaf for argument in model.arguments if argument.node == spec.target)
+            model.mutations.append(Mutation(len(results), leaf=leaf))
+        elif spec.kind.name == "USER_OUTPUT":
+            continue
+        else:
+            raise CompileError(f"from_torch: an output of kind {spec.kind.name} is not supported")
+        results.append(item)
+    return results
+
+
+def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
+    """Arguments for the names in extents that are the extent of no axis: they are computed by the caller."""
+    extents = [extent for argument in arguments for extent in argument.meta.shape]
+    bound = {lone_name(extent) for extent in extents}
+    names = sorted({name for extent in extents for name in names_in(extent)} - bound)
+    others = [(None, argument) for argument in arguments]
+    return [
+        Argument(_name_of(name, others), name, TensorMeta((symbol(name), 0), "int8"), is_size=True) for name in names
+    ]
+
+
+def _report(problems: Sequence[Problem]) -> str:
+    """All that is not supported, each operator once with its first place."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.operator, problem.reason), []).append(problem)
+    lines = [f"from_torch: {len(groups)} operator{'s are' if len(groups) > 1 else ' is'} not supported:"]
+    for (operator, reason), found in groups.items():
+        times = f" ({len(found)} times)" if len(found) > 1 else ""
+        place = f", {found[0].place}" if found[0].place else ""
+        lines.append(f"  {operator}{times}{': ' if reason else ''}{reason}; node '{found[0].node}'{place}")
+    names = {problem.operator for problem in problems if not problem.reason}
+    if names:
+        lines.append("weft.torch.register adds a converter, fallback=True runs them in PyTorch")
+    return "\n".join(lines)

@@ -1,0 +1,507 @@
+"""Converters of products, convolutions, pools, norms, attention, recurrent networks and resizing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from weft.dialects.graph_shapes import Expression
+from weft.frontends.graph_builder import Value, const
+from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, known, register
+from weft.frontends.torch.library import torch
+from weft.frontends.torch.symbols import UnsupportedError, torch_dtype
+
+
+@register("aten.mm.default", "aten.bmm.default", "aten.matmul.default")
+def _matmul(cx: Conversion, x: Value, y: Value) -> Value:
+    return apply("matmul", x, y)
+
+
+@register("aten.linear.default")
+def _linear(cx: Conversion, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    if weight.ndim == 1:
+        product = apply("matmul", x, weight)
+        return product if bias is None else apply("add", product, bias)
+    return apply("dense", x, weight, bias)
+
+
+@register("aten.addmm.default", "aten.baddbmm.default")
+def _addmm(cx: Conversion, bias: Value, x: Value, y: Value, *, beta: Scalar, alpha: Scalar) -> Value:
+    product = apply("matmul", x, y)
+    if alpha != 1:
+        product = apply("multiply", product, cx.number(alpha, cx.dtype))
+    if beta == 0:
+        return product
+    return apply("add", product, bias if beta == 1 else apply("multiply", bias, cx.number(beta, cx.dtype)))
+
+
+@register("aten.convolution.default")
+def _convolution(
+    cx: Conversion,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Value:
+    rank = weight.ndim - 2
+    batched = x if x.ndim == rank + 2 else apply("expand_dims", x, 0)
+    options = _given(rank, strides=(stride, 1), padding=(padding, 0), dilation=(dilation, 1))
+    options |= _given(rank, output_padding=(output_padding, 0)) if transposed else {}
+    options |= {"groups": groups} if groups != 1 else {}
+    found = apply(f"conv{rank}d{'_transpose' if transposed else ''}", batched, weight, **options)
+    if bias is not None:
+        found = apply("add", found, apply("reshape", bias, (bias.shape[0], *[1] * rank)))
+    return found if batched is x else apply("squeeze", found, axis=[0])
+
+
+def _given(rank: int, **numbers: tuple[Sequence[int], int]) -> dict[str, Any]:
+    """Options that are not their defaults, a number for each axis."""
+    return {name: _each(given, rank) for name, (given, default) in numbers.items() if set(given) != {default}}
+
+
+def _each(numbers: Sequence[int], rank: int) -> list[int]:
+    return list(numbers) * (rank if len(numbers) == 1 else 1)
+
+
+def _windows(
+    rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], ceil_mode: bool
+) -> dict[str, Any]:
+    options = _given(rank, kernel=(kernel, 0), strides=(stride or kernel, 0), padding=(padding, 0))
+    return options | ({"ceil_mode": True} if ceil_mode else {})
+
+
+def _batched(pool: Callable[..., Any]) -> Converter:
+    """A pool of (N, C, ...) that also takes (C, ...)."""
+
+    def convert(cx: Conversion, x: Value, kernel: Sequence[int], *rest: Any) -> Any:
+        if x.ndim > len(kernel) + 1:
+            return pool(cx, x, list(kernel), *rest)
+        found = pool(cx, apply("expand_dims", x, 0), list(kernel), *rest)
+        if isinstance(found, tuple):
+            return tuple(v and apply("squeeze", v, axis=[0]) for v in cast("tuple[Value | None, ...]", found))
+        return apply("squeeze", found, axis=[0])
+
+    return convert
+
+
+@register("aten.avg_pool1d.default", "aten.avg_pool2d.default", "aten.avg_pool3d.default")
+@_batched
+def _avg_pool(
+    cx: Conversion,
+    x: Value,
+    kernel: list[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor: int | None = None,
+) -> Value:
+    rank = x.ndim - 2
+    windows = _windows(rank, kernel, stride, padding, ceil_mode)
+    if divisor is not None:
+        return apply("divide", apply(f"sum_pool{rank}d", x, **windows), const(divisor, x.dtype))
+    return apply(f"avg_pool{rank}d", x, **windows, **({} if count_include_pad else {"count_include_pad": False}))
+
+
+@register("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+@_batched
+def _max_pool(
+    cx: Conversion,
+    x: Value,
+    kernel: list[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Value | None, ...]:
+    rank = x.ndim - 2
+    windows = _windows(rank, kernel, stride, padding, ceil_mode) | _given(rank, dilation=(dilation, 1))
+    if 1 in cx.used:
+        return apply("max_pool_with_indices", x, **windows)
+    return apply(f"max_pool{rank}d", x, **windows), None
+
+
+def _adaptive(kind: str) -> Callable[..., Value]:
+    def pool(cx: Conversion, x: Value, size: list[int]) -> Value:
+        return apply("adaptive_pool", x, output_size=size, pool_type=kind)
+
+    return pool
+
+
+for _rank in (2, 3):
+    register(f"aten._adaptive_avg_pool{_rank}d.default")(_batched(_adaptive("avg")))
+
+
+@register("aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool3d.default")
+@_batched
+def _adaptive_max(cx: Conversion, x: Value, size: list[int]) -> tuple[Value | None, ...]:
+    if 1 in cx.used:
+        raise UnsupportedError("places of the greatest elements of adaptive pools")
+    return _adaptive("max")(cx, x, size), None
+
+
+@register("aten.layer_norm.default")
+def _layer_norm(
+    cx: Conversion,
+    x: Value,
+    shape: Sequence[int],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    *_: object,
+) -> Value:
+    axes = list(range(x.ndim - len(shape), x.ndim))
+    return apply("layer_norm", x, weight, bias, axis=axes, epsilon=float(eps))
+
+
+@register("aten.native_layer_norm.default")
+def _native_layer_norm(
+    cx: Conversion, x: Value, shape: Sequence[int], weight: Value | None, bias: Value | None, eps: float
+) -> tuple[Value | None, ...]:
+    found = _layer_norm(cx, x, shape, weight, bias, eps)
+    return found, *_statistics(cx, x, list(range(x.ndim - len(shape), x.ndim)), eps, keepdims=True)
+
+
+def _statistics(cx: Conversion, x: Value, axes: list[int], eps: float, *, keepdims: bool) -> list[Value | None]:
+    """Mean and reciprocal deviation, the second and third result, where something uses them."""
+    if not cx.used & {1, 2}:
+        return [None, None]
+    wide = cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
+    variance = apply("var", wide, axis=axes, keepdims=keepdims)
+    deviation = apply("rsqrt", apply("add", variance, const(eps, wide.dtype)))
+    means = apply("mean", wide, axis=axes, keepdims=keepdims)
+    return [cast_to(value, cx.results[at].dtype) for at, value in ((1, means), (2, deviation))]
+
+
+@register("aten.rms_norm.default")
+def _rms_norm(
+    cx: Conversion, x: Value, shape: Sequence[int], weight: Value | None = None, eps: float | None = None
+) -> Value:
+    least = torch.finfo(torch_dtype(x.dtype)).eps if eps is None else eps
+    return apply("rms_norm", x, weight, axis=list(range(x.ndim - len(shape), x.ndim)), epsilon=float(least))
+
+
+@register("aten._fused_rms_norm.default")
+def _fused_rms_norm(
+    cx: Conversion, x: Value, shape: Sequence[int], weight: Value | None, eps: float | None
+) -> tuple[Value | None, ...]:
+    found, least = _rms_norm(cx, x, shape, weight, eps), torch.finfo(torch_dtype(x.dtype)).eps if eps is None else eps
+    if 1 not in cx.used:
+        return found, None
+    axes = list(range(x.ndim - len(shape), x.ndim))
+    wide = cast_to(x, cx.results[1].dtype)
+    squares = apply("mean", apply("square", wide), axis=axes, keepdims=True)
+    return found, apply("rsqrt", apply("add", squares, const(least, wide.dtype)))
+
+
+@register("aten.group_norm.default")
+def _group_norm(
+    cx: Conversion,
+    x: Value,
+    groups: int,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    *_: object,
+) -> Value:
+    return apply("group_norm", x, groups, weight, bias, epsilon=float(eps))
+
+
+@register("aten.native_group_norm.default")
+def _native_group_norm(
+    cx: Conversion,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    n: Scalar,
+    channels: Scalar,
+    inner: Scalar,
+    groups: int,
+    eps: float,
+) -> tuple[Value | None, ...]:
+    found = _group_norm(cx, x, groups, weight, bias, eps)
+    parts = apply("reshape", x, (x.shape[0], groups, -1)) if cx.used & {1, 2} else x
+    return found, *_statistics(cx, parts, [2], eps, keepdims=False)
+
+
+@register("aten._native_batch_norm_legit_no_training.default")
+def _batch_norm(
+    cx: Conversion,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    mean: Value,
+    variance: Value,
+    momentum: float,
+    eps: float,
+) -> tuple[Value | None, ...]:
+    empty = apply("full", (0,), 0.0, dtype=cx.results[1].dtype) if cx.used & {1, 2} else None
+    return _normalized(x, weight, bias, mean, variance, eps), empty, empty
+
+
+def _normalized(x: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float) -> Value:
+    gamma = apply("full", mean.shape, 1.0, dtype=mean.dtype) if weight is None else weight
+    beta = apply("full", mean.shape, 0.0, dtype=mean.dtype) if bias is None else bias
+    wide = cast_to(x, mean.dtype)
+    found = apply("batch_norm", wide, gamma, beta, mean, variance, epsilon=float(eps))
+    return cast_to(found, x.dtype)
+
+
+def _batch_statistics(x: Value, eps: float) -> tuple[Value, Value, Value]:
+    """Mean, variance and reciprocal deviation of each channel."""
+    axes = [axis for axis in range(x.ndim) if axis != 1]
+    mean, variance = apply("mean", x, axis=axes), apply("var", x, axis=axes)
+    return mean, variance, apply("rsqrt", apply("add", variance, const(eps, x.dtype)))
+
+
+@register("aten._native_batch_norm_legit.no_stats")
+def _batch_norm_of_batch(
+    cx: Conversion, x: Value, weight: Value | None, bias: Value | None, training: bool, momentum: float, eps: float
+) -> tuple[Value, ...]:
+    mean, variance, deviation = _batch_statistics(x, eps)
+    return _normalized(x, weight, bias, mean, variance, eps), mean, deviation
+
+
+@register("aten._native_batch_norm_legit_functional.default")
+def _batch_norm_functional(
+    cx: Conversion,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value | None, ...]:
+    if not training:
+        found = _batch_norm(cx, x, weight, bias, running_mean, running_var, momentum, eps)
+        return *found, running_mean, running_var
+    mean, variance, deviation = _batch_statistics(x, eps)
+    count = prod_of([extent for axis, extent in enumerate(x.shape) if axis != 1])
+    if not isinstance(count, int):
+        raise UnsupportedError("statistics of a batch of symbolic size")
+    moved = [
+        apply("add", apply("multiply", old, 1 - momentum), apply("multiply", new, momentum * scale))
+        for old, new, scale in ((running_mean, mean, 1.0), (running_var, variance, count / max(count - 1, 1)))
+    ]
+    return _normalized(x, weight, bias, mean, variance, eps), mean, deviation, *moved
+
+
+def prod_of(extents: Sequence[Any]) -> Any:
+    total: Any = 1
+    for extent in extents:
+        total = total * extent
+    return total
+
+
+@register("aten.scaled_dot_product_attention.default")
+def _attention(
+    cx: Conversion,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
+    if dropout_p:
+        raise UnsupportedError(f"dropout_p={dropout_p}: attention without dropout only")
+    if isinstance(scale, Expression | Value):
+        raise UnsupportedError("a scale that is computed")
+    if mask is not None and mask.dtype != "bool":
+        mask = cast_to(mask, query.dtype)
+    found = apply(
+        "attention",
+        query,
+        key,
+        value,
+        mask,
+        is_causal=is_causal,
+        scale=None if scale is None else float(scale),
+        enable_gqa=enable_gqa,
+    )
+    if mask is None:
+        return found
+    # PyTorch gives zeros for a query that sees no key.
+    seen = mask if mask.dtype == "bool" else apply("greater", mask, const(float("-inf"), mask.dtype))
+    return apply("where", apply("any", seen, axis=[-1], keepdims=True), found, const(0.0, found.dtype))
+
+
+@register("aten._scaled_dot_product_flash_attention_for_cpu.default")
+def _flash_attention(
+    cx: Conversion,
+    query: Value,
+    key: Value,
+    value: Value,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Value | None = None,
+    scale: float | None = None,
+) -> tuple[Value | None, ...]:
+    if 1 in cx.used:
+        raise UnsupportedError("the logarithms of the sums of attention, which training uses")
+    return _attention(cx, query, key, value, attn_mask, dropout_p, is_causal, scale=scale), None
+
+
+def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Converter:
+    """A recurrent network; `gates`: the place in PyTorch's weights of each gate of graphs."""
+
+    def convert(
+        cx: Conversion,
+        x: Value,
+        states: Any,
+        weights: Sequence[Value],
+        has_biases: bool,
+        layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> tuple[Value, ...]:
+        if train and dropout:
+            raise UnsupportedError("dropout between layers in training")
+        directions, size = 2 if bidirectional else 1, 4 if has_biases else 2
+        if len(weights) != layers * directions * size:
+            raise UnsupportedError("projections of the states (proj_size)")
+        initial: list[Any] = list(cast("Sequence[Any]", states)) if isinstance(states, list | tuple) else [states]
+        data = apply("swapaxes", x, 0, 1) if batch_first else x
+        last: list[list[Value]] = [[] for _ in initial]
+        for layer in range(layers):
+            first = layer * directions
+            of_layer = [weights[(first + at) * size : (first + at + 1) * size] for at in range(directions)]
+            parts = [[_reordered(part, gates) for part in own] for own in of_layer]
+            given = [apply("stack", [own[at] for own in parts], axis=0) for at in (0, 1)]
+            if has_biases:
+                given.append(apply("stack", [apply("concatenate", own[2:], axis=0) for own in parts], axis=0))
+            begun = [_rows(state, first, directions) for state in initial]
+            names = dict(zip(("initial_h", "initial_c"), begun, strict=False))
+            direction = "bidirectional" if bidirectional else "forward"
+            outputs = apply(kind, data, *given, **names, direction=direction, **options)
+            for found, value in zip(last, outputs[1:], strict=True):
+                found.append(value)
+            # (times, directions, batch, hidden) -> (times, batch, directions * hidden)
+            times, _, batch, hidden = outputs[0].shape
+            data = apply("reshape", apply("swapaxes", outputs[0], 1, 2), (times, batch, directions * hidden))
+        joined = [found[0] if len(found) == 1 else apply("concatenate", found, axis=0) for found in last]
+        return apply("swapaxes", data, 0, 1) if batch_first else data, *joined
+
+    return convert
+
+
+def _reordered(weight: Value, gates: Sequence[int]) -> Value:
+    """Weights with the parts along the first axis, one for each gate, in another order."""
+    if list(gates) == list(range(len(gates))):
+        return weight
+    parts = apply("split", weight, len(gates), axis=0)
+    return apply("concatenate", [parts[gate] for gate in gates], axis=0)
+
+
+def _rows(x: Value, first: int, count: int) -> Value:
+    return x if x.shape[0] == count else apply("strided_slice", x, begin=[first], end=[first + count], axes=[0])
+
+
+register("aten.lstm.input")(_recurrent("lstm", (0, 3, 1, 2), {}))
+register("aten.gru.input")(_recurrent("gru", (1, 0, 2), {"linear_before_reset": True}))
+
+
+for _activation in ("tanh", "relu"):
+    register(f"aten.rnn_{_activation}.input")(_recurrent("rnn", (0,), {"activations": [_activation]}))
+
+
+def _resized(method: str, rank: int, exact: bool = False) -> Converter:
+    def convert(cx: Conversion, x: Value, size: Sequence[Any] | None, *rest: Any) -> Value:
+        scales = rest[-1]
+        corners = bool(rest[0]) if len(rest) > 1 else False
+        out = known(cx.shape)[2:]
+        if not all(isinstance(extent, int) for extent in (*out, *x.shape[2:])):
+            raise UnsupportedError("images of symbolic size")
+        options: dict[str, Any] = {"size": out, "method": method}
+        if method == "nearest":
+            options["coordinate_transformation_mode"] = "half_pixel" if exact else "asymmetric"
+            options["rounding_method"] = "round_prefer_ceil" if exact else "floor"
+        else:
+            options["coordinate_transformation_mode"] = "align_corners" if corners else "half_pixel"
+        if scales is not None and not corners:
+            options["scales"] = [float(scale) for scale in scales]
+        return apply(f"resize{rank}d", x, **options)
+
+    return convert
+
+
+for _rank, _linear_name in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
+    register(f"aten.upsample_nearest{_rank}d.vec")(_resized("nearest", _rank))
+    register(f"aten._upsample_nearest_exact{_rank}d.vec")(_resized("nearest", _rank, exact=True))
+    register(f"aten.upsample_{_linear_name}{_rank}d.vec")(_resized("linear", _rank))
+register("aten.upsample_bicubic2d.vec")(_resized("cubic", 2))
+
+
+@register("aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")
+def _grid_sampler(
+    cx: Conversion, x: Value, grid: Value, interpolation: int, padding: int, align_corners: bool
+) -> Value:
+    return apply(
+        "grid_sample",
+        x,
+        grid,
+        method=("linear", "nearest", "cubic")[interpolation],
+        padding_mode=("zeros", "border", "reflection")[padding],
+        align_corners=align_corners,
+    )
+
+
+@register("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+def _embedding_bag(
+    cx: Conversion,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    factors: Value | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Value | None, ...]:
+    if cx.used - {0}:
+        raise UnsupportedError("results beside the bags")
+    if padding_idx >= 0:
+        raise UnsupportedError(f"padding_idx={padding_idx}")
+    bags, width = known(cx.shape)
+    kind, initial = {0: ("add", 0.0), 1: ("add", 0.0), 2: ("max", float("-inf"))}[mode]
+    rows = apply("take", weight, indices, axis=0)
+    if factors is not None:
+        rows = apply("multiply", rows, apply("expand_dims", factors, 1))
+    starts = apply("strided_slice", offsets, begin=[0], end=[bags], axes=[0]) if include_last_offset else offsets
+    count = indices.shape[0]
+    if not isinstance(count, int):
+        raise UnsupportedError("a symbolic number of indices")
+    places = apply("arange", 0, count, dtype=offsets.dtype)
+    bag = apply("subtract", apply("searchsorted", starts, places, side="right"), const(1, "int64"))
+    wide = apply("broadcast_to", apply("expand_dims", bag, 1), (count, width))
+    empty = apply("full", (bags, width), initial, dtype=weight.dtype)
+    found = apply("scatter_elements", empty, wide, rows, axis=0, reduction=kind)
+    numbers = apply("scatter_elements", apply("full", (bags,), 0, dtype="int64"), bag, _ones_like(bag), reduction="add")
+    if mode == 1:
+        found = apply("divide", found, apply("expand_dims", cast_to(_at_least_one(numbers), weight.dtype), 1))
+    if mode == 2:
+        is_empty = apply("expand_dims", apply("equal", numbers, const(0, "int64")), 1)
+        found = apply("where", is_empty, const(0.0, weight.dtype), found)
+    return found, None, None, None
+
+
+def _ones_like(x: Value) -> Value:
+    return apply("full", known(x.shape), 1, dtype=x.dtype)
+
+
+def _at_least_one(x: Value) -> Value:
+    return apply("maximum", x, const(1, x.dtype))

@@ -1,0 +1,231 @@
+"""Converters of reductions, cumulative sums and sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from weft.frontends.graph_builder import Value, const
+from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, register
+from weft.frontends.torch.symbols import UnsupportedError
+
+
+def _axes(x: Value, dim: Sequence[int] | int | None) -> list[int] | None:
+    """The axes that ATen means: all for none given, and none of a tensor of rank 0."""
+    if dim is None:
+        return None
+    given = [dim] if isinstance(dim, int) else list(dim)
+    return [axis % x.ndim for axis in given] if x.ndim and given else None
+
+
+def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
+    """The tensor and an axis; rank 0 becomes rank 1, and no axis the one of the flat tensor."""
+    if dim is None or x.ndim == 0:
+        return apply("reshape", x, (-1,)), 0
+    return x, dim % x.ndim
+
+
+def _summed(name: str) -> Converter:
+    def convert(
+        cx: Conversion,
+        x: Value,
+        dim: Sequence[int] | int | None = None,
+        keepdim: bool = False,
+        *,
+        dtype: str | None = None,
+    ) -> Value:
+        return apply(name, cast_to(x, cx.dtype), axis=_axes(x, dim), keepdims=keepdim)
+
+    return convert
+
+
+register("aten.sum.default", "aten.sum.dim_IntList")(_summed("sum"))
+register("aten.mean.default", "aten.mean.dim")(_summed("mean"))
+register("aten.prod.default", "aten.prod.dim_int")(_summed("prod"))
+
+
+def _extreme(name: str) -> Converter:
+    def convert(cx: Conversion, x: Value, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Value:
+        if x.dtype == "bool":
+            return apply({"max": "any", "min": "all"}[name], x, axis=_axes(x, dim), keepdims=keepdim)
+        return apply(name, x, axis=_axes(x, dim), keepdims=keepdim)
+
+    return convert
+
+
+register("aten.amax.default", "aten.max.default")(_extreme("max"))
+register("aten.amin.default", "aten.min.default")(_extreme("min"))
+
+
+def _extreme_and_place(name: str) -> Converter:
+    def convert(cx: Conversion, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
+        source, axis = _lone(cast_to(x, "uint8") if x.dtype == "bool" else x, dim)
+        shape = cx.shape
+        place = apply(f"arg{name}", source, axis=axis, keepdims=keepdim)
+        value = apply(name, source, axis=axis, keepdims=keepdim)
+        values = cast_to(value, x.dtype)
+        return (values, place) if x.ndim else (apply("reshape", values, shape), apply("reshape", place, shape))
+
+    return convert
+
+
+register("aten.max.dim")(_extreme_and_place("max"))
+register("aten.min.dim")(_extreme_and_place("min"))
+
+
+def _place(name: str) -> Converter:
+    def convert(cx: Conversion, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+        source, axis = _lone(x, dim)
+        found = apply(name, source, axis=axis, keepdims=keepdim and dim is not None and x.ndim > 0)
+        return found if found.ndim == len(cx.shape) else apply("reshape", found, cx.shape)
+
+    return convert
+
+
+register("aten.argmax.default")(_place("argmax"))
+register("aten.argmin.default")(_place("argmin"))
+
+
+def _truth(name: str) -> Converter:
+    def convert(cx: Conversion, x: Value, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Value:
+        found = apply(name, x if x.dtype == "bool" else cast_to(x, "bool"), axis=_axes(x, dim), keepdims=keepdim)
+        return cast_to(found, cx.dtype)
+
+    return convert
+
+
+register("aten.any.default", "aten.any.dim", "aten.any.dims")(_truth("any"))
+register("aten.all.default", "aten.all.dim", "aten.all.dims")(_truth("all"))
+
+
+@register("aten.var.correction")
+def _var(
+    cx: Conversion,
+    x: Value,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: Scalar | None = None,
+    keepdim: bool = False,
+) -> Value:
+    ddof = 1 if correction is None else correction
+    if not isinstance(ddof, int):
+        raise UnsupportedError(f"a correction of {ddof}: it must be an integer")
+    return apply("var", x, axis=_axes(x, dim), keepdims=keepdim, ddof=ddof)
+
+
+@register("aten.var.dim")
+def _var_dim(
+    cx: Conversion, x: Value, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+) -> Value:
+    return _var(cx, x, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+@register("aten.var_mean.correction")
+def _var_mean(
+    cx: Conversion,
+    x: Value,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: Scalar | None = None,
+    keepdim: bool = False,
+) -> tuple[Value, Value]:
+    mean = apply("mean", x, axis=_axes(x, dim), keepdims=keepdim)
+    return _var(cx, x, dim, correction=correction, keepdim=keepdim), mean
+
+
+@register("aten.logsumexp.default")
+def _logsumexp(cx: Conversion, x: Value, dim: Sequence[int], keepdim: bool = False) -> Value:
+    return apply("logsumexp", cast_to(x, cx.dtype), axis=_axes(x, dim), keepdims=keepdim)
+
+
+@register("aten.linalg_vector_norm.default")
+def _vector_norm(
+    cx: Conversion,
+    x: Value,
+    order: float = 2,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: str | None = None,
+) -> Value:
+    return apply("vector_norm", cast_to(x, cx.dtype), axis=_axes(x, dim), keepdims=keepdim, ord=order)
+
+
+@register("aten._softmax.default")
+def _softmax(cx: Conversion, x: Value, dim: int, half_to_float: bool) -> Value:
+    return _over_axis("softmax", cast_to(x, cx.dtype), dim)
+
+
+@register("aten._log_softmax.default")
+def _log_softmax(cx: Conversion, x: Value, dim: int, half_to_float: bool) -> Value:
+    return _over_axis("log_softmax", cast_to(x, cx.dtype), dim)
+
+
+def _over_axis(name: str, x: Value, dim: int) -> Value:
+    """An operator along an axis, also of a tensor of rank 0."""
+    if x.ndim:
+        return apply(name, x, axis=dim % x.ndim)
+    return apply("reshape", apply(name, apply("reshape", x, (1,)), axis=0), ())
+
+
+@register("aten.cumsum.default")
+def _cumsum(cx: Conversion, x: Value, dim: int, *, dtype: str | None = None) -> Value:
+    return _over_axis("cumsum", cast_to(x, cx.dtype), dim)
+
+
+@register("aten.cumprod.default")
+def _cumprod(cx: Conversion, x: Value, dim: int, *, dtype: str | None = None) -> Value:
+    return _over_axis("cumprod", cast_to(x, cx.dtype), dim)
+
+
+@register("aten.sort.default")
+def _sort(cx: Conversion, x: Value, dim: int = -1, descending: bool = False) -> tuple[Value, Value]:
+    return _sorted(x, dim, descending)
+
+
+@register("aten.sort.stable")
+def _sort_stable(
+    cx: Conversion, x: Value, *, stable: bool | None, dim: int = -1, descending: bool = False
+) -> tuple[Value, Value]:
+    return _sorted(x, dim, descending)
+
+
+def _sorted(x: Value, dim: int, descending: bool) -> tuple[Value, Value]:
+    source = cast_to(x, "uint8") if x.dtype == "bool" else x
+    if not x.ndim:
+        return x, const(0, "int64")
+    axis = dim % x.ndim
+    order = apply("argsort", source, axis=axis, descending=descending)
+    return apply("take_along_axis", x, order, axis=axis), order
+
+
+@register("aten.topk.default")
+def _topk(
+    cx: Conversion, x: Value, k: int, dim: int = -1, largest: bool = True, ordered: bool = True
+) -> tuple[Value, Value]:
+    if not isinstance(k, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"a symbolic number of elements, {k}")
+    source, axis = _lone(x, dim)
+    values, places = apply("topk", source, k, axis=axis, largest=largest)
+    return (values, places) if x.ndim else (apply("reshape", values, ()), apply("reshape", places, ()))
+
+
+def _distance(cx: Conversion, x: Value, y: Value, p: float) -> Value:
+    """Distances of rows: (..., m, k) and (..., n, k) to (..., m, n)."""
+    rows, columns = apply("expand_dims", x, x.ndim - 1), apply("expand_dims", y, y.ndim - 2)
+    return apply("vector_norm", apply("subtract", rows, columns), axis=[len(cx.shape)], ord=inf if p == inf else p)
+
+
+@register("aten._cdist_forward.default")
+def _cdist(cx: Conversion, x: Value, y: Value, p: float, compute_mode: int | None) -> Value:
+    return _distance(cx, x, y, p)
+
+
+@register("aten._pdist_forward.default")
+def _pdist(cx: Conversion, x: Value, p: float = 2) -> Value:
+    count = x.shape[0]
+    if not isinstance(count, int):
+        raise UnsupportedError("a symbolic number of rows")
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    first, second = (apply("take", x, const([pair[at] for pair in pairs], "int64"), axis=0) for at in (0, 1))
+    return apply("vector_norm", apply("subtract", first, second), axis=[1], ord=inf if p == inf else p)

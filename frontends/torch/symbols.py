@@ -1,0 +1,157 @@
+"""Sizes and element types of PyTorch as extents and element types of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
+
+from weft.dialects.graph_shapes import Extent, Shape, add, divide, multiply, show_shape, symbol
+from weft.frontends.torch.library import torch
+from weft.texpr import math
+from weft.texpr.reductions import max as greatest
+from weft.texpr.reductions import min as least
+from weft.texpr.tensor import compute
+
+DTYPES: Final[Mapping[Any, str]] = {
+    getattr(torch, name): name
+    for name in (
+        "bool",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "float8_e4m3fnuz",
+        "float8_e5m2fnuz",
+    )
+}
+"""Element types that both have."""
+
+
+class UnsupportedError(Exception):
+    """A part of a model that has no form in graphs; the message says why."""
+
+
+@dataclass(frozen=True)
+class TensorMeta:
+    """What PyTorch says about a tensor of a program."""
+
+    shape: Shape
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{show_shape(self.shape)}"
+
+
+def dtype_name(dtype: object) -> str:
+    """The element type of graphs. Raises `UnsupportedError` for one that they have not, such as complex numbers."""
+    name = DTYPES.get(dtype)
+    if name is None:
+        raise UnsupportedError(f"elements of type {str(dtype).removeprefix('torch.')}")
+    return name
+
+
+def torch_dtype(name: str) -> Any:
+    """The element type of PyTorch with that name of graphs."""
+    return getattr(torch, name)
+
+
+def meta_of(value: Any) -> TensorMeta:
+    """Shape and element type of a (fake) tensor. Raises `UnsupportedError` for an element type that graphs lack."""
+    return TensorMeta(tuple(map(extent_of, value.shape)), dtype_name(value.dtype))
+
+
+def extent_of(size: Any) -> Extent:
+    """A size, a number or symbolic, as an extent; None for an expression that extents cannot be."""
+    return _extent(size.node.expr) if isinstance(size, torch.SymInt) else int(size)
+
+
+def _extent(expr: Any) -> Extent:
+    if expr.is_Integer:
+        return int(expr)
+    if expr.is_Symbol:
+        return symbol(str(expr))
+    parts: Sequence[Extent] = [_extent(part) for part in expr.args]
+    kind = type(expr).__name__
+    if None in parts:
+        return None
+    if expr.is_Add:
+        return reduce(add, parts)
+    if expr.is_Mul:
+        return reduce(multiply, parts)
+    if kind in ("FloorDiv", "CleanDiv"):
+        return divide("floordiv", *parts)
+    if kind in ("Mod", "PythonMod"):
+        return divide("mod", *parts)
+    if kind in ("Pow", "PowByNatural") and isinstance(parts[1], int) and parts[1] > 0:
+        return reduce(multiply, [parts[0]] * parts[1])
+    return None
+
+
+_BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "Add": lambda x, y: x + y,
+    "Mul": lambda x, y: x * y,
+    "FloorDiv": lambda x, y: x // y,
+    "CleanDiv": lambda x, y: x // y,
+    "Mod": lambda x, y: x % y,
+    "PythonMod": lambda x, y: x % y,
+    "IntTrueDiv": lambda x, y: math.cast(x, "float64") / math.cast(y, "float64"),
+    "FloatTrueDiv": lambda x, y: math.cast(x, "float64") / math.cast(y, "float64"),
+    "FloatPow": math.pow,
+    "Pow": math.pow,
+    "PowByNatural": math.pow,
+    "Max": greatest,
+    "Min": least,
+    "Equality": math.equal,
+    "Unequality": math.not_equal,
+    "StrictLessThan": lambda x, y: x < y,
+    "LessThan": lambda x, y: x <= y,
+    "StrictGreaterThan": lambda x, y: x > y,
+    "GreaterThan": lambda x, y: x >= y,
+}
+_UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "ToFloat": lambda x: math.cast(x, "float64"),
+    "TruncToInt": lambda x: math.cast(x, "int64"),
+    "FloorToInt": lambda x: math.cast(math.floor(x), "int64"),
+    "CeilToInt": lambda x: math.cast(math.ceil(x), "int64"),
+    "Not": math.logical_not,
+    **{f"OpaqueUnaryFn_{name}": getattr(math, name) for name in ("sqrt", "exp", "log", "log2", "sin", "cos", "tanh")},
+}
+
+
+def symbols_of(number: Any) -> list[str]:
+    """The names of the sizes that a symbolic number is made of."""
+    return sorted(map(str, number.node.expr.free_symbols))
+
+
+def number_of(number: Any, *sizes: Any) -> Any:
+    """A symbolic number as a tensor of rank 0: int64, float64 or bool. `sizes` are the values of its symbols, in the
+    order of `symbols_of`. Raises `UnsupportedError` for functions that tensor expressions lack."""
+    values = dict(zip(symbols_of(number), sizes, strict=True))
+
+    def element(expr: Any) -> Any:
+        if expr.is_Symbol:
+            return values[str(expr)]
+        if expr.is_Integer:
+            return int(expr)
+        if expr.is_number:
+            return math.const(float(expr), "float64")
+        kind, parts = type(expr).__name__, [element(part) for part in expr.args]
+        if kind in _BINARY:
+            return reduce(_BINARY[kind], parts)
+        if kind in _UNARY:
+            return _UNARY[kind](parts[0])
+        raise UnsupportedError(f"a size computed by {kind}")
+
+    return compute((), lambda: element(number.node.expr) + 0, name="size")

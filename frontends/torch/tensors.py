@@ -1,0 +1,569 @@
+"""Converters of views, creation, indexing and scattering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, multiply, subtract
+from weft.frontends.graph_builder import Value, const
+from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, known, register
+from weft.frontends.torch.symbols import UnsupportedError
+from weft.texpr.math import if_then_else, select
+from weft.texpr.ops.arguments import constant
+from weft.texpr.reductions import all as all_of
+from weft.texpr.tensor import compute
+
+
+@register("aten.alias.default", "aten.detach.default", "aten.clone.default", "aten.lift_fresh_copy.default")
+def _same(cx: Conversion, x: Value, *_: object) -> Value:
+    return x
+
+
+@register("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
+def _view(cx: Conversion, x: Value, *_: object) -> Value:
+    shape = [-1 if extent is None else extent for extent in cx.shape]
+    return x if list(x.shape) == shape else apply("reshape", x, shape)
+
+
+@register("aten.unsqueeze.default")
+def _unsqueeze(cx: Conversion, x: Value, dim: int) -> Value:
+    return apply("expand_dims", x, dim % (x.ndim + 1))
+
+
+@register("aten.squeeze.dim", "aten.squeeze.dims", "aten.squeeze.default")
+def _squeeze(cx: Conversion, x: Value, *_: object) -> Value:
+    return _view(cx, x)
+
+
+@register("aten.permute.default")
+def _permute(cx: Conversion, x: Value, dims: Sequence[int]) -> Value:
+    order = [dim % x.ndim for dim in dims] if x.ndim else []
+    return x if order == list(range(x.ndim)) else apply("transpose", x, axes=order)
+
+
+@register("aten.transpose.int")
+def _transpose(cx: Conversion, x: Value, dim0: int, dim1: int) -> Value:
+    return x if x.ndim < 2 else apply("swapaxes", x, dim0 % x.ndim, dim1 % x.ndim)
+
+
+@register("aten.t.default")
+def _t(cx: Conversion, x: Value) -> Value:
+    return x if x.ndim < 2 else apply("transpose", x)
+
+
+@register("aten.expand.default")
+def _expand(cx: Conversion, x: Value, *_: object, implicit: bool = False) -> Value:
+    return x if x.shape == cx.shape else apply("broadcast_to", x, known(cx.shape))
+
+
+@register("aten.flip.default")
+def _flip(cx: Conversion, x: Value, dims: Sequence[int]) -> Value:
+    return apply("flip", x, axis=[dim % x.ndim for dim in dims]) if dims and x.ndim else x
+
+
+@register("aten.roll.default")
+def _roll(cx: Conversion, x: Value, shifts: Sequence[int], dims: Sequence[int] = ()) -> Value:
+    if not dims:
+        return apply("reshape", apply("roll", apply("reshape", x, (-1,)), shifts[0], axis=0), cx.shape)
+    return apply("roll", x, list(shifts), axis=[dim % x.ndim for dim in dims])
+
+
+@register("aten.repeat.default")
+def _repeat(cx: Conversion, x: Value, repeats: Sequence[KnownExtent]) -> Value:
+    lead = [1] * (len(repeats) - x.ndim)
+    wide = apply("reshape", x, [*lead, *x.shape]) if lead else x
+    if all(isinstance(count, int) for count in repeats):
+        return apply("tile", wide, list(repeats)) if x.ndim or repeats else x
+
+    def repeated(source: Any, *shape: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return source(*(i % extent for i, extent in zip(at, source.shape, strict=True)))
+
+        return compute(shape, element, name="repeat")
+
+    return cx.te(repeated, wide, *known(cx.shape))
+
+
+@register("aten.cat.default")
+def _cat(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
+    # A vector without elements goes with all shapes.
+    kept = [x for x in tensors if x.shape != (0,) or len(cx.shape) == 1] or list(tensors[:1])
+    given = [cast_to(x, cx.dtype) for x in kept]
+    return given[0] if len(given) == 1 else apply("concatenate", given, axis=dim % given[0].ndim)
+
+
+@register("aten.stack.default")
+def _stack(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
+    return apply("stack", [cast_to(x, cx.dtype) for x in tensors], axis=dim % len(cx.shape))
+
+
+def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
+    """The place that a start or an index of an axis means, negative ones counted from the end."""
+    if index is None:
+        return 0
+    if isinstance(index, int):
+        if index >= 0:
+            return index if not isinstance(extent, int) else min(index, extent)
+        found = add(extent, index)
+        return max(found, 0) if isinstance(found, int) else cast("KnownExtent", found)
+    negative = all(coefficient < 0 for _, coefficient in index.terms)
+    return cast("KnownExtent", add(extent, index)) if negative else index
+
+
+@register("aten.slice.Tensor")
+def _slice(
+    cx: Conversion,
+    x: Value,
+    dim: int = 0,
+    start: KnownExtent | None = None,
+    end: KnownExtent | None = None,
+    step: int = 1,
+) -> Value:
+    axis, count = dim % x.ndim, cx.shape[dim]
+    if isinstance(start, int | None) and isinstance(end, int | None) and isinstance(x.shape[axis], int):
+        return apply("strided_slice", x, begin=[start], end=[end], strides=[step], axes=[axis])
+    first = start_of(start, x.shape[axis])
+    if count == x.shape[axis] and first == 0 and step == 1:
+        return x
+    return _part(cx, x, axis, first, step, known(cx.shape)[axis])
+
+
+def _part(cx: Conversion, x: Value, axis: int, first: KnownExtent, step: int, count: KnownExtent) -> Value:
+    """`count` slices along an axis. Calls need not have so many of them: zeros stand for those outside of the axis."""
+    rest = subtract(x.shape[axis], add(first, multiply(count, step)))
+    starts_inside, ends_inside = isinstance(first, int), isinstance(rest, int) and rest >= 0
+
+    def part(source: Any, first: Any, count: Any) -> Any:
+        def element(*at: Any) -> Any:
+            place = at[axis] * step + first
+            inside = [] if starts_inside else [place >= 0]
+            inside += [] if ends_inside else [place < source.shape[axis]]
+            value = source(*(place if d == axis else i for d, i in enumerate(at)))
+            return if_then_else(all_of(*inside), value, constant(0, source.dtype)) if inside else value
+
+        return compute([*source.shape[:axis], count, *source.shape[axis + 1 :]], element, name="slice")
+
+    return cx.te(part, x, first, count)
+
+
+@register("aten.select.int")
+def _select(cx: Conversion, x: Value, dim: int, index: KnownExtent) -> Value:
+    axis, place = dim % x.ndim, start_of(index, x.shape[dim])
+    if isinstance(place, int) and isinstance(x.shape[axis], int):
+        part = apply("strided_slice", x, begin=[place], end=[place + 1], axes=[axis])
+    else:
+        part = _part(cx, x, axis, place, 1, 1)
+    return apply("squeeze", part, axis=[axis])
+
+
+@register("aten.narrow.default")
+def _narrow(cx: Conversion, x: Value, dim: int, start: KnownExtent, length: KnownExtent) -> Value:
+    return _part(cx, x, dim % x.ndim, start_of(start, x.shape[dim]), 1, length)
+
+
+@register("aten.split_with_sizes.default")
+def _split_with_sizes(cx: Conversion, x: Value, sizes: Sequence[KnownExtent], dim: int = 0) -> tuple[Value, ...]:
+    axis = dim % x.ndim
+    if all(isinstance(size, int) for size in sizes) and isinstance(x.shape[axis], int):
+        whole = cast("Sequence[int]", sizes)
+        return (
+            apply("split", x, [sum(whole[:at]) for at in range(1, len(whole))], axis=axis) if len(whole) > 1 else (x,)
+        )
+    found: list[Value] = []
+    first: KnownExtent = 0
+    for size in sizes:
+        found.append(_part(cx, x, axis, first, 1, size))
+        first = cast("KnownExtent", add(first, size))
+    return tuple(found)
+
+
+@register("aten.split.Tensor")
+def _split(cx: Conversion, x: Value, split_size: KnownExtent, dim: int = 0) -> tuple[Value, ...]:
+    return _split_with_sizes(cx, x, [known(meta.shape)[dim] for meta in cx.results], dim)
+
+
+@register("aten.unbind.int")
+def _unbind(cx: Conversion, x: Value, dim: int = 0) -> tuple[Value, ...]:
+    return apply("unstack", x, axis=dim % x.ndim)
+
+
+@register("aten.diagonal.default")
+def _diagonal(cx: Conversion, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    return apply("diagonal", x, offset=offset, axis1=dim1 % x.ndim, axis2=dim2 % x.ndim)
+
+
+@register("aten.tril.default")
+def _tril(cx: Conversion, x: Value, diagonal: int = 0) -> Value:
+    return apply("tril", x, k=diagonal)
+
+
+@register("aten.triu.default")
+def _triu(cx: Conversion, x: Value, diagonal: int = 0) -> Value:
+    return apply("triu", x, k=diagonal)
+
+
+@register("aten.as_strided.default")
+def _as_strided(
+    cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[KnownExtent], offset: KnownExtent | None = None
+) -> Value:
+    def strided(flat: Any, first: Any, *rest: Any) -> Any:
+        shape, strides = rest[: len(size)], rest[len(size) :]
+
+        def element(*at: Any) -> Any:
+            return flat(sum((i * step for i, step in zip(at, strides, strict=True)), first))
+
+        return compute(shape, element, name="as_strided")
+
+    return cx.te(strided, apply("reshape", x, (-1,)), offset or 0, *known(cx.shape), *stride)
+
+
+@register("aten.unfold.default")
+def _unfold(cx: Conversion, x: Value, dimension: int, size: int, step: int) -> Value:
+    axis = dimension % max(x.ndim, 1)
+    source = x if x.ndim else apply("reshape", x, (1,))
+
+    def windows(tensor: Any, *shape: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return tensor(*(i * step + at[-1] if d == axis else i for d, i in enumerate(at[:-1])))
+
+        return compute(shape, element, name="unfold")
+
+    found = cx.te(windows, source, *known(cx.shape)) if x.ndim else apply("reshape", source, cx.shape)
+    return found
+
+
+def _padded(mode: str) -> Converter:
+    def convert(cx: Conversion, x: Value, pad: Sequence[int], value: Scalar | Value = 0) -> Value:
+        if any(isinstance(width, Expression) for width in cast("Sequence[object]", pad)):
+            raise UnsupportedError("symbolic widths of a border")
+        widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[at], pad[at + 1]) for at in range(len(pad) - 2, -1, -2)]
+        inner = x
+        cut = [axis for axis, width in enumerate(widths) if min(width) < 0]
+        if cut:
+            begin = [max(-widths[axis][0], 0) for axis in cut]
+            end = [min(widths[axis][1], 0) or None for axis in cut]
+            inner = apply("strided_slice", x, begin=begin, end=end, axes=cut)
+        borders = [[max(before, 0), max(after, 0)] for before, after in widths]
+        if not any(map(any, borders)):
+            return inner
+        if mode != "constant":
+            return apply("pad", inner, borders, mode=mode)
+        if isinstance(value, Value | Expression):
+            raise UnsupportedError("a border whose value is computed")
+        number = bool(value) if x.dtype == "bool" else value if "float" in x.dtype else int(value)
+        return apply("pad", inner, borders, mode=mode, constant_values=number)
+
+    return convert
+
+
+register("aten.constant_pad_nd.default")(_padded("constant"))
+for _rank in (1, 2, 3):
+    register(f"aten.reflection_pad{_rank}d.default")(_padded("reflect"))
+    register(f"aten.replication_pad{_rank}d.default")(_padded("edge"))
+
+
+@register("aten.full.default", "aten.full_like.default", "aten.new_full.default")
+def _full(cx: Conversion, _: object, *values: Any, dtype: str | None = None) -> Value:
+    value = values[-1]
+    if isinstance(value, Value | Expression):
+        return apply("broadcast_to", cx.operand(value, cx.dtype), known(cx.shape))
+    number = bool(value) if cx.dtype == "bool" else value if "float" in cx.dtype else int(value)
+    return apply("full", known(cx.shape), number, dtype=cx.dtype)
+
+
+@register("aten.empty.memory_format", "aten.empty_strided.default", "aten.zeros.default", "aten.zeros_like.default")
+@register("aten.new_zeros.default", "aten.new_empty.default", "aten.new_empty_strided.default")
+@register("aten.empty_like.default", "aten.empty_permuted.default")
+def _zeros(cx: Conversion, *_: object, dtype: str | None = None) -> Value:
+    return _full(cx, None, 0)
+
+
+@register("aten.ones.default", "aten.ones_like.default", "aten.new_ones.default")
+def _ones(cx: Conversion, *_: object, dtype: str | None = None) -> Value:
+    return _full(cx, None, 1)
+
+
+@register("aten.scalar_tensor.default")
+def _scalar_tensor(cx: Conversion, value: Value | Scalar, *, dtype: str | None = None) -> Value:
+    return cx.operand(value, cx.dtype)
+
+
+@register("aten.arange.start_step")
+def _arange(
+    cx: Conversion, start: Scalar | Value, end: Scalar | Value, step: Scalar | Value = 1, *, dtype: str | None = None
+) -> Value:
+    if isinstance(start, Value) or isinstance(step, Value | Expression):
+        raise UnsupportedError("bounds that are computed")
+    (count,) = known(cx.shape)
+    if isinstance(start, int | float) and isinstance(count, int):
+        number = float if "float" in cx.dtype else int
+        numbers = apply("arange", 0, count, dtype="int64")
+        if (start, step) == (0, 1):
+            return cast_to(numbers, cx.dtype) if number is float else apply("arange", 0, count, dtype=cx.dtype)
+        wide = "float64" if number is float else cx.dtype
+        scaled = apply("multiply", cast_to(numbers, wide), const(number(step), wide))
+        return cast_to(apply("add", scaled, const(number(start), wide)), cx.dtype)
+
+    def places(first: Any, extent: Any) -> Any:
+        def place(i: Any) -> Any:
+            return i * step + first
+
+        return compute((extent,), place, name="arange")
+
+    if isinstance(start, float) or isinstance(step, float):
+        raise UnsupportedError("a symbolic number of floats")
+    return cast_to(cx.te(places, start, count), cx.dtype)
+
+
+@register("aten.embedding.default")
+def _embedding(cx: Conversion, weight: Value, indices: Value, *_: object) -> Value:
+    return apply("take", weight, indices, axis=0)
+
+
+@register("aten.index_select.default")
+def _index_select(cx: Conversion, x: Value, dim: int, index: Value) -> Value:
+    if not x.ndim:
+        return x
+    places = apply("reshape", index, (-1,)) if index.ndim == 0 else index
+    return apply("take", x, places, axis=dim % x.ndim)
+
+
+@register("aten.gather.default")
+def _gather(cx: Conversion, x: Value, dim: int, index: Value, sparse_grad: bool = False) -> Value:
+    if not x.ndim:
+        return x if not index.ndim else apply("broadcast_to", x, known(cx.shape))
+    axis = dim % x.ndim
+    return apply("gather", _first_slices(x, index, [d for d in range(x.ndim) if d != axis]), axis, index)
+
+
+def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
+    """As much of a tensor along some axes as another one has."""
+    longer = [axis for axis in axes if x.shape[axis] != other.shape[axis]]
+    if not longer:
+        return x
+    end = known(tuple(other.shape[axis] for axis in longer))
+    return apply("strided_slice", x, begin=[0] * len(end), end=end, axes=longer)
+
+
+@register("aten.index.Tensor", "aten._unsafe_index.Tensor")
+def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
+    given = _integer_indices(indices)
+    axes = [axis for axis, index in enumerate(given) if index is not None]
+    if len(axes) == 1:
+        return apply("take", x, cast("Value", given[axes[0]]), axis=axes[0], mode="wrap")
+    rank = max(index.ndim for index in given if index is not None)
+    first = _place_of_indices(axes)
+
+    def gathered(source: Any, *rest: Any) -> Any:
+        tensors, shape = rest[: len(axes)], rest[len(axes) :]
+
+        def element(*at: Any) -> Any:
+            inner, outer = at[first : first + rank], iter([*at[:first], *at[first + rank :]])
+            places = [
+                _read_broadcast(tensors[axes.index(d)], inner) % source.shape[d] if d in axes else next(outer)
+                for d in range(x.ndim)
+            ]
+            return source(*places)
+
+        return compute(shape, element, name="index")
+
+    return cx.te(gathered, x, *(cast("Value", given[axis]) for axis in axes), *known(cx.shape))
+
+
+def _integer_indices(indices: Sequence[Value | None]) -> list[Value | None]:
+    """Indices as int64. Raises `UnsupportedError` for masks."""
+    if any(index is not None and index.dtype in ("bool", "uint8") for index in indices):
+        raise UnsupportedError("a mask as index: how many elements it chooses depends on data")
+    return [None if index is None else cast_to(index, "int64") for index in indices]
+
+
+def _place_of_indices(axes: Sequence[int]) -> int:
+    """The axis of the result where those of the indices stand: at the indexed axes if these are neighbours, else in
+    front."""
+    return axes[0] if list(axes) == list(range(axes[0], axes[0] + len(axes))) else 0
+
+
+def _read_broadcast(tensor: Any, at: Sequence[Any]) -> Any:
+    """The element of a tensor that broadcasts to the shape of the indices, as int64."""
+    own = at[len(at) - tensor.ndim :]
+    return tensor(*(0 if isinstance(e, int) and e == 1 else i for e, i in zip(tensor.shape, own, strict=True)))
+
+
+@register("aten.index_put.default", "aten._unsafe_index_put.default")
+def _index_put(
+    cx: Conversion, x: Value, indices: Sequence[Value | None], values: Value, accumulate: bool = False
+) -> Value:
+    values = cast_to(values, x.dtype)
+    first = indices[0]
+    if len(indices) == 1 and first is not None and first.dtype == "bool":
+        return _masked_put(x, first, values, accumulate)
+    given = _integer_indices(indices)
+    axes = [axis for axis, index in enumerate(given) if index is not None]
+    places = [cast("Value", given[axis]) for axis in axes]
+    if len(axes) == 1 and not accumulate and prod(e if isinstance(e, int) else 2 for e in places[0].shape) == 1:
+        return _put_one(cx, x, axes[0], places[0], values)
+    shape = _broadcast_shape([place.shape for place in places])
+    others = [axis for axis in range(x.ndim) if axis not in axes]
+    at = _place_of_indices(axes)
+    rest = [x.shape[axis] for axis in others]
+    order = [*axes, *others]
+    moved = x if order == sorted(order) else apply("transpose", x, axes=order)
+    wide = apply("broadcast_to", values, known((*rest[:at], *shape, *rest[at:])))
+    there = list(range(at, at + len(shape)))
+    forth = [*there, *(d for d in range(wide.ndim) if d not in there)]
+    wide = wide if forth == sorted(forth) else apply("transpose", wide, axes=forth)
+    stacked = apply("stack", [apply("broadcast_to", place, known(shape)) for place in places], axis=0)
+    found = apply("scatter_nd", moved, stacked, wide, reduction="add" if accumulate else "none", mode="wrap")
+    return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
+
+
+def _masked_put(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
+    if prod(e if isinstance(e, int) else 2 for e in values.shape) != 1:
+        raise UnsupportedError("a mask as index of several values: which goes where depends on data")
+    one = apply("reshape", values, ())
+    wide = apply("reshape", mask, [*mask.shape, *[1] * (x.ndim - mask.ndim)])
+    return apply("where", wide, apply("add", x, one) if accumulate else one, x)
+
+
+def _put_one(cx: Conversion, x: Value, axis: int, place: Value, values: Value) -> Value:
+    """A slice at one place replaced: elementwise, so that it fuses."""
+    rank = place.ndim
+    shape = [*x.shape[:axis], *[1] * rank, *x.shape[axis + 1 :]]
+    wide = apply("broadcast_to", values, known(tuple(shape)))
+    wide = apply("reshape", wide, [*x.shape[:axis], 1, *x.shape[axis + 1 :]])
+
+    def replaced(old: Any, new: Any, position: Any) -> Any:
+        def element(*at: Any) -> Any:
+            own = (0 if d == axis else i for d, i in enumerate(at))
+            return select(at[axis] == position(0) % old.shape[axis], new(*own), old(*at))
+
+        return compute(old.shape, element, name="put")
+
+    return cx.te(replaced, x, wide, apply("reshape", place, (1,)))
+
+
+def _broadcast_shape(shapes: Sequence[Sequence[Extent]]) -> tuple[Extent, ...]:
+    rank = max(map(len, shapes))
+    aligned = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    return tuple(next((e for e in extents if e != 1), 1) for extents in zip(*aligned, strict=True))
+
+
+@register("aten.select_scatter.default")
+def _select_scatter(cx: Conversion, x: Value, source: Value, dim: int, index: KnownExtent) -> Value:
+    axis = dim % x.ndim
+
+    def replaced(old: Any, new: Any, place: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return select(at[axis] == place, new(*at[:axis], *at[axis + 1 :]), old(*at))
+
+        return compute(old.shape, element, name="select_scatter")
+
+    return cx.te(replaced, x, cast_to(source, x.dtype), start_of(index, x.shape[axis]))
+
+
+@register("aten.slice_scatter.default")
+def _slice_scatter(
+    cx: Conversion,
+    x: Value,
+    source: Value,
+    dim: int = 0,
+    start: KnownExtent | None = None,
+    end: KnownExtent | None = None,
+    step: int = 1,
+) -> Value:
+    axis, first = dim % x.ndim, start_of(start, x.shape[dim])
+    reach = cast("KnownExtent", multiply(source.shape[axis], step))
+    if (first, step, source.shape[axis]) == (0, 1, x.shape[axis]):
+        return cast_to(source, x.dtype)
+
+    def replaced(old: Any, new: Any, first: Any, reach: Any) -> Any:
+        def element(*at: Any) -> Any:
+            place = at[axis] - first
+            inside = [place >= 0, place < reach, *([place % step == 0] if step != 1 else [])]
+            own = (place // step if d == axis else i for d, i in enumerate(at))
+            return if_then_else(all_of(*inside), new(*own), old(*at))
+
+        return compute(old.shape, element, name="slice_scatter")
+
+    return cx.te(replaced, x, cast_to(source, x.dtype), first, reach)
+
+
+def _scattered(reduction: str) -> Converter:
+    def convert(cx: Conversion, x: Value, dim: int, index: Value, source: Value | Scalar) -> Value:
+        if not x.ndim:
+            flat = _scatter(cx, apply("reshape", x, (1,)), apply("reshape", index, (1,)), 0, source, reduction)
+            return apply("reshape", flat, ())
+        return _scatter(cx, x, index, dim % x.ndim, source, reduction)
+
+    return convert
+
+
+def _scatter(cx: Conversion, x: Value, index: Value, axis: int, source: Value | Scalar, reduction: str) -> Value:
+    if not isinstance(source, Value):
+        updates = apply("broadcast_to", cx.number(source, x.dtype), known(index.shape))
+    else:
+        whole = source if source.ndim else apply("reshape", source, (1,))
+        updates = _first_slices(whole, index, range(index.ndim))
+    return apply("scatter_elements", x, index, updates, axis=axis, reduction=reduction)
+
+
+register("aten.scatter.src", "aten.scatter.value")(_scattered("none"))
+register("aten.scatter_add.default")(_scattered("add"))
+
+
+@register("aten.scatter_reduce.two")
+def _scatter_reduce(
+    cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
+) -> Value:
+    source, axis = cast_to(source, x.dtype), dim % max(x.ndim, 1)
+    kind = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}[reduce]
+    start = x
+    if not include_self:
+        start = _scatter(cx, x, index, axis, _identity(kind, x.dtype), "none")
+    found = _scatter(cx, start, index, axis, source, kind)
+    if reduce != "mean":
+        return found
+    zeros = apply("full", known(x.shape), int(include_self), dtype=x.dtype)
+    count = apply("maximum", _scatter(cx, zeros, index, axis, 1, "add"), cx.number(1, x.dtype))
+    return apply("divide" if "float" in x.dtype else "floor_divide", found, count)
+
+
+def _identity(kind: str, dtype: str) -> Scalar:
+    """What a reduction leaves unchanged."""
+    if kind in ("add", "mul"):
+        return 0 if kind == "add" else 1
+    if "float" in dtype:
+        return float("-inf") if kind == "max" else float("inf")
+    bits, signed = int(dtype.strip("uint")), not dtype.startswith("u")
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return least if kind == "max" else most
+
+
+@register("aten.masked_scatter.default")
+def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Value:
+    wide = mask if mask.shape == x.shape else apply("broadcast_to", mask, known(x.shape))
+    counted = apply("cumsum", cast_to(apply("reshape", wide, (-1,)), "int64"), axis=0)
+    places = apply("reshape", apply("subtract", counted, const(1, "int64")), known(x.shape))
+    chosen = apply("take", apply("reshape", cast_to(source, x.dtype), (-1,)), places, axis=0)
+    return apply("where", wide, chosen, x)
+
+
+@register("aten._local_scalar_dense.default")
+def _item(cx: Conversion, x: Value) -> Value:
+    return x if not x.ndim else apply("reshape", x, ())
+
+
+@register("aten.rand.default", "aten.randn.default", "aten.randperm.default", "aten.rand_like.default")
+@register("aten.randn_like.default", "aten.randint.low", "aten.randint.default", "aten.bernoulli.default")
+def _random(cx: Conversion, *_: object, **__: object) -> Value:
+    """By PyTorch's generator, so that `torch.manual_seed` decides."""
+    return cx.run_in_torch("random numbers are PyTorch's")[0]
+
+
+@register("aten.native_dropout.default")
+def _native_dropout(cx: Conversion, x: Value, p: float, train: bool | None) -> tuple[Value, ...]:
+    if train is False:
+        return x, apply("full", known(x.shape), True, dtype="bool")
+    return cx.run_in_torch("random numbers are PyTorch's")
