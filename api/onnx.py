@@ -1,0 +1,45 @@
+"""ONNX models as graphs. `weft.from_onnx(...)`; `from weft import onnx` for converters of users.
+
+@weft.onnx.register("com.acme", "Scale", since=2)
+def scale(node):
+    return G.multiply(node.value(0), node.number("factor"))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from weft.driver.programs import onnx_module
+from weft.frontends.graph_builder import ExtentLike
+from weft.frontends.onnx.registry import register, unregister
+from weft.graph import BlockBuilder, Module
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from onnx import ModelProto
+
+__all__ = ["from_onnx", "register", "unregister"]
+
+
+def from_onnx(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    shapes: Mapping[str, Sequence[ExtentLike]] | None = None,
+    *,
+    constants: Mapping[str, ArrayLike] | None = None,
+    fallback: bool = False,
+) -> Module:
+    """The graph of an ONNX model, as function @main: a file, its bytes, or the model as it is.
+
+        mod = weft.from_onnx("model.onnx", shapes={"input": ("n", 3, 224, 224)})
+        lib = weft.build(mod)
+
+    `shapes` are those of inputs, in place of what the model states; extents are numbers, names and expressions.
+    `constants` are values of inputs, which are then no parameters: shapes, axes and the like must be known.
+
+    Raises `CompileError` for what is no model, and one for all nodes that cannot be converted; `OSError`.
+    """
+    builder = BlockBuilder()
+    onnx_module(model, shapes, constants, fallback=fallback, into=builder)
+    return builder.get()

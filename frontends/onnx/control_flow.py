@@ -1,0 +1,194 @@
+"""Converters of nodes that hold graphs: If, Loop, Scan.
+
+A graph becomes a function of its own, which gets the values that it uses of those around it. A branch that is known to
+be taken is written out; so are loops whose values change their shape from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+import numpy as np
+from onnx import AttributeProto, GraphProto
+
+from weft.dialects.graph_shapes import KnownExtent, ShapeError
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.importer import Scope, UnconvertedError
+from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+from weft.support.errors import CompileError
+
+_UNROLLED: Final = 64
+"""Steps up to which a loop is written out."""
+
+
+def _used_names(graph: GraphProto) -> set[str]:
+    """The names that a graph uses of those around it."""
+    own = {entry.name for entry in (*graph.input, *graph.initializer)}
+    used: set[str] = set()
+    for node in graph.node:
+        used |= {name for name in node.input if name and name not in own}
+        for attribute in node.attribute:
+            inner = [attribute.g] if attribute.type == AttributeProto.GRAPH else list(attribute.graphs)
+            for graph_within in inner:
+                used |= _used_names(graph_within) - own
+        own |= set(node.output)
+    return used | {entry.name for entry in graph.output if entry.name not in own}
+
+
+def _captured(node: Node, *graphs: GraphProto) -> dict[str, Value]:
+    """The values around a node that its graphs use, by their names. Raises `UnconvertedError` for one that could not be
+    converted."""
+    found: dict[str, Value] = {}
+    for name in sorted(set[str]().union(*map(_used_names, graphs))):
+        item = node.scope.find(name)
+        if item is None:
+            raise UnconvertedError
+        if isinstance(item, Value):
+            found[name] = item
+    return found
+
+
+def _inside(node: Node, label: str, names: dict[str, Item | None], *, is_function: bool) -> Scope:
+    scope = node.scope
+    return scope.within(f"{scope.place}{node.proto.name or node.operator}/{label}", names, is_function=is_function)
+
+
+def _several(found: Value | tuple[Value, ...]) -> list[Value]:
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@converts("If")
+def _if(node: Node) -> Sequence[Item]:
+    branches: dict[str, GraphProto] = {name: node.attribute(name) for name in ("then_branch", "else_branch")}
+    known = node.scope.known_of(node.item(0))
+    if known is not None:
+        label = "then_branch" if bool(known.array.reshape(-1)[0]) else "else_branch"
+        return _inside(node, label, {}, is_function=False).outputs_of(branches[label])
+    captured = _captured(node, *branches.values())
+    names = list(captured)
+
+    def taking(label: str, *values: Value) -> list[Value]:
+        scope = _inside(node, label, dict(zip(names, values, strict=True)), is_function=True)
+        return [scope.value_of(item) for item in scope.outputs_of(branches[label])]
+
+    def then(*values: Value) -> list[Value]:
+        return taking("then_branch", *values)
+
+    def otherwise(*values: Value) -> list[Value]:
+        return taking("else_branch", *values)
+
+    condition = node.value(0)
+    condition = condition if condition.ndim == 0 else ops.reshape(condition, ())
+    return _several(node.scope.shared.builder.emit_if(condition, then, otherwise, *captured.values()))
+
+
+@converts("Loop")
+def _loop(node: Node) -> Sequence[Item]:
+    body: GraphProto = node.attribute("body")
+    count = node.extents(0)[0] if node.has(0) else None
+    if node.has(1) and not bool(node.number_at(1)):
+        count = 0
+    if count is None:
+        raise node.refuse("input 'M' is missing: a loop whose number of steps depends on data is not supported")
+    carried = [node.item(index) for index in range(2, node.count)]
+    shared = node.scope.shared
+    before = dict(shared.problems)
+    try:
+        if count != 0:
+            return _compiled_loop(node, body, count, carried)
+    except (CompileError, ShapeError, UnconvertedError):
+        # Values may change their shapes, or be known in each step alone.
+        if not isinstance(count, int) or count > _UNROLLED:
+            raise
+        shared.problems.clear()
+        shared.problems.update(before)
+    return _written_out(node, body, cast("int", count), carried)
+
+
+def _checked_condition(node: Node, scope: Scope, item: Item) -> None:
+    known = scope.known_of(item)
+    if known is None or not bool(np.all(known.array)):
+        raise node.refuse("a condition of the attribute 'body' that depends on data is not supported")
+
+
+def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Sequence[Item]) -> Sequence[Item]:
+    first = [node.scope.value_of(item) for item in carried]
+    captured = _captured(node, body)
+    number = len(first)
+
+    def step(place: Value, *values: Value) -> list[Value]:
+        names: dict[str, Item | None] = dict(zip(captured, values[number:], strict=True))
+        own = [place, Known(np.array(True), "bool"), *values[:number]]
+        names |= dict(zip([entry.name for entry in body.input], own, strict=True))
+        scope = _inside(node, "body", names, is_function=True)
+        condition, *outputs = scope.outputs_of(body)
+        _checked_condition(node, scope, condition)
+        return [scope.value_of(item) for item in outputs]
+
+    steps = count if isinstance(count, int) else str(count)
+    found = node.scope.shared.builder.emit_loop(step, steps, first, captured=list(captured.values()))
+    return _several(found)
+
+
+def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Item]) -> Sequence[Item]:
+    """The steps of a loop one after the other."""
+    current, rows = list(carried), list[list[Item]]()
+    for place in range(count):
+        own = [Known(np.array(place, np.int64), "int64"), Known(np.array(True), "bool"), *current]
+        names: dict[str, Item | None] = dict(zip([entry.name for entry in body.input], own, strict=True))
+        scope = _inside(node, f"step {place}", names, is_function=False)
+        condition, *outputs = scope.outputs_of(body)
+        if place + 1 < count:
+            _checked_condition(node, scope, condition)
+        current, row = outputs[: len(current)], outputs[len(current) :]
+        rows.append(row)
+    if not rows and len(node.proto.output) > len(current):
+        raise node.refuse("a loop of no steps stacks nothing, whose shape is not known")
+    stacked = [ops.stack([node.scope.value_of(item) for item in column]) for column in zip(*rows, strict=True)]
+    return [*current, *stacked]
+
+
+@converts("Scan", since=9)
+def _scan(node: Node) -> Sequence[Item]:
+    body: GraphProto = node.attribute("body")
+    values = node.values()
+    number = len(values) - node.integer("num_scan_inputs", 1, len(values))
+    states, scanned = values[:number], values[number:]
+    outputs = len(body.output) - number
+    into, out = (
+        (node.integers(f"scan_{kind}_axes") or [0] * length, node.integers(f"scan_{kind}_directions") or [0] * length)
+        for kind, length in (("input", len(scanned)), ("output", outputs))
+    )
+    rows = [
+        ops.flip(_first(value, axis), 0) if backwards else _first(value, axis)
+        for value, axis, backwards in zip(scanned, *into, strict=True)
+    ]
+    count = rows[0].shape[0]
+    if count is None:
+        raise node.refuse("the extent of the scanned axis must be known")
+    captured = _captured(node, body)
+
+    def step(place: Value, *given: Value) -> list[Value]:
+        del place
+        names: dict[str, Item | None] = dict(zip(captured, given[len(values) :], strict=True))
+        names |= dict(zip([entry.name for entry in body.input], given[: len(values)], strict=True))
+        scope = _inside(node, "body", names, is_function=True)
+        return [scope.value_of(item) for item in scope.outputs_of(body)]
+
+    steps = count if isinstance(count, int) else str(count)
+    builder = node.scope.shared.builder
+    found = _several(builder.emit_loop(step, steps, states, rows, list(captured.values())))
+    stacked = [
+        ops.moveaxis(ops.flip(value, 0) if backwards else value, 0, axis)
+        for value, axis, backwards in zip(found[number:], *out, strict=True)
+    ]
+    return [*found[:number], *stacked]
+
+
+def _first(value: Value, axis: int) -> Value:
+    """The tensor with an axis as the first one."""
+    return value if axis == 0 else ops.moveaxis(value, axis, 0)

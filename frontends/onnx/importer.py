@@ -1,0 +1,474 @@
+"""Walks the nodes of an ONNX model and builds the graph: `import_model`.
+
+A name stands for a value of the graph, or for a tensor that is known at import (`known.py`). A node whose inputs are
+all known is computed where an evaluator can; else its converter makes operators, which stand nowhere until an output of
+the model needs them. An operator without a converter that ONNX, or the model, defines by other operators becomes these.
+What cannot be converted is collected, so that one error names all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TypeProto,
+    ValueInfoProto,
+    defs,
+    helper,
+)
+from xdsl.ir import Operation, SSAValue
+
+from weft.dialects.graph_shapes import ShapeError, parse_extent
+from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
+from weft.frontends.onnx.fallback import fall_back
+from weft.frontends.onnx.known import Item, Known, evaluated
+from weft.frontends.onnx.model_file import ModelFile
+from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
+from weft.frontends.onnx.registry import converter_of, domain_name, evaluator_of
+from weft.support.argument_types import shown
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.names import free_name
+from weft.texpr.shapes import value_name
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_MOST_NODES: Final = 1_000_000
+"""Nodes of a model with all functions written out: a bound for functions that call one another."""
+_DEEPEST: Final = 64
+"""Functions and graphs within one another."""
+
+
+@dataclass
+class _Problem:
+    """Why nodes cannot be converted, and which."""
+
+    operator: str
+    message: str
+    places: list[str] = field(default_factory=list[str])
+
+    def __str__(self) -> str:
+        more = f" and {len(self.places) - 4} more" if len(self.places) > 4 else ""
+        return f"{self.operator}: {self.message}, at {', '.join(self.places[:4])}{more}"
+
+
+class UnconvertedError(Exception):
+    """A graph within a node has nodes that could not be converted, which are reported."""
+
+
+class Import:
+    """What scopes of one import share."""
+
+    def __init__(self, file: ModelFile, builder: BlockBuilder, fallback: bool) -> None:
+        self.file = file
+        self.builder = builder
+        self.fallback = fallback
+        self.functions = {(domain_name(f.domain), f.name): f for f in file.model.functions}
+        self.problems: dict[tuple[str, str], _Problem] = {}
+        self.unbound: set[str] = set()
+        self.inputs: dict[SSAValue, str] = {}
+        """The names of the model's inputs, by their values."""
+        self.nodes = 0
+
+    def report(self, operator: str, error: CompileError | ShapeError, place: str) -> None:
+        """Record what could not be converted."""
+        message = error.message if isinstance(error, CompileError) else str(error)
+        problem = self.problems.setdefault((operator, message), _Problem(operator, message))
+        problem.places.append(place)
+        if isinstance(error, Refusal):
+            self.unbound |= error.unbound
+
+    def check(self) -> None:
+        """Raises one `CompileError` for all that was reported."""
+        if not self.problems:
+            return
+        lines = [f"  {problem}" for problem in self.problems.values()]
+        count = sum(len(problem.places) for problem in self.problems.values())
+        error = Refusal(f"{self.file.name}: {count} node{'s' * (count > 1)} cannot be imported:\n" + "\n".join(lines))
+        error.unbound = frozenset(self.unbound)
+        raise error
+
+
+@dataclass
+class Scope:
+    """The names of a graph, of a function that is written out, or of a graph within a node."""
+
+    shared: Import
+    opsets: Mapping[str, int]
+    place: str = ""
+    """How errors call the node within which the scope stands, followed by a slash."""
+    depth: int = 0
+    outer: Scope | None = None
+    """The scope whose names are known here too."""
+    names: dict[str, Item | None] = field(default_factory=dict[str, "Item | None"])
+    """What names stand for; None where this could not be converted."""
+    constants: dict[int, tuple[Known, Value]] = field(default_factory=dict[int, "tuple[Known, Value]"])
+    """Known tensors by their identity, and their values in the function that is being built."""
+
+    def within(self, place: str, names: Mapping[str, Item | None], *, is_function: bool = False) -> Scope:
+        """The scope of a graph within a node of this one. Where its nodes go to a function of their own, it has
+        constants of its own."""
+        constants: dict[int, tuple[Known, Value]] = {} if is_function else self.constants
+        return Scope(self.shared, self.opsets, f"{place}/", self.depth + 1, self, dict(names), constants=constants)
+
+    def value_of(self, item: Item) -> Value:
+        """An item as a value of the function that is being built."""
+        if isinstance(item, Value):
+            return item
+        if id(item) not in self.constants:
+            self.constants[id(item)] = item, item.constant()
+        return self.constants[id(item)][1]
+
+    def known_of(self, item: Item) -> Known | None:
+        """The elements of an item, None where they depend on what the model is given."""
+        return item if isinstance(item, Known) else evaluated(item)
+
+    def sources_of(self, item: Item) -> frozenset[str]:
+        """The inputs of the model that an item depends on."""
+        if isinstance(item, Known):
+            return frozenset()
+        seen: set[SSAValue] = set()
+        pending: list[SSAValue] = [item.ssa]
+        while pending:
+            value = pending.pop()
+            if value not in seen:
+                seen.add(value)
+                pending += value.owner.operands if isinstance(value.owner, Operation) else ()
+        return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
+
+    def find(self, name: str) -> Item | None:
+        """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
+        name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        raise Refusal(f"nothing computes '{name}', or only a node behind it (the graph has a cycle or is not ordered)")
+
+    def outputs_of(self, graph: GraphProto) -> list[Item]:
+        """Convert the nodes of a graph within a node, whose inputs have names here; returns its outputs. Raises
+        `UnconvertedError` where one could not be converted."""
+        add_initializers(self, graph)
+        self.run(graph.node)
+        found = [self.find(proto.name) for proto in graph.output]
+        outputs = [item for item in found if item is not None]
+        if len(outputs) < len(found):
+            raise UnconvertedError
+        return outputs
+
+    def run(self, nodes: Iterable[NodeProto]) -> None:
+        """Convert nodes, in their order."""
+        for number, proto in enumerate(nodes):
+            self._run(proto, number)
+
+    def _run(self, proto: NodeProto, number: int) -> None:
+        shared = self.shared
+        shared.nodes += 1
+        place = f"{self.place}{proto.name}" if proto.name else f"{self.place}node {number}"
+        domain = domain_name(proto.domain)
+        label = proto.op_type if not domain else f"{domain}.{proto.op_type}"
+        found: Sequence[Item | None] = ()
+        try:
+            if shared.nodes > _MOST_NODES or self.depth > _DEEPEST:
+                raise Refusal("functions within functions become too many nodes")
+            opset = self.opsets.get(domain)
+            if opset is None:
+                raise Refusal(f"the model imports no opset of the domain '{domain or 'ai.onnx'}'")
+            label = f"{label} (opset {opset})"
+            found = self._converted(proto, domain, opset, place)
+        except (CompileError, ShapeError) as error:
+            shared.report(label, error, place)
+        except UnconvertedError:
+            pass
+        for position, name in enumerate(proto.output):
+            if name:
+                item = found[position] if position < len(found) else None
+                self.define(name, item)
+
+    def define(self, name: str, item: Item | None) -> None:
+        """Let a name stand for an item."""
+        self.names[name] = item
+        if isinstance(item, Value) and isinstance(item.ssa.owner, Operation):
+            item.ssa.name_hint = word_of(name)
+
+    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Item | None]:
+        """The outputs of a node; none where an input could not be converted."""
+        operator = proto.op_type
+        schema = schema_of(operator, opset, domain)
+        version = opset if schema is None else schema.since_version
+        function = self.shared.functions.get((domain, operator))
+        is_defined = schema is not None
+        convert = None if function is not None else converter_of(domain, operator, version, is_defined=is_defined)
+        if convert is None and function is None and not self.shared.fallback and not _has_body(schema):
+            raise Refusal(_unknown(domain, operator, schema))
+        inputs: list[Item | None] = []
+        for name in proto.input:
+            item = self.find(name) if name else None
+            if name and item is None:
+                return ()
+            inputs.append(item)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        if function is not None:
+            return self._written_out(proto, function, inputs, place)
+        scope = cast("Any", self)  # type checkers that are given the file see two classes of this name
+        node = Node(proto, domain, version, schema, inputs, scope)
+        node.check()
+        if all(item is None or isinstance(item, Known) for item in inputs):
+            evaluate = evaluator_of(domain, operator, version)
+            if evaluate is not None:
+                try:
+                    return _items(evaluate(node))
+                except Refusal:
+                    if convert is None:
+                        raise
+        if convert is not None:
+            try:
+                results = _items(convert(node))
+                node.check_all_read(results)
+            except (CompileError, ShapeError):
+                if not self.shared.fallback:
+                    raise
+                return fall_back(node, opset)
+            return results
+        if not _has_body(schema):
+            return fall_back(node, opset)
+        return self._written_out(proto, _body(node, opset), inputs, place, schema)
+
+    def _written_out(
+        self,
+        proto: NodeProto,
+        function: FunctionProto,
+        inputs: Sequence[Item | None],
+        place: str,
+        schema: Schema | None = None,
+    ) -> Sequence[Item | None]:
+        """The outputs of a node as those of the function that defines its operator."""
+        given = {attribute.name: attribute for attribute in proto.attribute}
+        for default in function.attribute_proto:
+            given.setdefault(default.name, default)
+        formals: Mapping[str, Any] = {} if schema is None else schema.attributes
+        for name, formal in formals.items():
+            if formal.default_value.type != AttributeProto.UNDEFINED:
+                given.setdefault(name, formal.default_value)
+        if len(inputs) > len(function.input):
+            raise Refusal(f"the function has {len(function.input)} inputs, got {len(inputs)}")
+        opsets = {domain_name(opset.domain): opset.version for opset in function.opset_import}
+        items = dict(zip(function.input, inputs, strict=False))
+        names: dict[str, Item | None] = {name: item for name, item in items.items() if item is not None}
+        absent = frozenset(set(function.input) - names.keys())
+        inner = {**self.opsets, **opsets}
+        scope = Scope(self.shared, inner, f"{place}/", self.depth + 1, None, names, self.constants)
+        scope.run(_with_attributes(node, given, absent) for node in function.node)
+        return [
+            scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
+        ]
+
+
+def _has_body(schema: Schema | None) -> bool:
+    return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _body(node: Node, opset: int) -> FunctionProto:
+    """The definition of an operator by other operators, of the newest opset that is not newer than the model's. Raises
+    `Refusal` where there is none."""
+    schema: Schema | None = node.schema
+    text = b""
+    if schema is not None and schema.has_function:
+        text = schema.get_function_with_opset_version(_version(schema.function_opset_versions, opset))
+    elif schema is not None and schema.has_context_dependent_function:
+        types = [_type_proto(item).SerializeToString() for item in node.inputs]
+        version = _version(schema.context_dependent_function_opset_versions, opset)
+        node_text = node.proto.SerializeToString()
+        text = schema.get_context_dependent_function_with_opset_version(version, node_text, types)
+    if not text:
+        raise Refusal("there is no converter, and ONNX does not define it by others for these types and attributes")
+    return FunctionProto.FromString(text)
+
+
+def _version(versions: Sequence[int], opset: int) -> int:
+    return max((version for version in versions if version <= opset), default=versions[0])
+
+
+def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
+    if schema is not None:
+        return "there is no converter (weft.onnx.register adds one)"
+    if domain:
+        return "there is no converter for this domain (weft.onnx.register adds one)"
+    known = {schema.name for schema in defs.get_all_schemas() if schema.domain == ""}
+    return f"ONNX has no such operator in this opset{did_you_mean(operator, known - {operator})}"
+
+
+def _items(found: Item | Sequence[Item | None]) -> Sequence[Item | None]:
+    return [found] if isinstance(found, Value | Known) else found
+
+
+def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto], absent: frozenset[str]) -> NodeProto:
+    """A node of a function, with the attributes of the node that calls it, and without inputs that this leaves out."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    for position, name in enumerate(copy.input):
+        if name in absent:
+            copy.input[position] = ""
+    del copy.attribute[:]
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            if attribute.ref_attr_name in given:
+                copy.attribute.add().CopyFrom(given[attribute.ref_attr_name])
+                copy.attribute[-1].name = attribute.name
+            continue
+        made = copy.attribute.add()
+        made.CopyFrom(attribute)
+        for graph in (made.g, *made.graphs) if attribute.type in _GRAPHS else ():
+            nodes = [_with_attributes(inner, given, absent) for inner in graph.node]
+            del graph.node[:]
+            graph.node.extend(nodes)
+    return copy
+
+
+_GRAPHS: Final = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+
+def _type_proto(item: Item | None) -> TypeProto:
+    if item is None:
+        return TypeProto()
+    shape = [extent if isinstance(extent, int) else None for extent in item.shape]
+    return helper.make_tensor_type_proto(data_type_of(item.dtype), shape)
+
+
+def word_of(name: str) -> str:
+    """A name of a model as a name of the graph."""
+    word = re.sub(r"\W", "_", name, flags=re.ASCII)
+    word = value_name(word if word[:1].isalpha() else f"v{word}")
+    return word[:200]
+
+
+def import_model(
+    source: str | os.PathLike[str] | bytes | ModelProto,
+    builder: BlockBuilder,
+    shapes: Mapping[str, Sequence[ExtentLike]],
+    constants: Mapping[str, ArrayLike],
+    fallback: bool,
+) -> None:
+    """Build the function @main of a model.
+
+    `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. Raises
+    `CompileError` and `OSError`.
+    """
+    file = ModelFile.read(source)
+    graph, shared = file.model.graph, Import(file, builder, fallback)
+    scope = Scope(shared, file.opsets)
+    add_initializers(scope, graph)
+    inputs = [proto for proto in graph.input if proto.name not in scope.names]
+    for option, names in (("shapes", shapes), ("constants", constants)):
+        for name in names:
+            if name not in (known := [proto.name for proto in inputs]):
+                raise CompileError(f"from_onnx: {option}: the model has no input '{name}'{did_you_mean(name, known)}")
+    parameters: list[Value] = []
+    taken: set[str] = set()
+    for proto in inputs:
+        try:
+            if proto.name in constants:
+                scope.names[proto.name] = _bound(proto, constants[proto.name])
+            else:
+                name = free_name(word_of(proto.name), taken)
+                taken.add(name)
+                parameter = _parameter(proto, name, shapes.get(proto.name))
+                scope.names[proto.name] = parameter
+                parameters.append(parameter)
+        except (CompileError, ShapeError) as error:
+            scope.names[proto.name] = None
+            shared.report("input", error, proto.name)
+    with builder.function("main", parameters):
+        shared.inputs |= {value.ssa: n for n, value in scope.names.items() if isinstance(value, Value)}
+        with builder.dataflow():
+            scope.run(graph.node)
+            outputs: list[Value] = []
+            for proto in graph.output:
+                try:
+                    item = scope.find(proto.name)
+                    if item is not None:
+                        outputs.append(scope.value_of(item))
+                except (CompileError, ShapeError) as error:
+                    shared.report("output", error, proto.name)
+            shared.check()
+            if not outputs:
+                raise CompileError(f"{file.name} has no output")
+            for value in outputs:
+                builder.emit_output(value)
+        builder.emit_func_output(outputs)
+
+
+def add_initializers(scope: Scope, graph: GraphProto) -> None:
+    """Let the names of a graph's own tensors stand for them."""
+    for tensor in graph.initializer:
+        try:
+            scope.names[tensor.name] = replace(scope.shared.file.tensor(tensor), name=word_of(tensor.name))
+        except Refusal as error:
+            scope.names[tensor.name] = None
+            scope.shared.report("initializer", error, tensor.name)
+    for sparse in graph.sparse_initializer:
+        scope.names[sparse.values.name] = None
+        scope.shared.report("initializer", Refusal("sparse tensors are not supported"), sparse.values.name)
+
+
+def _parameter(proto: ValueInfoProto, name: str, shape: Sequence[ExtentLike] | None) -> Value:
+    """The parameter of the graph for an input of the model."""
+    if not proto.type.HasField("tensor_type"):
+        kind = proto.type.WhichOneof("value") or "nothing"
+        raise Refusal(f"an input is a tensor, got {kind.removesuffix('_type')}")
+    tensor = proto.type.tensor_type
+    dtype = dtype_of(tensor.elem_type)
+    if not tensor.HasField("shape") and shape is None:
+        raise Refusal(f"the rank is not known: give shapes={{{proto.name!r}: (...)}}")
+    stated: list[ExtentLike] = []
+    for axis, dim in enumerate(tensor.shape.dim):
+        if dim.WhichOneof("value") == "dim_value":
+            stated.append(dim.dim_value)
+        else:
+            stated.append(_extent(dim.dim_param) or f"{name}_{axis}")
+    if shape is None:
+        return var(name, stated, dtype)
+    if tensor.HasField("shape"):
+        fits = len(stated) == len(shape) and all(
+            isinstance(one, str) or isinstance(other, str) or one == other
+            for one, other in zip(stated, shape, strict=True)
+        )
+        if not fits:
+            raise Refusal(f"the model states the shape {tuple(stated)}, but shapes gives {tuple(shape)}")
+    return var(name, shape, dtype)
+
+
+def _extent(text: str) -> str:
+    """The name of an extent as one of weft's, empty where it has none."""
+    try:
+        parse_extent(text)
+    except ShapeError:
+        return word_of(text) if text.strip() else ""
+    return text
+
+
+def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
+    """An input whose value is given."""
+    tensor = proto.type.tensor_type
+    dtype = dtype_of(tensor.elem_type)
+    data = np.asarray(array)
+    if data.dtype.name != dtype:
+        raise Refusal(f"the input holds {dtype}, but constants gives {data.dtype.name}")
+    stated = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+    if tensor.HasField("shape") and (
+        len(stated) != data.ndim or any(e not in (None, s) for e, s in zip(stated, data.shape, strict=True))
+    ):
+        raise Refusal(f"the input has the shape {shown(stated)}, but constants gives {data.shape}")
+    return Known(data, dtype)

@@ -1,0 +1,111 @@
+"""Tensors that are known when a model is imported: weights, and shapes, whose elements may be symbolic extents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from weft.dialects.constant_data import dense_attribute
+from weft.dialects.element_types import TYPES, element_name
+from weft.dialects.graph import ConstantOp, Tensor
+from weft.dialects.graph_shapes import Expression, KnownExtent
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.operators import ops
+from weft.interp.interpreter import Interpreter
+from weft.texpr.graph_operators import Operator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SMALL: Final = 1 << 14
+"""Elements up to which tensors are computed at import."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A tensor known at import. Elements of symbolic shapes are numbers and expressions, in an array of objects."""
+
+    array: NDArray[Any]
+    dtype: str
+    name: str | None = None
+    """That of its value, where the model has one."""
+
+    @staticmethod
+    def of(elements: Any, dtype: str = "int64") -> Known:
+        """The tensor of some numbers and extents."""
+        array = np.asarray(elements, dtype=object)
+        if any(isinstance(element, Expression) for element in array.flat):
+            return Known(array, dtype)
+        return Known(array.astype(dtype), dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def is_symbolic(self) -> bool:
+        return self.array.dtype == np.object_
+
+    def extents(self) -> tuple[KnownExtent, ...]:
+        """The elements of a tensor of integers, in order."""
+        return tuple(e if isinstance(e, Expression) else int(e) for e in self.array.flat)
+
+    def constant(self) -> Value:
+        """The tensor as a value, which stands nowhere yet."""
+        if not self.is_symbolic:
+            op = ConstantOp(dense_attribute(_plain(self.array), TYPES[self.dtype]))
+            op.result.name_hint = self.name
+            return Value(op.result)
+        flat = ops.extents(self.extents(), dtype=self.dtype)
+        return ops.reshape(flat, self.shape)
+
+
+Item: TypeAlias = Value | Known
+"""What a name of a model stands for."""
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as weft holds it: elements of bfloat16 as their bits."""
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def evaluated(value: Value) -> Known | None:
+    """The elements of a value that constants and operators give, None where it depends on something else, or is
+    large."""
+    order: dict[Operation, None] = {}
+    pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
+    while pending:
+        current, is_ready = pending.pop()
+        op = current.owner
+        if not isinstance(op, Operator | ConstantOp) or _is_large(op):
+            return None
+        if is_ready:
+            order[op] = None
+        elif op not in order:
+            pending.append((current, True))
+            pending += [(operand, False) for operand in op.operands]
+    mapping: dict[SSAValue, SSAValue] = {}
+    copies = [op.clone(mapping) for op in order]
+    returned = mapping[value.ssa]
+    body = Block([*copies, ReturnOp(returned)])
+    function = FuncOp("evaluated", ([], [returned.type]), Region(body))
+    found = Interpreter(ModuleOp([function])).call("evaluated")
+    element = element_name(cast("Tensor", returned.type).element_type)
+    return None if element is None else Known(cast("NDArray[Any]", found), element)
+
+
+def _is_large(op: Operation) -> bool:
+    """Whether the results of an op are of many elements, or depend on symbolic extents."""
+    shapes = [cast("Tensor", result.type).get_shape() for result in op.results]
+    if isinstance(op, Operator) and any(isinstance(extent, Expression) for shape in op.shapes for extent in shape):
+        return True
+    return any(-1 in shape or int(np.prod(shape, dtype=np.float64)) > SMALL for shape in shapes)

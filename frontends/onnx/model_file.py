@@ -1,0 +1,170 @@
+"""ONNX files: models, and the elements of their tensors, which may lie in files beside them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from onnx import ModelProto, TensorProto, defs, numpy_helper
+
+from weft.frontends.onnx.known import Known
+from weft.frontends.onnx.node import Refusal, dtype_of
+from weft.frontends.onnx.registry import domain_name
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NEWEST: Final[Mapping[str, int]] = {"": 28, "ai.onnx.ml": 5}
+"""The newest opsets whose operators the converters were written for."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model, how errors call it, and the folder of its weights."""
+
+    model: ModelProto
+    name: str
+    folder: Path | None
+
+    @staticmethod
+    def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
+        """The model in a file, in bytes, or as it is. Raises `CompileError` and `OSError`."""
+        if isinstance(source, ModelProto):
+            file = ModelFile(source, "the model", None)
+        elif isinstance(source, bytes):
+            file = ModelFile(_parsed(source, "the model"), "the model", None)
+        else:
+            path = Path(source)
+            file = ModelFile(_parsed(path.read_bytes(), f"'{path}'"), f"'{path}'", path.parent)
+        file._check()
+        file._check_memory()
+        return file
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """The version of each domain."""
+        return {domain_name(opset.domain): opset.version for opset in self.model.opset_import}
+
+    def _check(self) -> None:
+        try:
+            _check_texts(self.model)
+        except (ValueError, RecursionError) as error:
+            raise CompileError(f"{self.name} is no ONNX model: {error}") from None
+        if not self.model.HasField("graph") or not self.model.opset_import:
+            raise CompileError(f"{self.name} is no ONNX model: it has no graph or no opset")
+        for domain, version in self.opsets.items():
+            newest = min(NEWEST.get(domain, version), _newest_defined(domain, version))
+            if not 1 <= version <= newest:
+                what = f"opset {version} of domain '{domain or 'ai.onnx'}'"
+                raise CompileError(f"{self.name} uses {what}: supported are versions 1 to {newest}")
+
+    def _check_memory(self) -> None:
+        """Raises `CompileError` for a model whose weights do not fit into the memory of the machine."""
+        tensors = self.model.graph.initializer
+        needed = sum(_bytes(tensor.data_type, tensor.dims) for tensor in tensors)
+        available = memory_bytes()
+        if needed > available:
+            sizes = f"{needed / 2**30:.1f} GiB, but this machine has {available / 2**30:.1f} GiB of memory"
+            raise CompileError(f"{self.name}: the weights take {sizes}")
+
+    def tensor(self, proto: TensorProto) -> Known:
+        """The elements of a tensor. Raises `Refusal` where they are missing, too few, or of a type that weft does not
+        have."""
+        dtype = dtype_of(proto.data_type)
+        shape = tuple(proto.dims)
+        if any(extent < 0 for extent in shape):
+            raise Refusal(f"a tensor has the negative shape {shape}")
+        try:
+            if proto.data_location == TensorProto.EXTERNAL:
+                return Known(self._external(proto, dtype, shape), dtype)
+            return Known(numpy_helper.to_array(proto), dtype)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
+
+    def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The elements of a tensor in a file of the model's folder, mapped."""
+        entries = {entry.key: entry.value for entry in proto.external_data}
+        label = f"tensor '{proto.name}': external data"
+        location = entries.get("location", "")
+        if self.folder is None:
+            raise Refusal(f"{label} '{location}' need the model as a file, which says where their folder is")
+        folder = self.folder.resolve()
+        path = (folder / location).resolve()
+        if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
+            raise Refusal(f"{label} '{location}' lie outside of the model's folder")
+        if not path.is_file():
+            raise Refusal(f"{label}: there is no file '{location}' beside the model")
+        numbers = {key: entries.get(key, default) for key, default in (("offset", "0"), ("length", ""))}
+        if not all(text.isdecimal() or text == "" for text in numbers.values()):
+            raise Refusal(f"{label} '{location}': offset and length are numbers, got {numbers}")
+        element = onnx.helper.tensor_dtype_to_np_dtype(proto.data_type)
+        bits = 4 if dtype in ("int4", "uint4", "float4_e2m1fn") else element.itemsize * 8
+        needed = -(-prod(shape) * bits // 8)
+        offset = int(numbers["offset"] or 0)
+        length = int(numbers["length"] or needed)
+        if length != needed:
+            raise Refusal(f"{label} '{location}' have {length} bytes, but {shape} of {dtype} takes {needed}")
+        size = path.stat().st_size
+        if offset + length > size:
+            raise Refusal(f"{label}: '{location}' has {size} bytes, but is read up to {offset + length}")
+        if length == 0:
+            return np.zeros(shape, element)
+        with path.open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[offset : offset + length]
+        if bits == 4:
+            packed = TensorProto(data_type=proto.data_type, dims=shape, raw_data=bytes(data))
+            return numpy_helper.to_array(packed)
+        return np.frombuffer(data, element).reshape(shape)
+
+
+def _parsed(data: bytes, name: str) -> ModelProto:
+    try:
+        return ModelProto.FromString(data)
+    except DecodeError as error:
+        raise CompileError(f"{name} is no ONNX model: {error}") from None
+
+
+def memory_bytes() -> int:
+    """The memory of the machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
+
+
+def _bytes(data_type: int, dims: Sequence[int]) -> int:
+    try:
+        return prod(dims) * onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize
+    except KeyError:  # an unknown type, which is reported when the tensor is read
+        return 0
+
+
+def _check_texts(message: Message) -> None:
+    """Raises `ValueError` for a text that is not UTF-8; protobuf gives bytes in its place."""
+    # The bytes of tensors are not texts, and would be copied.
+    fields = [(f, getattr(message, f.name)) for f in message.DESCRIPTOR.fields if f.name in ("name", "external_data")]
+    for field, value in fields if isinstance(message, TensorProto) else message.ListFields():
+        values: Iterable[Any] = value if _is_repeated(value) else (value,)
+        if field.type == FieldDescriptor.TYPE_STRING:
+            wrong = [text for text in values if not isinstance(text, str)]
+            if wrong:
+                raise ValueError(f"a text in '{field.full_name}' is not UTF-8: {wrong[0][:40]!r}")
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            for inner in values:
+                _check_texts(inner)
+
+
+def _is_repeated(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _newest_defined(domain: str, version: int) -> int:
+    """The newest opset of a domain that the installed package `onnx` defines."""
+    return defs.onnx_opset_version() if domain == "" else version

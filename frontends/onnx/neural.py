@@ -1,0 +1,313 @@
+"""Converters of convolutions, pools, norms and softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from weft.dialects.graph_shapes import Extent
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+from weft.frontends.onnx.shapes import product_of
+
+
+class Window:
+    """The attributes of a window over the axes in space."""
+
+    def __init__(self, node: Node, kernel: Sequence[Extent], extents: Sequence[Extent]) -> None:
+        rank = len(extents)
+        self.node, self.extents = node, extents
+        self.kernel = list(kernel)
+        self.strides = node.integers("strides", 1, rank) or [1] * rank
+        formal = () if node.schema is None else node.schema.attributes
+        self.dilations = (node.integers("dilations", 1, rank) if "dilations" in formal else None) or [1] * rank
+        self.auto_pad = node.word("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+        self.pads = node.integers("pads", 0, 2 * rank) or [0] * (2 * rank)
+        if self.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+            self.pads = self._same()
+        elif self.auto_pad == "VALID":
+            self.pads = [0] * (2 * rank)
+
+    def _same(self) -> list[int]:
+        """As many windows as strides go into an axis; an odd element is added behind the axis, or before it."""
+        before, after = list[int](), list[int]()
+        for extent, kernel, stride, dilation in zip(
+            self.extents, self.kernel, self.strides, self.dilations, strict=True
+        ):
+            if not isinstance(kernel, int) or not (isinstance(extent, int) or stride == 1):
+                raise self.node.refuse(f"attribute 'auto_pad' = {self.auto_pad} needs axes of known extent")
+            span = (kernel - 1) * dilation + 1
+            known = extent if isinstance(extent, int) else 1
+            total = max((-(-known // stride) - 1) * stride + span - known, 0)
+            small, large = total // 2, total - total // 2
+            before.append(small if self.auto_pad == "SAME_UPPER" else large)
+            after.append(large if self.auto_pad == "SAME_UPPER" else small)
+        return before + after
+
+
+def _spatial(node: Node, rank: int, what: str) -> int:
+    """The number of axes in space. Raises `Refusal` for other than 1 to 3."""
+    if not 1 <= rank - 2 <= 3:
+        raise node.refuse(f"{what} must have rank 3, 4 or 5, got {rank}")
+    return rank - 2
+
+
+@converts("Conv")
+def _conv(node: Node) -> Item:
+    data, weight = node.value(0), node.value(1)
+    space = _spatial(node, data.ndim, "input 'X'")
+    given = node.integers("kernel_shape", 1, space)
+    kernel = weight.shape[2:]
+    if given is not None and any(isinstance(k, int) and k != g for k, g in zip(kernel, given, strict=False)):
+        raise node.refuse(f"attribute 'kernel_shape' must be that of the weights, {list(kernel)}, got {given}")
+    window = Window(node, kernel, data.shape[2:])
+    conv = (ops.conv1d, ops.conv2d, ops.conv3d)[space - 1]
+    found = conv(data, weight, window.strides, window.pads, window.dilations, node.integer("group", 1))
+    return _with_bias(found, node.optional(2))
+
+
+@converts("ConvTranspose")
+def _conv_transpose(node: Node) -> Item:
+    data, weight = node.value(0), node.value(1)
+    space = _spatial(node, data.ndim, "input 'X'")
+    node.integers("kernel_shape", 1, space)
+    kernel, extents = weight.shape[2:], data.shape[2:]
+    strides = node.integers("strides", 1, space) or [1] * space
+    dilations = node.integers("dilations", 1, space) or [1] * space
+    longer = node.integers("output_padding", 0, space) or [0] * space
+    auto = node.word("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+    pads = node.integers("pads", 0, 2 * space) or [0] * (2 * space)
+    wanted = node.integers("output_shape", 1)
+    if wanted is not None and len(wanted) == space + 2:
+        wanted = wanted[2:]
+    if wanted is not None and len(wanted) != space:
+        raise node.refuse(f"attribute 'output_shape' must be {space} numbers, got {wanted}")
+    if auto == "VALID":
+        pads = [0] * (2 * space)
+    cut = [0] * (2 * space)
+    if wanted is not None or auto.startswith("SAME"):
+        pads = [0] * (2 * space)
+        for axis in range(space):
+            extent, size = extents[axis], kernel[axis]
+            if not isinstance(extent, int) or not isinstance(size, int):
+                raise node.refuse("attributes 'output_shape' and 'auto_pad' need axes of known extent")
+            full = (extent - 1) * strides[axis] + longer[axis] + (size - 1) * dilations[axis] + 1
+            total = full - (wanted[axis] if wanted is not None else extent * strides[axis])
+            if total < 0:
+                # The result is longer than the windows reach: zeros behind.
+                longer[axis] -= total
+                total = 0
+            small, large = total // 2, total - total // 2
+            # ONNX's own words: the larger part lies behind the axis for SAME_UPPER alone.
+            pads[axis], pads[axis + space] = (small, large) if auto == "SAME_UPPER" else (large, small)
+    reach = [(size - 1) * gap for size, gap in zip(kernel, dilations, strict=True) if isinstance(size, int)]
+    for place, amount in enumerate(pads):
+        if len(reach) == space and amount > reach[place % space]:
+            pads[place], cut[place] = reach[place % space], amount - reach[place % space]
+    conv = (ops.conv1d_transpose, ops.conv2d_transpose, ops.conv3d_transpose)[space - 1]
+    found = conv(data, weight, strides, pads, longer, dilations, node.integer("group", 1))
+    if any(cut):
+        ends = [-amount if amount else None for amount in cut[space:]]
+        found = ops.strided_slice(found, cut[:space], ends, 1 if space == 1 else [1] * space, list(range(2, space + 2)))
+    return _with_bias(found, node.optional(2))
+
+
+def _with_bias(found: Value, bias: Value | None) -> Value:
+    """Channels, each plus its own number."""
+    return found if bias is None else ops.add(found, _for_channels(bias, found.ndim))
+
+
+def _for_channels(vector: Value, rank: int) -> Value:
+    """A number for each channel, as it broadcasts to a tensor whose channels are the second axis."""
+    return vector if rank == 2 else ops.expand_dims(vector, list(range(1, rank - 1)))
+
+
+@converts("MaxPool")
+def _max_pool(node: Node) -> Item | Sequence[Item]:
+    data = node.value(0)
+    space = _spatial(node, data.ndim, "input 'X'")
+    kernel = node.integers("kernel_shape", 1, space) or []
+    window = Window(node, kernel, data.shape[2:])
+    ceil = node.flag("ceil_mode") if node.version >= 10 else False
+    order = node.flag("storage_order") if node.version >= 8 else False
+    if not node.wants(1):
+        pool = (ops.max_pool1d, ops.max_pool2d, ops.max_pool3d)[space - 1]
+        return pool(data, kernel, window.strides, window.pads, window.dilations, ceil)
+    found, places = ops.max_pool_with_indices(data, kernel, window.strides, window.pads, window.dilations, ceil)
+    return found, _row_places(node, places, data.shape, order)
+
+
+def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: bool) -> Value:
+    """Places in planes as places in the whole tensor, row-major, or with the axes in space reversed."""
+    planes, plane = product_of(shape[:2]), product_of(shape[2:])
+    if not isinstance(planes, int) or not isinstance(plane, int):
+        raise node.refuse("output 'Indices' needs data of known shape")
+    if by_columns:
+        rest, reordered, step = places, None, 1
+        coordinates: list[Value] = []
+        for extent in reversed(shape[2:]):
+            coordinates.append(ops.floor_mod(rest, extent))
+            rest = ops.floor_divide(rest, extent)
+        for extent, coordinate in zip(shape[2:], reversed(coordinates), strict=True):
+            part = ops.multiply(coordinate, step)
+            reordered = part if reordered is None else ops.add(reordered, part)
+            step *= int(extent or 1) if isinstance(extent, int) else 1
+        places = reordered if reordered is not None else places
+    starts = ops.multiply(ops.arange(planes), plane)
+    lead = [shape[0], shape[1], *[1] * (len(shape) - 2)]
+    return ops.add(places, ops.reshape(starts, lead))
+
+
+@converts("AveragePool")
+def _average_pool(node: Node) -> Item:
+    data = node.value(0)
+    space = _spatial(node, data.ndim, "input 'X'")
+    kernel = node.integers("kernel_shape", 1, space) or []
+    window = Window(node, kernel, data.shape[2:])
+    ceil = node.flag("ceil_mode") if node.version >= 10 else False
+    counts = node.flag("count_include_pad") if node.version >= 7 else False
+    pool = (ops.avg_pool1d, ops.avg_pool2d, ops.avg_pool3d)[space - 1]
+    return pool(data, kernel, window.strides, window.pads, window.dilations, ceil, counts)
+
+
+@converts("LpPool", since=2)
+def _lp_pool(node: Node) -> Item:
+    data = node.value(0)
+    space = _spatial(node, data.ndim, "input 'X'")
+    kernel = node.integers("kernel_shape", 1, space) or []
+    window = Window(node, kernel, data.shape[2:])
+    ceil = node.flag("ceil_mode") if node.version >= 18 else False
+    power = float(node.integer("p", 1))
+    return ops.lp_pool(data, kernel, window.strides, window.pads, window.dilations, ceil, power)
+
+
+@converts("GlobalAveragePool", "GlobalMaxPool")
+def _global_pool(node: Node) -> Item:
+    data = node.value(0)
+    axes = list(range(2, data.ndim))
+    return (ops.mean if node.operator == "GlobalAveragePool" else ops.max)(data, axes, True)
+
+
+@converts("GlobalLpPool", since=2)
+def _global_lp_pool(node: Node) -> Item:
+    data = node.value(0)
+    return ops.vector_norm(data, list(range(2, data.ndim)), True, float(node.integer("p", 1)))
+
+
+@converts("MaxUnpool")
+def _max_unpool(node: Node) -> Item:
+    data, places = node.value(0), node.value(1)
+    space = _spatial(node, data.ndim, "input 'X'")
+    kernel = node.integers("kernel_shape", 1, space) or []
+    strides = node.integers("strides", 1, space) or [1] * space
+    pads = node.integers("pads", 0, 2 * space) or [0] * (2 * space)
+    extents = [extent for extent in data.shape if isinstance(extent, int)]
+    if len(extents) < data.ndim:
+        raise node.refuse("input 'X' must have a known shape")
+    inferred = [(extents[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + space] for d in range(space)]
+    size = node.indices(2)[2:] if node.has(2) else inferred
+    # Places count in the whole tensor of the inferred shape; a larger one has zeros behind that.
+    plane = 1
+    for extent in inferred:
+        plane *= extent
+    places = ops.floor_mod(places, plane)
+    found = ops.max_unpool(data, places, inferred)
+    behind = [extent - own for extent, own in zip(size, inferred, strict=True)]
+    if any(extra < 0 for extra in behind):
+        raise node.refuse(f"input 'output_shape' must be at least {inferred}, got {size}")
+    return ops.pad(found, [(0, 0), (0, 0), *((0, extra) for extra in behind)]) if any(behind) else found
+
+
+@converts("Col2Im")
+def _col2im(node: Node) -> Item:
+    data, image, block = node.value(0), node.indices(1), node.indices(2)
+    space = len(image)
+    strides = node.integers("strides", 1, space) or [1] * space
+    dilations = node.integers("dilations", 1, space) or [1] * space
+    pads = node.integers("pads", 0, 2 * space) or [0] * (2 * space)
+    batch, columns, count = data.shape
+    padded = [extent + pads[d] + pads[d + space] for d, extent in enumerate(image)]
+    moves = [
+        (extent - (size - 1) * gap - 1) // step + 1
+        for extent, size, gap, step in zip(padded, block, dilations, strides, strict=True)
+    ]
+    size = prod(block)
+    if not isinstance(columns, int) or columns % size or count != prod(moves):
+        raise node.refuse(f"input 'input' of shape {tuple(data.shape)} does not fit blocks {block} of images {image}")
+    # The place in the padded image of each element of a block, at each move of the block.
+    offsets = np.indices(block).reshape(space, size, 1) * np.reshape(dilations, (space, 1, 1))
+    starts = np.indices(moves).reshape(space, 1, -1) * np.reshape(strides, (space, 1, 1))
+    places = np.ravel_multi_index(tuple(offsets + starts), padded).reshape(-1)
+    channels = columns // size
+    shape = [batch, channels, places.size]
+    indices = ops.broadcast_to(Known(places.astype(np.int64), "int64").constant(), shape)
+    empty = ops.full([batch, channels, prod(padded)], 0, data.dtype)
+    found = ops.scatter_elements(empty, indices, ops.reshape(data, shape), 2, "add")
+    whole = ops.reshape(found, [batch, channels, *padded])
+    ends = [pads[d] + extent for d, extent in enumerate(image)]
+    return ops.strided_slice(whole, pads[:space], ends, [1] * space, list(range(2, space + 2)))
+
+
+@converts("BatchNormalization")
+def _batch_norm(node: Node) -> Item | Sequence[Item]:
+    epsilon, momentum = node.number("epsilon"), node.number("momentum")
+    if node.version < 9 and not node.flag("spatial") and node.rank(0) > 2:
+        raise node.refuse("attribute 'spatial' = 0 is not supported")
+    if node.version < 7 and not node.flag("is_test"):
+        raise node.refuse("attribute 'is_test' = 0 is not supported: models are for inference")
+    data, scale, bias, mean, variance = node.values()
+    if node.version < 14 or not node.flag("training_mode"):
+        return ops.batch_norm(data, scale, bias, mean, variance, epsilon=epsilon)
+    over = [axis for axis in range(data.ndim) if axis != 1]
+    own = ops.mean(data, over), ops.var(data, over)
+    kept = (
+        ops.add(ops.multiply(old, momentum), ops.multiply(ops.cast(new, old.dtype), 1 - momentum))
+        for old, new in zip((mean, variance), own, strict=True)
+    )
+    parts = (ops.cast(part, scale.dtype) for part in own)
+    return ops.batch_norm(data, scale, bias, *parts, epsilon=epsilon), *kept
+
+
+@converts("InstanceNormalization", since=6)
+def _instance_norm(node: Node) -> Item:
+    return ops.instance_norm(*node.values(), epsilon=node.number("epsilon"))
+
+
+@converts("LRN")
+def _lrn(node: Node) -> Item:
+    size = node.integer("size", 1)
+    alpha, beta, bias = (node.number(name) for name in ("alpha", "beta", "bias"))
+    return ops.lrn(node.value(0), size, alpha, beta, bias)
+
+
+@converts("Softmax", "LogSoftmax", since=13)
+def _softmax(node: Node) -> Item:
+    data = node.value(0)
+    return _softmax_of(node)(data, node.axis("axis", data.ndim))
+
+
+@converts("Softmax", "LogSoftmax", until=12)
+def _softmax_of_matrix(node: Node) -> Item:
+    data = node.value(0)
+    axis = node.axis("axis", data.ndim)
+    if axis == data.ndim - 1:
+        return _softmax_of(node)(data, axis)
+    matrix = ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
+    return ops.reshape(_softmax_of(node)(matrix, 1), data.shape)
+
+
+def _softmax_of(node: Node) -> Callable[..., Value]:
+    return ops.softmax if node.operator == "Softmax" else ops.log_softmax
+
+
+@converts("LpNormalization")
+def _lp_normalization(node: Node) -> Item:
+    data = node.value(0)
+    axis, power = node.axis("axis", data.ndim), node.integer("p", 1, 2)
+    norm = ops.vector_norm(data, axis, True, float(power))
+    return ops.where(ops.equal(norm, 0.0), norm, ops.divide(data, norm))

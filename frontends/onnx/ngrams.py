@@ -1,0 +1,66 @@
+"""The converter of TfIdfVectorizer: how often rows of integers hold each of some n-grams."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+
+@converts("TfIdfVectorizer")
+def _tf_idf(node: Node) -> Item:
+    data = node.value(0)
+    if data.ndim not in (1, 2) or node.gives("pool_strings"):
+        raise node.refuse("attribute 'pool_strings' is not supported; input 'X' has rank 1 or 2")
+    mode = node.word("mode", "TF", "IDF", "TFIDF")
+    pool, begins = node.integers("pool_int64s") or [], node.integers("ngram_counts", 0) or []
+    places = node.integers("ngram_indexes", 0) or []
+    least, most = node.integer("min_gram_length", 1), node.integer("max_gram_length", 1)
+    skips = node.integer("max_skip_count", 0)
+    weights: list[float] = node.attribute("weights") or [1.0] * len(places)
+    columns = max(places, default=-1) + 1
+    total = ops.full([*data.shape[:-1], columns], 0.0)
+    first = 0
+    for length, begin in enumerate(begins, 1):
+        end = begins[length] if length < len(begins) else len(pool)
+        count = (end - begin) // length
+        if not 0 <= begin <= end <= len(pool) or first + count > min(len(places), len(weights)):
+            raise node.refuse(f"attribute 'ngram_counts' = {begins} does not divide {len(pool)} numbers of the pool")
+        grams = np.array(pool[begin : begin + count * length], data.dtype).reshape(count, length)
+        if least <= length <= most and count:
+            found = _counts(node, data, grams, skips)
+            spread = np.zeros((count, columns), np.float32)
+            spread[np.arange(count), places[first : first + count]] = 1
+            total = ops.add(total, ops.matmul(found, Known(spread, "float32").constant()))
+        first += count
+    scale = np.ones(columns, np.float32)
+    scale[places] = np.array(weights[: len(places)], np.float32)
+    factors = Known(scale, "float32").constant()
+    if mode == "TF":
+        return total
+    return ops.multiply(ops.minimum(total, 1.0) if mode == "IDF" else total, factors)
+
+
+def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype[np.generic]], skips: int) -> Value:
+    """How often each row holds each n-gram, with up to so many elements between its items: (..., grams) of float32."""
+    extent, (count, length) = data.shape[-1], grams.shape
+    if not isinstance(extent, int):
+        raise node.refuse(f"the last axis of input 'X' must be a number, got {extent}")
+    axis = data.ndim - 1
+    total = ops.full([*data.shape[:-1], count], 0.0)
+    for step in range(1, skips + 2 if length > 1 else 2):
+        windows = extent - (length - 1) * step
+        if windows <= 0:
+            break
+        hit: Value | None = None
+        for item in range(length):
+            part = ops.strided_slice(data, [item * step], [item * step + windows], [1], [axis])
+            wanted = Known(np.ascontiguousarray(grams[:, item]), data.dtype).constant()
+            same = ops.equal(ops.expand_dims(part, -1), wanted)
+            hit = same if hit is None else ops.logical_and(hit, same)
+        total = ops.add(total, ops.sum(ops.cast(hit, "float32"), axis))
+    return total

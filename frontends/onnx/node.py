@@ -1,0 +1,362 @@
+"""A node of a model, as converters see it: its inputs, its attributes checked against the definition of the operator,
+and what it has read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto, defs
+
+from weft.dialects.element_types import TYPES
+from weft.dialects.graph_shapes import KnownExtent, Shape
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item, Known
+from weft.support.argument_types import shown
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weft.frontends.onnx.importer import Scope
+
+Schema: TypeAlias = Any
+"""The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
+_MINIMUM, _MAXIMUM = -(1 << 63), (1 << 63) - 1
+
+
+class Refusal(CompileError):
+    """A node that cannot be converted; `unbound` are the graph inputs whose values would have to be known."""
+
+    unbound: frozenset[str] = frozenset()
+
+
+def dtype_of(data_type: int) -> str:
+    """The name of an element type of ONNX. Raises `Refusal` for one that weft does not have."""
+    try:
+        name = TensorProto.DataType.Name(data_type)
+    except ValueError:
+        raise Refusal(f"there is no element type {data_type}") from None
+    dtype = "string" if name == "STRING" else None
+    if name not in ("STRING", "UNDEFINED"):
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(data_type).name
+    if dtype not in TYPES:
+        raise Refusal(f"elements of type {name.lower()} are not supported")
+    return dtype
+
+
+def data_type_of(dtype: str) -> int:
+    """The element type of ONNX for a name."""
+    return _DATA_TYPES[dtype]
+
+
+def _data_types() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, number in TensorProto.DataType.items():
+        if name not in ("UNDEFINED", "STRING"):
+            found[onnx.helper.tensor_dtype_to_np_dtype(number).name] = number
+    return found
+
+
+_DATA_TYPES: Final = _data_types()
+
+
+@lru_cache(maxsize=4096)
+def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
+    """The definition of an operator that an opset of its domain has."""
+    try:
+        return defs.get_schema(operator, opset, domain)
+    except defs.SchemaError:
+        return None
+
+
+@dataclass
+class Node:
+    """A node with the items that its inputs stand for, None for one that is left out."""
+
+    proto: NodeProto
+    domain: str
+    version: int
+    """Of the operator: the opset that defined it as it is here; that of its domain where ONNX does not define it."""
+    schema: Schema | None
+    inputs: Sequence[Item | None]
+    scope: Scope
+    """Where the node stands: for converters of nodes that hold graphs."""
+    _read: set[str] = field(default_factory=set[str])
+    _read_inputs: set[int] = field(default_factory=set[int])
+
+    @property
+    def operator(self) -> str:
+        return self.proto.op_type
+
+    def refuse(self, message: str) -> Refusal:
+        """The error that the node cannot be converted, to be raised."""
+        return Refusal(message)
+
+    # Inputs and outputs
+
+    @property
+    def count(self) -> int:
+        """How many inputs are given, up to the last one."""
+        return len(self.inputs)
+
+    def has(self, index: int) -> bool:
+        """Whether an input is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def wants(self, index: int) -> bool:
+        """Whether something may use an output."""
+        return index < len(self.proto.output) and bool(self.proto.output[index])
+
+    def item(self, index: int) -> Item:
+        """An input, which must be given."""
+        self._read_inputs.add(index)
+        found = self.inputs[index] if index < len(self.inputs) else None
+        if found is None:
+            raise self.refuse(f"input {self.input_name(index)} is missing")
+        return found
+
+    def value(self, index: int) -> Value:
+        """An input as a value of the graph."""
+        return self.scope.value_of(self.item(index))
+
+    def optional(self, index: int) -> Value | None:
+        """An input that may be left out."""
+        self._read_inputs.add(index)
+        return self.value(index) if self.has(index) else None
+
+    def values(self, first: int = 0) -> list[Value]:
+        """All inputs, from one on."""
+        return [self.value(index) for index in range(first, self.count)]
+
+    def known(self, index: int) -> Known:
+        """An input that must be known at import. Raises `Refusal` where it depends on what the model is given."""
+        item = self.item(index)
+        found = self.scope.known_of(item)
+        if found is None:
+            refusal = self.refuse(f"input {self.input_name(index)} must be known at import, but depends on data")
+            refusal.unbound = self.scope.sources_of(item)
+            raise refusal
+        return found
+
+    def numbers(self, index: int) -> NDArray[Any]:
+        """The numbers of an input that must be known at import."""
+        known = self.known(index)
+        if known.is_symbolic:
+            shown_extents = ", ".join(map(str, known.extents()))
+            raise self.refuse(f"input {self.input_name(index)} must be numbers, got ({shown_extents})")
+        return known.array
+
+    def number_at(self, index: int) -> int | float | bool:
+        """The one number of an input that must be known at import."""
+        array = self.numbers(index)
+        if array.size != 1:
+            raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {array.shape}")
+        return cast("int | float | bool", array.reshape(()).item())
+
+    def indices(self, index: int) -> list[int]:
+        """The integers of an input that must be known at import."""
+        array = self.numbers(index)
+        if array.dtype.kind not in "iu":
+            raise self.refuse(f"input {self.input_name(index)} must be integers, got {array.dtype}")
+        return [int(number) for number in array.flat]
+
+    def extents(self, index: int) -> tuple[KnownExtent, ...]:
+        """The elements of an input of integers, which may be symbolic and must be known at import."""
+        return self.known(index).extents()
+
+    def shape(self, index: int) -> Shape:
+        """The shape of an input."""
+        return self.item(index).shape
+
+    def rank(self, index: int) -> int:
+        return len(self.shape(index))
+
+    def dtype(self, index: int) -> str:
+        return self.item(index).dtype
+
+    def input_name(self, index: int) -> str:
+        """`'axes'` as the operator's definition calls an input, or its number."""
+        formal = self.schema.inputs if self.schema is not None else ()
+        return f"'{formal[index].name}'" if index < len(formal) else str(index)
+
+    # Attributes
+
+    def attribute(self, name: str) -> Any:
+        """The value of an attribute: as the node gives it, else as the operator's definition does, else None."""
+        self._read.add(name)
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                return _value_of(attribute)
+        formal = None if self.schema is None else self.schema.attributes.get(name)
+        has_default = formal is not None and formal.default_value.type != AttributeProto.UNDEFINED
+        return _value_of(formal.default_value) if formal is not None and has_default else None
+
+    def gives(self, name: str) -> bool:
+        """Whether the node itself has an attribute."""
+        return any(attribute.name == name for attribute in self.proto.attribute)
+
+    def integer(self, name: str, low: int = _MINIMUM, high: int = _MAXIMUM, default: int | None = None) -> int:
+        """An attribute of an integer from `low` to `high`."""
+        found = self.attribute(name)
+        if found is None:
+            found = default
+        if not isinstance(found, int):
+            raise self._unfit(name, found, "an integer")
+        if not low <= found <= high:
+            raise self._unfit(name, found, f"{_bound(low)} to {_bound(high)}")
+        return found
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """An attribute of 0 or 1."""
+        return bool(self.integer(name, 0, 1, None if default is None else int(default)))
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """An attribute of a finite number."""
+        found = self.attribute(name)
+        if found is None:
+            found = default
+        if not isinstance(found, float | int) or not np.isfinite(found):
+            raise self._unfit(name, found, "a number")
+        return float(found)
+
+    def integers(self, name: str, low: int = _MINIMUM, count: int | None = None) -> list[int] | None:
+        """An attribute of integers that are at least `low`, None where the node does not have it."""
+        found = self.attribute(name)
+        if found is None:
+            return None
+        numbers = cast("list[int]", found) if isinstance(found, list) else [low - 1]
+        if not all(isinstance(n, int) and n >= low for n in cast("list[object]", numbers)):
+            raise self._unfit(name, cast("object", found), "integers" if low == _MINIMUM else f"at least {low}")
+        if count is not None and len(numbers) != count:
+            raise self._unfit(name, numbers, f"{count} numbers")
+        return numbers
+
+    def word(self, name: str, *choices: str) -> str:
+        """An attribute of one of some words."""
+        found = self.attribute(name)
+        if found not in choices:
+            raise self._unfit(name, found, f"one of {', '.join(choices)}")
+        return cast("str", found)
+
+    def axis(self, name: str, rank: int, default: int | None = None) -> int:
+        """An attribute of an axis of tensors of that rank, counted from 0."""
+        found = self.integer(name, -rank, max(rank - 1, 0), default)
+        return found + rank if found < 0 else found
+
+    def axes(self, numbers: Sequence[int], rank: int, name: str = "axes") -> list[int]:
+        """Axes of tensors of that rank, each once, counted from 0."""
+        for axis in numbers:
+            if not -rank <= axis < rank:
+                raise self._unfit(name, list(numbers), f"axes of a tensor of rank {rank}")
+        found = [axis % rank for axis in numbers]
+        if len(set(found)) < len(found):
+            raise self._unfit(name, list(numbers), "different axes")
+        return found
+
+    def element_type(self, name: str) -> str | None:
+        """An attribute of an element type, None where there is none."""
+        found = self.attribute(name)
+        if found is None:
+            return None
+        try:
+            return dtype_of(self.integer(name))
+        except Refusal as error:
+            raise self.refuse(f"attribute '{name}': {error.message}") from None
+
+    def _unfit(self, name: str, found: object, wanted: str) -> Refusal:
+        if found is None:
+            return self.refuse(f"attribute '{name}' is missing")
+        return self.refuse(f"attribute '{name}' must be {wanted}, got {shown(found)}")
+
+    # Checks
+
+    def check(self) -> None:
+        """Check the node against the definition of its operator. Raises `Refusal`."""
+        schema = self.schema
+        names = [attribute.name for attribute in self.proto.attribute]
+        for name in names:
+            if names.count(name) > 1:
+                raise self.refuse(f"attribute '{name}' is given twice")
+        if schema is None:
+            return
+        if schema.deprecated:
+            raise self.refuse("the operator is deprecated in this opset")
+        formal: Mapping[str, Any] = schema.attributes
+        for attribute in self.proto.attribute:
+            name = attribute.name
+            if name not in formal:
+                near = did_you_mean(name, formal) if formal else ""
+                raise self.refuse(f"the operator has no attribute '{name}' in this opset{near}")
+            wanted = formal[name].type
+            if int(wanted.value) != attribute.type:
+                given = _type_name(attribute.type)
+                raise self.refuse(f"attribute '{name}' is of type {wanted.name.lower()}, got {given}")
+        for name, attribute in formal.items():
+            if attribute.required and name not in names:
+                raise self.refuse(f"attribute '{name}' is missing")
+        for kind, count, low, high in (
+            ("inputs", len(self.proto.input), schema.min_input, schema.max_input),
+            ("outputs", len(self.proto.output), schema.min_output, schema.max_output),
+        ):
+            if not low <= count <= high:
+                raise self.refuse(f"the operator has {low} to {_bound(high)} {kind}, got {count}")
+
+    def check_all_read(self, results: Sequence[Item | None]) -> None:
+        """Raises `Refusal` for attributes and inputs that the converter did not read, and outputs that it did not
+        make."""
+        formal: Mapping[str, Any] = {} if self.schema is None else self.schema.attributes
+        for attribute in self.proto.attribute:
+            name = attribute.name
+            if name in self._read:
+                continue
+            default = formal[name].default_value if name in formal else None
+            if default is None or _value_of(default) != _value_of(attribute):
+                raise self.refuse(f"attribute '{name}' = {shown(_value_of(attribute))} is not supported")
+        for index in range(self.count):
+            if self.has(index) and index not in self._read_inputs:
+                raise self.refuse(f"input {self.input_name(index)} is not supported")
+        for index in range(len(self.proto.output)):
+            if self.wants(index) and (index >= len(results) or results[index] is None):
+                raise self.refuse(f"output '{self._output_name(index)}' is not supported")
+
+    def _output_name(self, index: int) -> str:
+        formal = self.schema.outputs if self.schema is not None else ()
+        return formal[index].name if index < len(formal) else str(index)
+
+
+def _bound(number: int) -> str:
+    return "any number" if number >= 2**31 - 1 else str(number)
+
+
+def _type_name(number: int) -> str:
+    try:
+        return AttributeProto.AttributeType.Name(number).lower()
+    except ValueError:
+        return str(number)
+
+
+_FIELDS: Final[Mapping[int, Callable[[AttributeProto], Any]]] = {
+    AttributeProto.FLOAT: lambda a: a.f,
+    AttributeProto.INT: lambda a: a.i,
+    AttributeProto.STRING: lambda a: a.s.decode(),
+    AttributeProto.TENSOR: lambda a: a.t,
+    AttributeProto.GRAPH: lambda a: a.g,
+    AttributeProto.SPARSE_TENSOR: lambda a: a.sparse_tensor,
+    AttributeProto.FLOATS: lambda a: list(a.floats),
+    AttributeProto.INTS: lambda a: list(a.ints),
+    AttributeProto.STRINGS: lambda a: [s.decode() for s in a.strings],
+    AttributeProto.TENSORS: lambda a: list(a.tensors),
+    AttributeProto.GRAPHS: lambda a: list(a.graphs),
+}
+
+
+def _value_of(attribute: AttributeProto) -> Any:
+    read = _FIELDS.get(attribute.type)
+    if read is None:
+        raise Refusal(f"attribute '{attribute.name}' is of type {_type_name(attribute.type)}, which is not supported")
+    return read(attribute)

@@ -1,0 +1,59 @@
+"""Converters of products of matrices."""
+
+from __future__ import annotations
+
+from string import ascii_letters
+
+from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+
+@converts("MatMul")
+def _matmul(node: Node) -> Item:
+    return ops.matmul(node.value(0), node.value(1))
+
+
+@converts("Gemm")
+def _gemm(node: Node) -> Item:
+    a, b = node.value(0), node.value(1)
+    product = ops.matmul(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB"))
+    alpha, beta = node.number("alpha"), node.number("beta")
+    if node.version < 7:
+        node.attribute("broadcast")
+    if alpha != 1:
+        product = _scaled(node, product, alpha)
+    c = node.optional(2)
+    if c is None or beta == 0:
+        return product
+    return ops.add(product, c if beta == 1 else _scaled(node, c, beta))
+
+
+def _scaled(node: Node, value: Item, factor: float) -> Item:
+    if "int" in value.dtype:
+        if factor != int(factor):
+            raise node.refuse(f"attributes 'alpha' and 'beta' must be integers for {value.dtype}, got {factor}")
+        return ops.multiply(value, int(factor))
+    return ops.multiply(value, factor)
+
+
+@converts("Einsum")
+def _einsum(node: Node) -> Item:
+    values = node.values()
+    equation: str = node.attribute("equation").replace(" ", "")
+    terms, arrow, result = equation.partition("->")
+    operands = terms.split(",")
+    if len(operands) != len(values):
+        raise node.refuse(f"attribute 'equation' = '{equation}' has {len(operands)} terms for {len(values)} inputs")
+    free = [letter for letter in ascii_letters if letter not in equation]
+    lengths = [v.ndim - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(operands, values, strict=True)]
+    if min(lengths) < 0 or max(lengths) > len(free):
+        raise node.refuse(f"attribute 'equation' = '{equation}' does not fit the ranks {[v.ndim for v in values]}")
+    # `...` stands for axes that broadcast, the last ones together.
+    spread = "".join(free[: max(lengths)])
+    if not arrow:
+        letters = terms.replace("...", "").replace(",", "")
+        result = "..." * bool(spread) + "".join(sorted(letter for letter in letters if letters.count(letter) == 1))
+    written = [term.replace("...", spread[len(spread) - n :]) for term, n in zip(operands, lengths, strict=True)]
+    return ops.einsum(f"{','.join(written)}->{result.replace('...', spread)}", *values)

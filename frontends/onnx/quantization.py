@@ -1,0 +1,171 @@
+"""Converters of quantized operators: integers, and floats of 8 and 4 bits, with scales and zero points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.dialects.element_types import STORED
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.elementwise import cast_to
+from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.neural import Window
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+_LIMITS = {"int4": (-8.0, 7.0), "uint4": (0.0, 15.0)}
+_NARROW = ("int8", "int16", "uint8", "uint16")
+
+
+def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
+    """The axis along which scales lie, None where there is one for all elements."""
+    formal = () if node.schema is None else node.schema.attributes
+    axis = node.attribute("axis") if "axis" in formal else None
+    if scale.ndim == 0:
+        return None
+    return node.axis("axis", data.ndim) if axis is not None else 0
+
+
+def _one(value: Value) -> Value:
+    """A tensor of one number without axes; others as they are."""
+    return ops.reshape(value, ()) if value.ndim and all(extent == 1 for extent in value.shape) else value
+
+
+def _block(node: Node) -> int:
+    """The number of elements along an axis that share a scale, 0 where blocks are not given."""
+    formal = () if node.schema is None else node.schema.attributes
+    return node.integer("block_size", 0) if "block_size" in formal else 0
+
+
+def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: int) -> Value:
+    """Scales or zero points as float32, as they broadcast to the data."""
+    wide = parameter if parameter.dtype == "float32" else ops.cast(parameter, "float32")
+    if axis is None:
+        return wide
+    if not block:
+        behind = data.ndim - axis - 1
+        return ops.expand_dims(wide, [1 + d for d in range(behind)]) if behind else wide
+    extent = data.shape[axis]
+    if not isinstance(extent, int):
+        raise node.refuse(f"attribute 'block_size' = {block} needs a known extent, got {extent}")
+    return ops.strided_slice(ops.repeat(wide, block, axis), [0], [extent], [1], [axis])
+
+
+@converts("QuantizeLinear")
+def _quantize(node: Node) -> Item:
+    data, scale, zero = node.value(0), _one(node.value(1)), node.optional(2)
+    zero = None if zero is None else _one(zero)
+    formal = () if node.schema is None else node.schema.attributes
+    if "precision" in formal and node.integer("precision") not in (0, 1):
+        raise node.refuse(f"attribute 'precision' = {node.integer('precision')} is not supported")
+    stated = node.element_type("output_dtype") if "output_dtype" in formal and node.integer("output_dtype") else None
+    dtype = zero.dtype if zero is not None else stated or "uint8"
+    axis, block = _axis_of(node, scale, data), _block(node)
+    if "saturate" in formal:
+        node.flag("saturate")
+    if dtype in _NARROW and not block and data.dtype == "float32":
+        scale = scale if scale.dtype == "float32" else ops.cast(scale, "float32")
+        return ops.quantize(data, scale, 0 if zero is None else zero, axis, dtype)
+    steps = ops.divide(_spread(node, data, data, None, 0), _spread(node, scale, data, axis, block))
+    if dtype.startswith("float"):
+        return cast_to(node, steps, dtype)
+    steps = ops.round(steps)
+    if zero is not None:
+        steps = ops.add(steps, _spread(node, zero, data, axis, block))
+    if dtype in _LIMITS:
+        low, high = _LIMITS[dtype]
+    else:
+        low, high = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+    return ops.cast(ops.clip(steps, low, high), dtype)
+
+
+@converts("DequantizeLinear")
+def _dequantize(node: Node) -> Item:
+    data, scale, zero = node.value(0), _one(node.value(1)), node.optional(2)
+    zero = None if zero is None else _one(zero)
+    formal = () if node.schema is None else node.schema.attributes
+    stated = node.element_type("output_dtype") if "output_dtype" in formal and node.integer("output_dtype") else None
+    dtype = stated or scale.dtype
+    axis, block = _axis_of(node, scale, data), _block(node)
+    if data.dtype not in STORED and not block and scale.dtype == dtype:
+        return ops.dequantize(data, scale, 0 if zero is None else zero, axis, dtype)
+    numbers = ops.cast(data, "float32")
+    if zero is not None:
+        numbers = ops.subtract(numbers, _spread(node, zero, data, axis, block))
+    found = ops.multiply(numbers, _spread(node, scale, data, axis, block))
+    return found if dtype == "float32" else ops.cast(found, dtype)
+
+
+def _parameters(node: Node, *indices: int) -> list[Value]:
+    """Scales, as float32, and zero points."""
+    found = [_one(node.value(index)) for index in indices]
+    return [ops.cast(value, "float32") if value.dtype in ("float16", "bfloat16") else value for value in found]
+
+
+@converts("QLinearMatMul")
+def _qlinear_matmul(node: Node) -> Item:
+    scales = _parameters(node, 1, 2, 4, 5, 6, 7)
+    a, b = node.value(0), node.value(3)
+    return ops.qlinear_matmul(a, *scales[:2], b, *scales[2:], dtype=node.dtype(7))
+
+
+@converts("QLinearConv")
+def _qlinear_conv(node: Node) -> Item:
+    data, weight = node.value(0), node.value(3)
+    node.integers("kernel_shape", 1)
+    window = Window(node, weight.shape[2:], data.shape[2:])
+    scales = _parameters(node, 1, 2, 4, 5, 6, 7)
+    return ops.qlinear_conv(
+        data,
+        *scales[:2],
+        weight,
+        *scales[2:],
+        node.optional(8),
+        window.strides,
+        window.pads,
+        window.dilations,
+        node.integer("group", 1),
+        node.dtype(7),
+    )
+
+
+def _shifted(data: Value, zero: Value | None, axis: int) -> Value:
+    """The numbers less their zero point, one or one for each element along an axis; as int16, which holds them."""
+    if zero is None:
+        return data
+    moved, zero = ops.cast(data, "int16"), _one(ops.cast(zero, "int16"))
+    if zero.ndim == 1 and data.ndim - axis > 1:
+        zero = ops.expand_dims(zero, [1 + d for d in range(data.ndim - axis - 1)])
+    return ops.subtract(moved, zero)
+
+
+def _zero(node: Node, index: int) -> Value | None:
+    """A zero point, None where it is known to be 0."""
+    item = node.item(index) if node.has(index) else None
+    is_zero = isinstance(item, Known) and not np.any(item.array)
+    return None if item is None or is_zero else node.value(index)
+
+
+def _of_one_dtype(a: Value, b: Value) -> tuple[Value, Value]:
+    return (a, b) if a.dtype == b.dtype else (ops.cast(a, "int16"), ops.cast(b, "int16"))
+
+
+@converts("MatMulInteger")
+def _matmul_integer(node: Node) -> Item:
+    a, b = node.value(0), node.value(1)
+    left = _shifted(a, _zero(node, 2), max(a.ndim - 2, 0))
+    right = _shifted(b, _zero(node, 3), b.ndim - 1)
+    return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")
+
+
+@converts("ConvInteger")
+def _conv_integer(node: Node) -> Item:
+    data, weight = node.value(0), node.value(1)
+    if not 3 <= data.ndim <= 5:
+        raise node.refuse(f"input 'x' must have rank 3, 4 or 5, got {data.ndim}")
+    node.integers("kernel_shape", 1)
+    window = Window(node, weight.shape[2:], data.shape[2:])
+    images, kernels = _of_one_dtype(_shifted(data, _zero(node, 2), 1), _shifted(weight, _zero(node, 3), 0))
+    conv = (ops.conv1d, ops.conv2d, ops.conv3d)[data.ndim - 3]
+    options = (window.strides, window.pads, window.dilations, node.integer("group", 1))
+    return conv(images, kernels, *options, out_dtype="int32")

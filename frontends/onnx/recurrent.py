@@ -1,0 +1,64 @@
+"""Converters of recurrent networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+_ACTIVATIONS: Final = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
+"""Activations without parameters, as weft calls them."""
+
+
+@converts("RNN", "GRU", "LSTM", since=7)
+def _recurrent(node: Node) -> Sequence[Item]:
+    formal = () if node.schema is None else node.schema.attributes
+    is_batch_first = "layout" in formal and node.flag("layout")
+    data, weight, recurrence = node.value(0), node.value(1), node.value(2)
+    hidden = recurrence.shape[-1]
+    if node.gives("hidden_size") and node.integer("hidden_size") != hidden:
+        raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
+    states = [node.optional(at) for at in ((5, 6) if node.operator == "LSTM" else (5,))]
+    options: dict[str, Any] = {
+        "bias": node.optional(3),
+        "sequence_lens": node.optional(4),
+        "direction": node.word("direction", "forward", "reverse", "bidirectional"),
+        "activations": _activations(node),
+        "clip": node.number("clip", 0.0),
+    }
+    for name, state in zip(("initial_h", "initial_c"), states, strict=False):
+        options[name] = ops.swapaxes(state, 0, 1) if is_batch_first and state is not None else state
+    if node.operator == "LSTM":
+        options |= {"peepholes": node.optional(7), "input_forget": node.flag("input_forget", False)}
+    elif node.operator == "GRU":
+        options["linear_before_reset"] = node.flag("linear_before_reset", False)
+    apply = {"RNN": ops.rnn, "GRU": ops.gru, "LSTM": ops.lstm}[node.operator]
+    steps, *last = apply(ops.swapaxes(data, 0, 1) if is_batch_first else data, weight, recurrence, **options)
+    if not is_batch_first:
+        return [steps, *last]
+    return [_batch_first(steps), *(ops.swapaxes(state, 0, 1) for state in last)]
+
+
+def _batch_first(steps: Value) -> Value:
+    """States (times, directions, batch, hidden) as (batch, times, directions, hidden)."""
+    return ops.transpose(steps, [2, 0, 1, 3])
+
+
+def _activations(node: Node) -> list[str] | None:
+    """The activations of both directions. Raises `Refusal` for those with parameters."""
+    for name in ("activation_alpha", "activation_beta"):
+        if node.attribute(name):
+            raise node.refuse(f"attribute '{name}' = {node.attribute(name)} is not supported")
+    if not node.gives("activations"):
+        node.attribute("activations")
+        return None
+    given: list[str] = node.attribute("activations")
+    for word in given:
+        if word not in _ACTIVATIONS:
+            raise node.refuse(f"attribute 'activations' must be of {', '.join(_ACTIVATIONS)}, got '{word}'")
+    return [_ACTIVATIONS[word] for word in given]

@@ -1,0 +1,107 @@
+"""Converters of reductions, running sums, and what is sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+Reduction = Callable[[Value, "list[int]", bool], Value]
+
+
+def _extreme(data: Value, axes: list[int], keep: bool, *, is_greatest: bool) -> Value:
+    """The greatest or least elements; of none, the least or greatest number."""
+    if data.dtype == "bool":
+        return (ops.any if is_greatest else ops.all)(data, axes, keep)
+    if any(data.shape[axis] == 0 for axis in axes):
+        kept = enumerate(data.shape)
+        shape = [1 if d in axes else extent for d, extent in kept if keep or d not in axes]
+        return ops.full(shape, _limit(data.dtype, is_least=is_greatest), data.dtype)
+    return (ops.max if is_greatest else ops.min)(data, axes, keep)
+
+
+def _limit(dtype: str, *, is_least: bool) -> float | int:
+    if "int" not in dtype:
+        return -math.inf if is_least else math.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min if is_least else limits.max)
+
+
+_REDUCTIONS: Final[Mapping[str, Reduction]] = {
+    "ReduceL1": lambda x, axes, keep: ops.sum(ops.abs(x), axes, keep),
+    "ReduceL2": lambda x, axes, keep: ops.vector_norm(x, axes, keep),
+    "ReduceLogSum": lambda x, axes, keep: ops.log(ops.sum(x, axes, keep)),
+    "ReduceLogSumExp": lambda x, axes, keep: ops.logsumexp(x, axes, keep),
+    "ReduceMax": lambda x, axes, keep: _extreme(x, axes, keep, is_greatest=True),
+    "ReduceMean": lambda x, axes, keep: ops.mean(x, axes, keep),
+    "ReduceMin": lambda x, axes, keep: _extreme(x, axes, keep, is_greatest=False),
+    "ReduceProd": lambda x, axes, keep: ops.prod(x, axes, keep),
+    "ReduceSum": lambda x, axes, keep: ops.sum(x, axes, keep),
+    "ReduceSumSquare": lambda x, axes, keep: ops.sum_square(x, axes, keep),
+}
+
+
+@converts(*_REDUCTIONS)
+def _reduce(node: Node) -> Item:
+    data = node.value(0)
+    by_input = "axes" not in (node.schema.attributes if node.schema is not None else ())
+    given = (node.indices(1) if node.has(1) else None) if by_input else node.integers("axes")
+    keep = node.flag("keepdims")
+    if not given and by_input and node.flag("noop_with_empty_axes"):
+        # The reduction is over no axis: squares, logarithms and the like are still taken.
+        return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
+    axes = node.axes(given, data.ndim) if given else list(range(data.ndim))
+    return _REDUCTIONS[node.operator](data, axes, keep) if axes else _of_scalar(node, data)
+
+
+def _of_scalar(node: Node, data: Value) -> Value:
+    return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
+
+
+@converts("ArgMax", "ArgMin")
+def _argmax(node: Node) -> Item:
+    data = node.value(0)
+    axis = node.axis("axis", data.ndim)
+    keep = node.flag("keepdims")
+    find = ops.argmax if node.operator == "ArgMax" else ops.argmin
+    if node.version >= 12 and node.flag("select_last_index"):
+        extent = data.shape[axis]
+        if not isinstance(extent, int):
+            raise node.refuse("attribute 'select_last_index' = 1 needs an axis of known extent")
+        return ops.subtract(extent - 1, find(ops.flip(data, axis), axis, keep))
+    return find(data, axis, keep)
+
+
+@converts("CumSum", "CumProd")
+def _cumulative(node: Node) -> Item:
+    data = node.value(0)
+    (axis,) = node.axes([int(node.number_at(1))], data.ndim, "axis")
+    run = ops.cumsum if node.operator == "CumSum" else ops.cumprod
+    return run(data, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+
+
+@converts("TopK", since=10)
+def _topk(node: Node) -> Item:
+    data = node.value(0)
+    axis = node.axis("axis", data.ndim)
+    (count,) = node.indices(1)
+    largest = True
+    if node.version >= 11:
+        largest = node.flag("largest")
+        node.flag("sorted")
+    return ops.topk(data, count, axis, largest)
+
+
+@converts("Hardmax", since=13)
+def _hardmax(node: Node) -> Item:
+    data = node.value(0)
+    axis = node.axis("axis", data.ndim)
+    return ops.one_hot(ops.argmax(data, axis), data.shape[axis], axis=axis, dtype=data.dtype)

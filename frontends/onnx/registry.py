@@ -1,0 +1,139 @@
+"""The table of converters: (domain, operator, version) -> the function that writes it as operators of graphs.
+
+A converter takes a `Node` and gives its outputs: a value, or a sequence of them (None for one that the node does not
+ask for). It reads all attributes and inputs that it honours; what a node gives and nothing reads is refused.
+
+    @converts("Relu")
+    def _relu(node: Node) -> Item:
+        return ops.relu(node.value(0))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from weft.frontends.onnx.known import Item
+    from weft.frontends.onnx.node import Node
+
+Converter: TypeAlias = "Callable[[Node], Item | Sequence[Item | None]]"
+ConverterT = TypeVar("ConverterT", bound="Converter")
+
+_FAMILIES: Final = (
+    "control_flow",
+    "elementwise",
+    "images",
+    "indexing",
+    "neural",
+    "ngrams",
+    "products",
+    "quantization",
+    "recurrent",
+    "reductions",
+    "shape_arithmetic",
+    "shapes",
+)
+"""The modules of this package that hold converters."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    since: int
+    until: int | None
+    convert: Converter
+    is_users: bool = False
+
+
+_converters: Final[dict[tuple[str, str], list[_Entry]]] = {}
+_evaluators: Final[dict[tuple[str, str], list[_Entry]]] = {}
+"""Functions that compute nodes of which all inputs are known, None where they cannot."""
+
+
+def converts(
+    *operators: str, since: int = 1, until: int | None = None, domain: str = ""
+) -> Callable[[ConverterT], ConverterT]:
+    """Let a function convert operators, from the version `since` of these to `until` (the newest)."""
+    return _entering(_converters, operators, since, until, domain)
+
+
+def evaluates(
+    *operators: str, since: int = 1, until: int | None = None, domain: str = ""
+) -> Callable[[ConverterT], ConverterT]:
+    """Let a function compute operators whose inputs are known at import; what it refuses goes to the converter."""
+    return _entering(_evaluators, operators, since, until, domain)
+
+
+def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT], ConverterT]:
+    """Let a function of the user convert an operator, from version `since` of its domain on; it goes before weft's own.
+
+        @weft.onnx.register("com.acme", "Scale", since=2)
+        def scale(node):
+            return G.multiply(node.value(0), node.number("factor"))
+
+    Raises `CompileError` for a version below 1.
+    """
+    if since < 1:
+        raise CompileError(f"onnx.register {operator}: versions are counted from 1, got {since}")
+    load_converters()
+
+    def enter(function: ConverterT) -> ConverterT:
+        _converters.setdefault((domain_name(domain), operator), []).append(_Entry(since, None, function, True))
+        return function
+
+    return enter
+
+
+def unregister(domain: str, operator: str) -> None:
+    """Forget the converter that was registered last. Raises `CompileError` when there is none."""
+    entries = _converters.get((domain_name(domain), operator))
+    if not entries:
+        raise CompileError(f"onnx.unregister: there is no converter of {operator} in domain '{domain}'")
+    entries.pop()
+
+
+def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
+    """The converter of that version of an operator, None where there is none: weft's own are for operators that ONNX
+    defines in that version."""
+    found = _found(_converters, domain, operator, version)
+    return None if found is None or not (is_defined or found.is_users) else found.convert
+
+
+def evaluator_of(domain: str, operator: str, version: int) -> Converter | None:
+    """The evaluator of that version of an operator, None where there is none."""
+    found = _found(_evaluators, domain, operator, version)
+    return None if found is None else found.convert
+
+
+def domain_name(domain: str) -> str:
+    """The name of a domain; that of ONNX's own has two spellings."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def load_converters() -> None:
+    """Import the modules that hold weft's converters."""
+    for family in _FAMILIES:
+        import_module(f"weft.frontends.onnx.{family}")
+
+
+def _entering(
+    table: dict[tuple[str, str], list[_Entry]], operators: Sequence[str], since: int, until: int | None, domain: str
+) -> Callable[[ConverterT], ConverterT]:
+    def enter(function: ConverterT) -> ConverterT:
+        for operator in operators:
+            table.setdefault((domain, operator), []).append(_Entry(since, until, function))
+        return function
+
+    return enter
+
+
+def _found(table: dict[tuple[str, str], list[_Entry]], domain: str, operator: str, version: int) -> _Entry | None:
+    load_converters()
+    for entry in reversed(table.get((domain_name(domain), operator), ())):
+        if entry.since <= version and (entry.until is None or version <= entry.until):
+            return entry
+    return None

@@ -1,0 +1,229 @@
+"""Converters of operators that change shapes, reorder elements, or make tensors of a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+
+def target_shape(
+    node: Node, shape: Sequence[Extent], wanted: Sequence[KnownExtent], copies_zeros: bool
+) -> list[Extent]:
+    """The shape that a reshape gives: 0 is the extent of the data there, -1 what remains."""
+    found: list[Extent] = []
+    for axis, extent in enumerate(wanted):
+        if extent == 0 and copies_zeros:
+            if axis >= len(shape):
+                raise node.refuse(f"the shape {_text(wanted)} copies axis {axis} of {_text(shape)}")
+            found.append(shape[axis])
+        else:
+            found.append(extent)
+    unknown = [axis for axis, extent in enumerate(found) if isinstance(extent, int) and extent < 0]
+    if len(unknown) > 1 or any(found[axis] != -1 for axis in unknown):
+        raise node.refuse(f"the shape must have one -1 at most, got {_text(wanted)}")
+    if unknown:
+        total = product_of(shape)
+        rest = product_of([extent for axis, extent in enumerate(found) if axis != unknown[0]])
+        quotient = None if total is None or rest is None else exact_quotient(total, rest)
+        if quotient is None and rest == 0:
+            raise node.refuse(f"the shape {_text(wanted)} leaves -1 open: the other extents are 0")
+        # Where it is not known to leave nothing, weft's operator decides.
+        found[unknown[0]] = -1 if quotient is None else quotient
+    return found
+
+
+def product_of(shape: Sequence[Extent]) -> Extent:
+    """The number of elements of a shape."""
+    total: Extent = 1
+    for extent in shape:
+        total = multiply(total, extent)
+    return total
+
+
+def _text(shape: Sequence[Extent]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+@converts("Reshape", since=5)
+def _reshape(node: Node) -> Item:
+    data = node.value(0)
+    copies = node.version < 14 or not node.flag("allowzero")
+    return ops.reshape(data, target_shape(node, data.shape, node.extents(1), copies))
+
+
+@converts("Reshape", until=4)
+def _reshape_by_attribute(node: Node) -> Item:
+    data = node.value(0)
+    return ops.reshape(data, target_shape(node, data.shape, node.integers("shape") or [], True))
+
+
+@converts("Flatten")
+def _flatten(node: Node) -> Item:
+    data = node.value(0)
+    axis = node.integer("axis", -data.ndim, data.ndim)
+    axis = axis + data.ndim if axis < 0 else axis
+    return ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
+
+
+def given_axes(node: Node, index: int, rank: int) -> list[int] | None:
+    """The axes that an input or, in older opsets, an attribute names; None where neither is given."""
+    if node.schema is not None and "axes" in node.schema.attributes:
+        numbers = node.integers("axes")
+    else:
+        numbers = node.indices(index) if node.has(index) else None
+    return None if numbers is None else node.axes(numbers, rank)
+
+
+@converts("Squeeze")
+def _squeeze(node: Node) -> Item:
+    data = node.value(0)
+    axes = given_axes(node, 1, data.ndim)
+    return ops.squeeze(data, axes)
+
+
+@converts("Unsqueeze")
+def _unsqueeze(node: Node) -> Item:
+    data = node.value(0)
+    numbers = node.indices(1) if node.version >= 13 else node.integers("axes") or []
+    return ops.expand_dims(data, node.axes(numbers, data.ndim + len(numbers)))
+
+
+@converts("Transpose")
+def _transpose(node: Node) -> Item:
+    return ops.transpose(node.value(0), node.integers("perm"))
+
+
+@converts("Concat")
+def _concat(node: Node) -> Item:
+    values = node.values()
+    return ops.concatenate(values, node.axis("axis", values[0].ndim, 1))
+
+
+@converts("Split")
+def _split(node: Node) -> Item | Sequence[Item]:
+    data = node.value(0)
+    axis = node.axis("axis", data.ndim)
+    parts = len(node.proto.output)
+    sizes: list[int] | None = None
+    if node.version >= 13 and node.has(1):
+        sizes = node.indices(1)
+    elif node.version < 13:
+        sizes = node.integers("split", 0)
+    extent = data.shape[axis]
+    if node.version >= 18 and sizes is None:
+        parts = node.integer("num_outputs", 1)
+    if sizes is None:
+        if not isinstance(extent, int):
+            raise node.refuse(f"axis {axis} has the symbolic extent {extent}: state the sizes in input 'split'")
+        size = -(-extent // parts)
+        sizes = [max(min(size, extent - size * part), 0) for part in range(parts)]
+    if len(sizes) != len(node.proto.output) or sum(sizes) != extent or min(sizes) < 0:
+        raise node.refuse(f"the sizes {sizes} must be {len(node.proto.output)} that make {extent}")
+    ends = [sum(sizes[: part + 1]) for part in range(len(sizes))]
+    return [ops.strided_slice(data, [end - size], [end], [1], [axis]) for size, end in zip(sizes, ends, strict=True)]
+
+
+@converts("Expand")
+def _expand(node: Node) -> Item:
+    data, wanted = node.value(0), node.extents(1)
+    shape: list[Extent] = list(wanted)
+    for axis in range(1, min(len(shape), data.ndim) + 1):
+        if shape[-axis] == 1:
+            shape[-axis] = data.shape[-axis]
+    shape[:0] = data.shape[: max(data.ndim - len(shape), 0)]
+    return ops.broadcast_to(data, shape)
+
+
+@converts("Tile", since=6)
+def _tile(node: Node) -> Item:
+    data, repeats = node.value(0), node.indices(1)
+    if len(repeats) != data.ndim or any(count < 0 for count in repeats):
+        raise node.refuse(f"input 'repeats' must be {data.ndim} numbers that are not negative, got {repeats}")
+    return ops.tile(data, repeats)
+
+
+@converts("ConstantOfShape")
+def _constant_of_shape(node: Node) -> Item:
+    value = node.attribute("value")
+    fill = Known.of(0.0, "float32") if value is None else node.scope.shared.file.tensor(value)
+    if fill.array.size != 1:
+        raise node.refuse(f"attribute 'value' must be one number, got shape {fill.shape}")
+    return ops.full(node.extents(0), fill.array.item(), fill.dtype)
+
+
+@converts("Pad")
+def _pad(node: Node) -> Item:
+    data = node.value(0)
+    rank = data.ndim
+    if node.version < 11:
+        widths = node.integers("pads" if node.version >= 2 else "paddings") or []
+        fill: float | bool | Value = node.number("value")
+        axes = list(range(rank))
+    else:
+        widths = node.indices(1)
+        fill = node.number_at(2) if node.has(2) else 0
+        axes = node.axes(node.indices(3), rank) if node.version >= 18 and node.has(3) else list(range(rank))
+    if len(widths) != 2 * len(axes):
+        raise node.refuse(f"input 'pads' must be {2 * len(axes)} numbers, got {len(widths)}")
+    modes = ("constant", "reflect", "edge", "wrap")
+    mode = node.word("mode", *(modes if node.version >= 19 else modes[:3]))
+    around, cut = [(0, 0)] * rank, [(0, 0)] * rank
+    for position, axis in enumerate(axes):
+        before, after = widths[position], widths[position + len(axes)]
+        around[axis] = max(before, 0), max(after, 0)
+        cut[axis] = max(-before, 0), max(-after, 0)
+    if any(map(any, cut)):
+        ends = [None if after == 0 else -after for _, after in cut]
+        data = ops.strided_slice(data, [before for before, _ in cut], ends)
+    if not any(map(any, around)):
+        return data
+    if "int" in data.dtype:
+        fill = int(fill)
+    return ops.pad(data, around, mode, fill)
+
+
+@converts("DepthToSpace", "SpaceToDepth")
+def _depth_to_space(node: Node) -> Item:
+    size = node.integer("blocksize", 1)
+    data = node.value(0)
+    formal = () if node.schema is None else node.schema.attributes
+    mode = node.word("mode", "DCR", "CRD") if "mode" in formal else "DCR"
+    if node.operator == "DepthToSpace":
+        return ops.depth_to_space(data, size, mode)
+    return ops.space_to_depth(data, size, mode)
+
+
+@converts("Trilu")
+def _trilu(node: Node) -> Item:
+    diagonal = int(node.number_at(1)) if node.has(1) else 0
+    cut = ops.triu if node.flag("upper") else ops.tril
+    return cut(node.value(0), diagonal)
+
+
+@converts("EyeLike")
+def _eye_like(node: Node) -> Item:
+    like = node.item(0)
+    if len(like.shape) != 2:
+        raise node.refuse(f"input 'input' must be a matrix, got rank {len(like.shape)}")
+    rows, columns = like.shape
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        raise node.refuse(f"the shape of input 'input' must be numbers, got {_text(like.shape)}")
+    return ops.eye(rows, columns, node.integer("k"), node.element_type("dtype") or like.dtype)
+
+
+@converts("Range")
+def _range(node: Node) -> Item:
+    start, limit, delta = (node.known(index) for index in range(3))
+    if limit.is_symbolic and not start.is_symbolic and int(delta.array.item()) == 1:
+        (first,), (last,) = start.extents(), limit.extents()
+        count = ops.iota([last - first if first else last], dtype=start.dtype)
+        return ops.add(count, first) if first else count
+    if start.is_symbolic or limit.is_symbolic or delta.is_symbolic:
+        raise node.refuse("the inputs must be numbers, but for a symbolic limit where the step is 1")
+    return ops.arange(start.array.item(), limit.array.item(), delta.array.item(), start.dtype)

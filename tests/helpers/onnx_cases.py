@@ -1,0 +1,181 @@
+"""Judges the ONNX importer by the node tests that the package `onnx` ships.
+
+    python tests/helpers/onnx_cases.py --operator Conv --operator Relu     # each case that is not passed, and the table
+    python tests/helpers/onnx_cases.py --table                             # all, as the table of docs/models.md
+    python tests/helpers/onnx_cases.py --table --target interpreter        # without compiling: a minute
+
+A case that needs the values of inputs at import (shapes, axes, ...), which the node tests pass as arguments, is
+imported again with these bound by `constants`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import ModelProto, TensorProto
+
+import weft
+
+VERDICTS = ("passed", "bound", "refused", "wrong")
+"""`bound`: passed with values of inputs known at import. `wrong`: values that differ, and crashes."""
+
+
+ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""One unit in the last place: weft forms sums and products in float32 where the references round each step."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    case: str
+    operator: str
+    kind: str
+    message: str = ""
+
+
+def node_cases() -> list[Any]:
+    """All cases."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_model_tests(kind="node")
+
+
+def operator_of(case: Any) -> str:
+    """The operator that a case tests: for one that is written out by others, that of the case before it."""
+    nodes = case.model.graph.node
+    if len(nodes) == 1:
+        node = nodes[0]
+    else:
+        node = nodes[-1]
+        for candidate in nodes:
+            if "_expanded_function_" in "".join((*candidate.input, *candidate.output)):
+                text = next(t for t in (*candidate.output, *candidate.input) if "_expanded_function_" in t)
+                return text.partition("_")[0] + " (as function)"
+    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+
+
+def judge(case: Any, target: str = "llvm") -> Verdict:
+    """Import, build and run one case; on the target "interpreter" the graph is interpreted."""
+    operator = operator_of(case)
+    try:
+        kind = "passed"
+        for inputs, outputs in case.data_sets:
+            difference, bound = run_case(case, inputs, outputs, target)
+            if difference:
+                return Verdict(case.name, operator, "wrong", difference)
+            kind = "bound" if bound else kind
+        return Verdict(case.name, operator, kind)
+    except weft.CompileError as error:
+        return Verdict(case.name, operator, "refused", error.message)
+    except Exception as error:  # noqa: BLE001
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return Verdict(
+            case.name, operator, "wrong", f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+        )
+
+
+def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: str) -> tuple[str, bool]:
+    """How the results differ from those expected, empty where they do not; and whether inputs were bound."""
+    model: ModelProto = case.model
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    names = [proto.name for proto in model.graph.input if proto.name not in initialized]
+    given = dict(zip(names, map(array_of, inputs), strict=True))
+    constants: dict[str, Any] = {}
+    while True:
+        try:
+            module = weft.from_onnx(model, constants=constants)
+            break
+        except weft.CompileError as error:
+            more = getattr(error, "unbound", frozenset()) - constants.keys()
+            if not more:
+                raise
+            constants |= {name: given[name] for name in more}
+    arguments = [given[name] for name in names if name not in constants]
+    if target == "interpreter":
+        found = weft.Interpreter(module).call("main", *arguments)
+    else:
+        found = weft.build(module, target, cache=False)["main"](*arguments)
+    results = found if isinstance(found, tuple | list) else (found,)
+    if len(results) != len(outputs):
+        return f"{len(results)} results, expected {len(outputs)}", bool(constants)
+    for position, (got, expected) in enumerate(zip(results, map(array_of, outputs), strict=True)):
+        difference = differs(np.asarray(got), expected, case.rtol, case.atol)
+        if difference:
+            return f"result {position}: {difference}", bool(constants)
+    return "", bool(constants)
+
+
+def array_of(value: Any) -> np.ndarray[Any, Any]:
+    """An input or output of a case as an array."""
+    if isinstance(value, TensorProto):
+        return onnx.numpy_helper.to_array(value)
+    if isinstance(value, list):
+        raise weft.CompileError("sequences are no arguments of compiled programs")
+    return np.asarray(value)
+
+
+def differs(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], rtol: float, atol: float) -> str:
+    """How an array differs from that expected, empty where it does not."""
+    if expected.dtype.name == "bfloat16" and got.dtype == np.uint16:
+        got = got.view(expected.dtype)
+    if got.dtype != expected.dtype:
+        return f"is of {got.dtype}, expected {expected.dtype}"
+    if got.shape != expected.shape:
+        return f"has shape {got.shape}, expected {expected.shape}"
+    if expected.dtype.kind in "biu" and expected.dtype.name in np.sctypeDict:
+        same = got == expected
+        return "" if np.all(same) else f"{int(np.sum(~same))} of {same.size} integers differ"
+    rtol = max(rtol, ULP.get(expected.dtype.name, 0.0))
+    wide, wanted = got.astype(np.float64), expected.astype(np.float64)
+    if np.allclose(wide, wanted, rtol, atol, equal_nan=True):
+        return ""
+    with np.errstate(all="ignore"):
+        error = np.abs(wide - wanted) - rtol * np.abs(wanted)
+    at = np.unravel_index(int(np.nanargmax(np.where(np.isnan(error), np.inf, error))), error.shape)
+    return f"at {tuple(map(int, at))} is {wide[at]}, expected {wanted[at]}"
+
+
+def table(verdicts: Iterable[Verdict]) -> str:
+    """The table of docs/models.md."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    total: Counter[str] = Counter()
+    for verdict in verdicts:
+        counts[verdict.operator][verdict.kind] += 1
+        total[verdict.kind] += 1
+    lines = ["| operator | passed | with inputs bound | refused | wrong |", "|---|---|---|---|---|"]
+    for name, row in (*sorted(counts.items()), ("all", total)):
+        lines.append(f"| {name} | {' | '.join(str(row[kind] or '') for kind in VERDICTS)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operator", action="append", default=[], help="only cases with a node of this operator")
+    parser.add_argument("--case", action="append", default=[], help="only this case")
+    parser.add_argument("--target", default="llvm", help='such as "c", or "interpreter" (default llvm)')
+    parser.add_argument("--table", action="store_true", help="print the table alone")
+    arguments = parser.parse_args()
+    verdicts: list[Verdict] = []
+    for case in node_cases():
+        operators = {node.op_type for node in case.model.graph.node}
+        if arguments.operator and operators.isdisjoint(arguments.operator):
+            continue
+        if arguments.case and case.name not in arguments.case:
+            continue
+        verdicts.append(judge(case, arguments.target))
+        if verdicts[-1].kind in ("refused", "wrong") and not arguments.table:
+            print(f"{verdicts[-1].kind:8} {case.name}: {verdicts[-1].message}", flush=True)
+    print(table(verdicts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""ONNX models as graphs: symbolic shapes, files of weights, the commands, converters of users, the fallback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import INT64, model, node, perceptron
+
+import weft
+from weft import graph as G
+from weft.support.safetensors import read_safetensors
+from weft.tools.weft_cli import execute
+
+X = np.random.default_rng(1).standard_normal((3, 16), np.float32)
+
+
+def _expected(x: Any) -> Any:
+    first, bias, second = (onnx.numpy_helper.to_array(tensor) for tensor in perceptron().graph.initializer)
+    return np.maximum(x @ first + bias, 0) @ second
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    onnx.save(perceptron(), tmp_path / "mlp.onnx")
+    np.save(tmp_path / "x.npy", X)
+    return tmp_path
+
+
+def _interpreted(module: Any, *arrays: Any) -> Any:
+    return weft.Interpreter(module).call("main", *arrays)
+
+
+def test_shapes_are_computed_with_symbols() -> None:
+    weights = {"zero": np.array(0), "axis": np.array([0]), "rest": np.array([-1, 2]), "two": np.array([2])}
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "n"),
+        node("Unsqueeze", "n axis", "nv"),
+        node("Mul", "nv two", "twice"),
+        node("Concat", "twice rest", "target", axis=0),
+        node("Reshape", "x target", "r"),
+        node("Shape", "r", "y2"),
+        node("Relu", "r", "y"),
+    ]
+    module = weft.from_onnx(model(nodes, {"x": ["n", 4, 6]}, "y y2", weights))
+    assert "tensor<?x6x2xf32, #graph.dims<2 * n>>" in str(module)
+    x = np.random.default_rng(0).standard_normal((3, 4, 6), np.float32)
+    y, shape = _interpreted(module, x)
+    np.testing.assert_array_equal(y, np.maximum(x, 0).reshape(6, 6, 2))
+    np.testing.assert_array_equal(shape, [6, 6, 2])
+
+
+def test_positions_of_a_symbolic_length() -> None:
+    weights = {"at": np.array(1), "start": np.array(0), "step": np.array(1)}
+    nodes = [node("Shape", "x", "s"), node("Gather", "s at", "n"), node("Range", "start n step", "places")]
+    nodes += [node("Cast", "places", "p", to=onnx.TensorProto.FLOAT), node("Add", "x p", "y")]
+    x = np.ones((2, 5), np.float32)
+    found = _interpreted(weft.from_onnx(model(nodes, {"x": ["b", "n"]}, weights=weights)), x)
+    np.testing.assert_array_equal(found, x + np.arange(5, dtype=np.float32))
+
+
+def test_shapes_of_users_replace_those_of_the_model() -> None:
+    relu = model([node("Relu", "x", "y")], {"x": [None, "width"]})
+    assert "tensor<?x?xf32, #graph.dims<x_0, width>>" in str(weft.from_onnx(relu))
+    assert "tensor<?x8xf32, #graph.dims<m>>" in str(weft.from_onnx(relu, shapes={"x": ("m", 8)}))
+
+
+def test_inputs_that_must_be_known_are_bound() -> None:
+    sums = model([node("ReduceSum", "x axes", "y", keepdims=0)], {"x": [2, 3]})
+    sums.graph.input.append(helper.make_tensor_value_info("axes", INT64, [1]))
+    with pytest.raises(
+        weft.CompileError, match=r"ReduceSum \(opset 18\): input 'axes' must be known at import"
+    ) as error:
+        weft.from_onnx(sums)
+    assert getattr(error.value, "unbound") == {"axes"}  # noqa: B009
+    module = weft.from_onnx(sums, constants={"axes": np.array([1])})
+    np.testing.assert_array_equal(_interpreted(module, np.ones((2, 3), np.float32)), [3, 3])
+
+
+def test_functions_of_the_model_are_written_out() -> None:
+    scaled = helper.make_function(
+        "local",
+        "Scaled",
+        ["a"],
+        ["b"],
+        [helper.make_node("Constant", [], ["c"]), helper.make_node("Mul", ["a", "c"], ["b"])],
+        [helper.make_opsetid("", 18)],
+        attributes=["factor"],
+    )
+    scaled.node[0].attribute.append(onnx.AttributeProto(name="value_float", ref_attr_name="factor", type=1))
+    proto = model([node("Scaled", "x", "y", factor=3.0, domain="local")], {"x": [4]}, functions=[scaled])
+    proto.opset_import.append(helper.make_opsetid("local", 1))
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(_interpreted(weft.from_onnx(proto), x), 3 * x)
+
+
+def test_converters_of_users() -> None:
+    proto = model([node("Scale", "x", "y", factor=0.5, domain="com.acme")], {"x": [4]})
+    proto.opset_import.append(helper.make_opsetid("com.acme", 2))
+
+    @weft.onnx.register("com.acme", "Scale", since=2)
+    def scale(node: Any) -> Any:
+        return G.multiply(node.value(0), node.number("factor"))
+
+    try:
+        x = np.arange(4, dtype=np.float32)
+        np.testing.assert_array_equal(_interpreted(weft.from_onnx(proto), x), x / 2)
+    finally:
+        weft.onnx.unregister("com.acme", "Scale")
+    with pytest.raises(weft.CompileError, match=r"com\.acme\.Scale \(opset 2\): there is no converter"):
+        weft.from_onnx(proto)
+    with pytest.raises(weft.CompileError, match=r"there is no converter of Scale in domain 'com.acme'"):
+        weft.onnx.unregister("com.acme", "Scale")
+    with pytest.raises(weft.CompileError, match="versions are counted from 1, got 0"):
+        weft.onnx.register("com.acme", "Scale", since=0)
+
+
+def test_fallback_to_the_reference() -> None:
+    proto = model([node("Relu", "x", "r"), node("ImageDecoder", "r", "y")], {"x": ["n", 3, 3]}, opset=20)
+    with pytest.raises(weft.CompileError, match="fallback: ONNX's shape inference fails"):
+        weft.from_onnx(proto, fallback=True)
+    proto = model([node("Relu", "x", "r"), node("NonZero", "r", "y")], {"x": [3]}, opset=20)
+    with pytest.raises(weft.CompileError, match="fallback: the shape of output 'y' is not known"):
+        weft.from_onnx(proto, fallback=True)
+    nodes = [node("Relu", "x", "r"), node("Det", "r", "d"), node("Neg", "d", "y")]
+    module = weft.from_onnx(model(nodes, {"x": ["n", 2, 2]}, opset=20), fallback=True)
+    assert 'graph.call_dps "onnx.Det.' in str(module)
+    found = weft.build(module)["main"](np.array([[[1, -2], [3, 4]], [[0, 1], [1, 0]]], np.float32))
+    np.testing.assert_allclose(found, [-4, 1])
+
+
+def test_weights_in_a_file_beside_the_model(folder: Path) -> None:
+    onnx.save(perceptron(), folder / "big.onnx", save_as_external_data=True, location="big.data", size_threshold=0)
+    found = _interpreted(weft.parse_file(folder / "big.onnx"), X)
+    np.testing.assert_allclose(found, _expected(X), rtol=1e-4, atol=1e-5)
+
+
+def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, text = str(folder / "mlp.onnx"), folder / "mlp.mlir"
+    assert execute(["import", source, "-o", str(text)]) == 0
+    assert "graph.constant dense_resource<fc1_weight> : tensor<16x32xf32>" in text.read_text()
+    tensors = read_safetensors(folder / "mlp.safetensors")
+    assert tensors["fc1_weight"].shape == (16, 32)
+    module = weft.parse_file(text)
+    np.testing.assert_allclose(_interpreted(module, X), _expected(X), rtol=1e-4, atol=1e-5)
+    again = weft.parse(str(module).replace("mlp.safetensors", str(folder / "mlp.safetensors")), str(text))
+    assert str(again) == str(module).replace("mlp.safetensors", str(folder / "mlp.safetensors"))
+    assert execute(["run", source, "--input", str(folder / "x.npy"), "--check", "--output", f"y={folder}/y.npy"]) == 0
+    assert "the interpreter" in capsys.readouterr().out
+    np.testing.assert_allclose(np.load(folder / "y.npy"), _expected(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_compile_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(folder / "mlp.onnx")
+    library, header = folder / "libmlp.so", folder / "mlp.h"
+    assert execute(["compile", source, "-o", str(library), "--header", str(header)]) == 0
+    np.testing.assert_allclose(weft.load(library)["main"](X), _expected(X), rtol=1e-4, atol=1e-5)
+    assert "main(" in header.read_text()
+    assert execute(["profile", source, "--input", str(folder / "x.npy")]) == 0
+    assert "fused_matmul_add_relu" in capsys.readouterr().out
+
+
+def test_the_format_is_that_of_safetensors(folder: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy")
+    execute(["import", str(folder / "mlp.onnx")])
+    for name, array in safetensors.load_file(folder / "mlp.safetensors").items():
+        expected = {t.name.replace(".", "_"): t for t in perceptron().graph.initializer}[name]
+        np.testing.assert_array_equal(array, onnx.numpy_helper.to_array(expected))
+
+
+def _graph(name: str, nodes: Any, inputs: Any, outputs: Any) -> Any:
+    def entries(names: Any) -> Any:
+        return [helper.make_tensor_value_info(entry, *type_) for entry, type_ in names.items()]
+
+    return helper.make_graph(nodes, name, entries(inputs), entries(outputs))
+
+
+def test_loops_and_branches() -> None:
+    """A loop of a symbolic number of steps around a branch, which uses values of the model and of the loop."""
+    state = (onnx.TensorProto.FLOAT, [4])
+    then = _graph("then", [node("Add", "a x", "t")], {}, {"t": state})
+    otherwise = _graph("else", [node("Mul", "a half", "e")], {}, {"e": state})
+    body = [
+        node("ReduceSum", "a", "total", keepdims=0),
+        node("Less", "total limit", "small"),
+        node("If", "small", "b", then_branch=then, else_branch=otherwise),
+        node("Identity", "more", "again"),
+    ]
+    loop = _graph(
+        "body",
+        body,
+        {"step": (INT64, []), "more": (onnx.TensorProto.BOOL, []), "a": state},
+        {"again": (onnx.TensorProto.BOOL, []), "b": state},
+    )
+    weights = {"at": np.array(0), "limit": np.float32(10), "half": np.float32(0.5)}
+    nodes = [node("Shape", "z", "s"), node("Gather", "s at", "n"), node("Loop", "n - x", "y", body=loop)]
+    module = weft.from_onnx(model(nodes, {"x": [4], "z": ["n"]}, weights=weights))
+    x, z = np.ones(4, np.float32), np.ones(5, np.float32)
+    expected = x
+    for _ in range(5):
+        expected = expected + x if expected.sum() < 10 else expected * np.float32(0.5)
+    np.testing.assert_array_equal(_interpreted(module, x, z), expected)
+    np.testing.assert_array_equal(weft.build(module)["main"](x, z), expected)
+
+
+def test_loops_whose_values_grow_are_written_out() -> None:
+    of_any = (onnx.TensorProto.FLOAT, None)
+    loop = _graph(
+        "body",
+        [node("Concat", "a x", "b", axis=0), node("Identity", "more", "again")],
+        {"step": (INT64, []), "more": (onnx.TensorProto.BOOL, []), "a": of_any},
+        {"again": (onnx.TensorProto.BOOL, []), "b": of_any},
+    )
+    module = weft.from_onnx(model([node("Loop", "n - x", "y", body=loop)], {"x": [2]}, weights={"n": np.array(3)}))
+    np.testing.assert_array_equal(_interpreted(module, np.array([1, 2], np.float32)), [1, 2] * 4)
+
+
+def test_conditions_of_loops_that_depend_on_data_are_refused() -> None:
+    loop = _graph(
+        "body",
+        [node("Add", "a a", "b"), node("ReduceMax", "b", "m", keepdims=0), node("Less", "m limit", "again")],
+        {"step": (INT64, []), "more": (onnx.TensorProto.BOOL, []), "a": (onnx.TensorProto.FLOAT, [2])},
+        {"again": (onnx.TensorProto.BOOL, []), "b": (onnx.TensorProto.FLOAT, [2])},
+    )
+    weights = {"n": np.array(100), "limit": np.float32(10)}
+    with pytest.raises(weft.CompileError, match="a condition of the attribute 'body' that depends on data"):
+        weft.from_onnx(model([node("Loop", "n - x", "y", body=loop)], {"x": [2]}, weights=weights))

@@ -1,0 +1,49 @@
+"""The ONNX importer against the node tests of the package onnx: a sample first, all of them in the second tier."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import onnx_cases
+import pytest
+
+SAMPLE = {
+    "add": ("test_add_uint8",),
+    "conv": ("test_basic_conv_with_padding", "test_conv_with_autopad_same"),
+    "gather": ("test_gather_2d_indices",),
+    "layernormalization": ("test_layer_normalization_2d_axis0", "test_layer_normalization_2d_axis0_expanded"),
+    "lstm": ("test_lstm_with_peepholes",),
+    "maxpool": ("test_maxpool_2d_ceil",),
+    "reshape": ("test_reshape_negative_dim",),
+    "slice": ("test_slice_neg_steps",),
+    "softmax": ("test_softmax_axis_1",),
+}
+"""Modules of `onnx.backend.test.case.node`, and cases of them."""
+
+
+@pytest.fixture(scope="module")
+def sample() -> dict[str, Any]:
+    from onnx.backend.test.case import node
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in SAMPLE:
+            importlib.import_module(f"onnx.backend.test.case.node.{module}")
+    return {case.name: case for case in node._NodeTestCases}
+
+
+@pytest.mark.parametrize("name", [name for names in SAMPLE.values() for name in names])
+def test_sample(sample: dict[str, Any], name: str) -> None:
+    verdict = onnx_cases.judge(sample[name])
+    assert verdict.kind in ("passed", "bound"), verdict.message
+
+
+@pytest.mark.slow
+def test_all() -> None:
+    verdicts = [onnx_cases.judge(case) for case in onnx_cases.node_cases()]
+    wrong = [f"{verdict.case}: {verdict.message}" for verdict in verdicts if verdict.kind == "wrong"]
+    assert not wrong, "\n".join(wrong)
+    passed = sum(verdict.kind in ("passed", "bound") for verdict in verdicts)
+    assert passed / len(verdicts) > 0.88

@@ -1,0 +1,72 @@
+"""Write an ONNX model as graph IR, which can be read, edited and run through weft-opt.
+
+  weft import model.onnx -o model.mlir                     # weights in model.safetensors beside it
+  weft import model.onnx -o model.mlir --shape input=nx3x224x224
+  weft import model.onnx -o model.mlir --weights w.safetensors --bind axes=axes.npy
+
+Extents are numbers or names; those of one name are equal. --bind gives inputs whose values must be known, such as axes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from io import StringIO
+from pathlib import Path
+
+from xdsl.context import Context
+
+from weft.driver.programs import onnx_module
+from weft.driver.weights import save_weights
+from weft.support.errors import CompileError
+from weft.support.files import check_output, write_output
+from weft.tools.arrays import assigned, read_npy
+from weft.tools.printing import ScopedMLIRTarget
+
+_LEAST = 1 << 10
+"""Bytes from which on a constant goes to the file of weights."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the model, an .onnx file")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the text (default: the model's name with .mlir)")
+    parser.add_argument("--weights", metavar="FILE", help="the weights (default: the text's name with .safetensors)")
+    add_import_arguments(parser)
+
+
+def add_import_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--shape`, `--bind` and `--fallback`."""
+    parser.add_argument(
+        "--shape", metavar="NAME=nx3x224", action="append", default=[], help="the shape of an input of the model"
+    )
+    parser.add_argument(
+        "--bind", metavar="NAME=FILE", action="append", default=[], help="the value of an input, a .npy file"
+    )
+    parser.add_argument("--fallback", action="store_true", help="run operators that weft lacks in ONNX's reference")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises `CompileError` and `OSError`."""
+    source = Path(arguments.file)
+    if source.suffix != ".onnx":
+        raise CompileError(f"'{source}': weft import reads .onnx files")
+    output = Path(arguments.output or source.with_suffix(".mlir"))
+    weights = Path(arguments.weights or output.with_suffix(".safetensors"))
+    for path in (output, weights):
+        check_output(path)
+    if weights.resolve().parent != output.resolve().parent or weights.resolve() == output.resolve():
+        raise CompileError(f"the weights '{weights}' must be another file in the folder of '{output}'")
+    shapes = {name: _shape(text) for name, text in assigned(arguments.shape, "--shape").items()}
+    constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
+    module = onnx_module(source, shapes, constants, fallback=arguments.fallback)
+    save_weights(module, weights, _LEAST)
+    text = StringIO()
+    ScopedMLIRTarget().emit(Context(), module, text)
+    write_output(output, text.getvalue())
+    for path in (output, weights):
+        print(f"saved     {path}")
+    return 0
+
+
+def _shape(text: str) -> tuple[int | str, ...]:
+    """`nx3x224` as ("n", 3, 224)."""
+    return tuple(int(word) if word.isdecimal() else word for word in text.split("x"))
