@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     UnknownLoc,
     f32,
-    i1,
+    i64,
 )
 from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import IfOp
@@ -38,13 +38,16 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.irdl import IRDLOperation
 
+from weft.dialects.element_types import STORED
 from weft.dialects.index_map import canonical_map
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.te import ReduceOp, YieldOp
+from weft.dialects.te import UNSIGNED, ReduceOp, YieldOp
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
+from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr.expr import (
     FUNCTIONS,
+    UNSIGNED_OPS,
     Accumulator,
     Binary,
     BinaryKind,
@@ -59,9 +62,12 @@ from weft.texpr.expr import (
     Select,
     Unary,
     Var,
+    bits,
     error,
+    has_sign,
     is_float,
     type_of,
+    value_type_of,
 )
 from weft.texpr.reductions import CustomCombiner, ReduceValue, Reduction
 from weft.texpr.shapes import Extent, value_name
@@ -141,6 +147,10 @@ class ElementEmitter:
         self._alive[id(expr)] = expr
         return id(expr)
 
+    def bind(self, expr: Expr, value: SSAValue) -> None:
+        """Let `expr` be `value` from here on, in the current block and those in it."""
+        self._remember(self._identity_of(expr), value)
+
     # Constants and extents stand at the top of the function.
 
     def constant(self, number: Number, type: Attribute) -> SSAValue:
@@ -187,11 +197,11 @@ class ElementEmitter:
         """The value of `expr` in its dtype; index expressions are converted to `dtype`."""
         target = dtype or expr.dtype
         if isinstance(expr, Const):
-            return self.constant(float(expr.value) if is_float(target) else expr.value, type_of(target))
+            return self.constant(float(expr.value) if is_float(target) else expr.value, value_type_of(target))
         if not expr.is_index:
             return self._native(expr)
         index = self.index(expr)
-        return self._once(("cast", index, target), lambda: IndexCastOp(index, type_of(target)))
+        return self._once(("cast", index, target), lambda: IndexCastOp(index, value_type_of(target)))
 
     def index(self, expr: Expr) -> SSAValue:
         """The value of an integer expression as an index."""
@@ -257,8 +267,15 @@ class ElementEmitter:
         if isinstance(expr, Select) and _is_of_index_width(expr):
             return self._remember(key, self._select(expr, self.index))
         if not expr.is_index:
-            return self._remember(key, self.append(IndexCastOp(self._native(expr), _INDEX)))
+            return self._remember(key, self.append(IndexCastOp(self._as_signed(expr), _INDEX)))
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
+
+    def _as_signed(self, expr: Expr) -> SSAValue:
+        """The value of an integer expression as a signed integer, which an index cast extends."""
+        if has_sign(expr.dtype) or bits(expr.dtype) == 64:
+            return self._native(expr)
+        value = self._native(expr)
+        return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
         """The value of an expression that is not an index expression; iterative, since sums can be long."""
@@ -280,19 +297,20 @@ class ElementEmitter:
         match expr:
             case Binary():
                 operands = self.value(expr.left, expr.dtype), self.value(expr.right, expr.dtype)
-                return _binary(self, expr.kind, *operands)
+                return _binary(self, expr.kind, *operands, signed=has_sign(expr.dtype))
             case Unary():
                 return _unary(self, expr.function, self.value(expr.operand))
             case Intrinsic():
                 operands = [self.value(argument) for argument in expr.arguments]
-                return self.append(CallOp(expr.function, operands, [type_of(expr.dtype)]))
+                return self.append(CallOp(expr.function, operands, [value_type_of(expr.dtype)]))
             case Compare():
                 as_value = self.index if expr.left.is_index and expr.right.is_index else self.value
-                return _compare(self, expr.predicate, as_value(expr.left), as_value(expr.right))
+                operands = as_value(expr.left), as_value(expr.right)
+                return _compare(self, expr.predicate, *operands, signed=has_sign(expr.left.dtype))
             case Select():
                 return self._select(expr, lambda branch: self.value(branch, expr.dtype))
             case Cast():
-                return _cast(self, self.value(expr.operand), type_of(expr.dtype))
+                return _cast(self, self.value(expr.operand), expr.operand.dtype, expr.dtype)
             case Read():
                 return self._read(expr)
             case ReduceValue():
@@ -331,7 +349,7 @@ class ElementEmitter:
             raise error(f"placeholder {read.tensor.name} is read, but it is not in the list of parameters", self.place)
         indices = [self.index(index) for index in read.indices]
         hint = value_name(read.tensor.name.lower())
-        return self._once((source, *indices), lambda: ExtractOp(source, indices, type_of(read.dtype)), hint)
+        return self._once((source, *indices), lambda: ExtractOp(source, indices, value_type_of(read.dtype)), hint)
 
     def _select(self, select: Select, emit: Callable[[Expr], SSAValue]) -> SSAValue:
         condition = self.value(select.condition)
@@ -354,8 +372,11 @@ class ElementEmitter:
         if known is not None:
             return known.owner.results if isinstance(known.owner, Operation) else ()
         extents = [self.extent(axis.extent) for axis in reduction.axes]
-        types = [type_of(value.dtype) for value in reduction.values]
-        op = ReduceOp.over(reduction.combiner, extents, types, [value_name(axis.name) for axis in reduction.axes])
+        types = [value_type_of(value.dtype) for value in reduction.values]
+        combiner = reduction.combiner
+        if not has_sign(reduction.values[0].dtype):
+            combiner = UNSIGNED.get(combiner, combiner)
+        op = ReduceOp.over(combiner, extents, types, [value_name(axis.name) for axis in reduction.axes])
         with self.inside(op.body.block, dict(zip(reduction.axes, op.axes, strict=True))):
             self.finish(YieldOp(*(self.value(value) for value in reduction.values)))
         if reduction.custom is not None:
@@ -445,14 +466,27 @@ def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue)
     return body.append(op_class.create(operands=operands, result_types=types, properties=_defaults(op_class)))
 
 
-def _binary(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
+def _binary(
+    body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
+) -> SSAValue:
     """An operator on two values of one type: float, integer or index."""
-    if kind is BinaryKind.FLOORMOD:
+    if kind is BinaryKind.FLOORMOD and signed:
         return _floor_remainder(body, left, right)
     op_class = kind.float_op if isinstance(left.type, AnyFloat) else kind.integer_op
     if op_class is None:
         raise InternalError(f"no op computes {kind} of {left.type}")
-    return _apply(body, op_class, left, right)
+    if kind is BinaryKind.POW and not signed:
+        return _unsigned_power(body, left, right)
+    return _apply(body, op_class if signed else UNSIGNED_OPS.get(op_class, op_class), left, right)
+
+
+def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) -> SSAValue:
+    """A power of unsigned integers, from that to half the exponent: `math.ipowi` takes signed exponents."""
+    one = body.constant(1, base.type)
+    root = _apply(body, math_ops.IPowIOp, base, _apply(body, arith.ShRUIOp, exponent, one))
+    is_odd = body.append(arith.CmpiOp(_apply(body, arith.AndIOp, exponent, one), one, "eq"))
+    square = _apply(body, arith.MuliOp, root, root)
+    return _apply(body, arith.MuliOp, square, body.append(arith.SelectOp(is_odd, base, one)))
 
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
@@ -470,11 +504,13 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
     return body.append(arith.SelectOp(wrong, shifted, remainder))
 
 
-def _compare(body: ElementEmitter, predicate: Predicate, left: SSAValue, right: SSAValue) -> SSAValue:
+def _compare(
+    body: ElementEmitter, predicate: Predicate, left: SSAValue, right: SSAValue, *, signed: bool = True
+) -> SSAValue:
     """A comparison of two values of one type."""
     if isinstance(left.type, AnyFloat):
         return body.append(arith.CmpfOp(left, right, predicate.of_floats))
-    return body.append(arith.CmpiOp(left, right, predicate.of_integers))
+    return body.append(arith.CmpiOp(left, right, predicate.of(signed=signed)))
 
 
 def _unary(body: ElementEmitter, function: str, operand: SSAValue) -> SSAValue:
@@ -508,25 +544,56 @@ def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
     return _apply(body, arith.DivfOp, t, _apply(body, arith.AddfOp, one, t))
 
 
-def _cast(body: ElementEmitter, operand: SSAValue, target: Attribute) -> SSAValue:
-    """A value as another element type."""
-    source = operand.type
-    if isinstance(target, AnyFloat):
-        return _to_float(body, operand, target)
-    if target == i1:
-        return _compare(body, Predicate.NE, operand, body.constant(0.0 if isinstance(source, AnyFloat) else 0, source))
-    if isinstance(source, AnyFloat):
-        return _convert(body, arith.FPToSIOp, operand, target)
-    if source == i1:
-        return _convert(body, arith.ExtUIOp, operand, target)
-    if isinstance(source, IntegerType) and isinstance(target, IntegerType):
-        wider = target.width.data > source.width.data
-        return _convert(body, arith.ExtSIOp if wider else arith.TruncIOp, operand, target)
-    raise InternalError(f"no conversion from {source} to {target}")
+def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> SSAValue:
+    """A value of a dtype as one of another."""
+    if source in STORED:
+        loaded, dtype = _loaded(body, operand, source)
+        return _cast(body, loaded, dtype, target)
+    if target in STORED:
+        return _stored(body, operand, source, target)
+    type_ = value_type_of(target)
+    if isinstance(type_, AnyFloat):
+        return _to_float(body, operand, type_, has_sign(source))
+    if target == "bool":
+        zero = body.constant(0.0 if is_float(source) else 0, operand.type)
+        return _compare(body, Predicate.NE, operand, zero)
+    if is_float(source):
+        return _convert(body, arith.FPToSIOp if has_sign(target) else arith.FPToUIOp, operand, type_)
+    if bits(source) == bits(target):
+        return operand
+    if bits(source) > bits(target):
+        return _convert(body, arith.TruncIOp, operand, type_)
+    return _convert(body, arith.ExtSIOp if has_sign(source) else arith.ExtUIOp, operand, type_)
 
 
-def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat) -> SSAValue:
+_NIBBLE = IntegerType(4)
+
+
+def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
+    """The number that a byte of a type of storage is, and its dtype. The upper half of a byte of 4 bits is ignored."""
+    if dtype in SMALL_FLOATS:
+        code = _convert(body, arith.TruncIOp, byte, _NIBBLE) if bits(dtype) == 4 else byte
+        return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"
+    if not has_sign(dtype):
+        return _apply(body, arith.AndIOp, byte, body.constant(15, byte.type)), "uint8"
+    four = body.constant(4, byte.type)
+    return _apply(body, arith.ShRSIOp, _apply(body, arith.ShLIOp, byte, four), four), "int8"
+
+
+def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
+    """A value of `source` as a byte of a type of storage, by way of float32 or of bytes, as `ml_dtypes` does it."""
+    if dtype not in SMALL_FLOATS:
+        byte = _cast(body, operand, source, "int8" if has_sign(dtype) else "uint8")
+        return _apply(body, arith.AndIOp, byte, body.constant(15, byte.type))
+    rounded = _convert(body, arith.TruncFOp, _cast(body, operand, source, "float32"), type_of(dtype))
+    code = body.append(arith.BitcastOp(rounded, IntegerType(bits(dtype))))
+    return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) == 4 else code
+
+
+def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat, from_signed: bool) -> SSAValue:
     source = operand.type
+    if source == target:
+        return operand
     if isinstance(source, AnyFloat):
         if source.bitwidth == target.bitwidth:  # float16 and bfloat16: neither holds the other
             return _convert(body, arith.TruncFOp, _convert(body, arith.ExtFOp, operand, f32), target)
@@ -534,7 +601,7 @@ def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat) -> SSAV
         return _convert(body, arith.ExtFOp if wider else arith.TruncFOp, operand, target)
     if isinstance(source, IndexType):
         raise InternalError("an index becomes an integer before it becomes a float")
-    return _convert(body, arith.UIToFPOp if source == i1 else arith.SIToFPOp, operand, target)
+    return _convert(body, arith.SIToFPOp if from_signed else arith.UIToFPOp, operand, target)
 
 
 def _convert(body: ElementEmitter, op_class: type[Operation], operand: SSAValue, target: Attribute) -> SSAValue:

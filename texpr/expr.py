@@ -24,11 +24,14 @@ from xdsl.dialects import math as math_ops
 from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute, Operation
 
-from weft.dialects.element_types import TYPES, element_name
+from weft.dialects.element_types import STORED, TYPES, element_name, is_unsigned, value_type
+from weft.dialects.element_types import greatest as greatest_of
+from weft.dialects.element_types import least as least_of
 from weft.support import argument_types
 from weft.support.argument_types import checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.locations import SourceLocation
+from weft.support.narrow_floats import SMALL_FLOATS
 
 _ROOMS = Path(__file__).parents[1]
 _OURS = (f"{_ROOMS / 'texpr'}{os.sep}", f"{_ROOMS / 'frontends'}{os.sep}", argument_types.__file__)
@@ -69,8 +72,13 @@ def checked_dtype(dtype: object) -> str:
 
 
 def type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The IR type of an element type."""
+    """The type of arrays' elements and of graphs, in which unsigned integers are known as such."""
     return TYPES[dtype]
+
+
+def value_type_of(dtype: str) -> IntegerType | AnyFloat:
+    """The IR type of values: integers have no sign."""
+    return cast("IntegerType | AnyFloat", value_type(TYPES[dtype]))
 
 
 def name_of(type: Attribute) -> str:
@@ -87,7 +95,12 @@ def is_float(dtype: str) -> bool:
 
 def is_integer(dtype: str) -> bool:
     """Whether `dtype` holds integers; bool does not."""
-    return dtype.startswith("int")
+    return dtype.startswith(("int", "uint")) and dtype not in STORED
+
+
+def has_sign(dtype: str) -> bool:
+    """Whether values of `dtype` are signed: not unsigned integers, and not bool."""
+    return dtype != "bool" and not is_unsigned(TYPES[dtype])
 
 
 def bits(dtype: str) -> int:
@@ -97,11 +110,11 @@ def bits(dtype: str) -> int:
 
 def least(dtype: str) -> int | float:
     """The least finite value. Raises CompileError for bool."""
-    if is_float(dtype):
+    if is_float(dtype) or dtype in SMALL_FLOATS:
         return -greatest(dtype)
-    if not is_integer(dtype):
+    if dtype == "bool":
         raise error(f"{dtype} has no least value")
-    return -(1 << (bits(dtype) - 1))
+    return int(least_of(TYPES[dtype]))
 
 
 def greatest(dtype: str) -> int | float:
@@ -109,9 +122,11 @@ def greatest(dtype: str) -> int | float:
     if is_float(dtype):
         mantissa = 2.0 - 2.0 ** (1 - _MANTISSA_BITS[dtype])
         return math.ldexp(mantissa, _MAX_EXPONENT[dtype] - 1)
-    if not is_integer(dtype):
+    if dtype in SMALL_FLOATS:
+        return max(filter(math.isfinite, map(SMALL_FLOATS[dtype].decode_bits, range(1 << bits(dtype)))))
+    if dtype == "bool":
         raise error(f"{dtype} has no greatest value")
-    return (1 << (bits(dtype) - 1)) - 1
+    return int(greatest_of(TYPES[dtype]))
 
 
 Number: TypeAlias = bool | int | float
@@ -143,6 +158,7 @@ class BinaryKind(StrEnum):
     XOR = "xor", "^", None, arith.XOrIOp, False
     SHL = "shl", "<<", None, arith.ShLIOp, False
     SHR = "shr", ">>", None, arith.ShRSIOp, False
+    """Ops on integers are those on signed ones, see `UNSIGNED_OPS`."""
 
     symbol: str
     float_op: OpClass | None
@@ -157,6 +173,17 @@ class BinaryKind(StrEnum):
         kind.symbol = symbol
         kind.float_op, kind.integer_op, kind.is_of_indices = float_op, integer_op, is_of_indices
         return kind
+
+
+UNSIGNED_OPS: Final[Mapping[OpClass, OpClass]] = {
+    arith.FloorDivSIOp: arith.DivUIOp,
+    arith.DivSIOp: arith.DivUIOp,
+    arith.RemSIOp: arith.RemUIOp,
+    arith.MinSIOp: arith.MinUIOp,
+    arith.MaxSIOp: arith.MaxUIOp,
+    arith.ShRSIOp: arith.ShRUIOp,
+}
+"""The op on signed integers -> that on unsigned ones, where they differ."""
 
 
 class Predicate(StrEnum):
@@ -181,6 +208,10 @@ class Predicate(StrEnum):
         predicate._value_ = label
         predicate.symbol, predicate.of_integers, predicate.of_floats = symbol, of_integers, of_floats
         return predicate
+
+    def of(self, *, signed: bool) -> str:
+        """The predicate of `arith.cmpi` on signed or unsigned integers."""
+        return self.of_integers if signed else self.of_integers.replace("s", "u")
 
 
 LOGIC: Final = (BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR)
@@ -269,7 +300,8 @@ class Expr:
         return self
 
     def __invert__(self) -> Expr:
-        return binary(BinaryKind.XOR, self, True if self.dtype == "bool" else -1)
+        ones = -1 if has_sign(self.dtype) else greatest(self.dtype) if is_integer(self.dtype) else True
+        return binary(BinaryKind.XOR, self, ones)
 
     def __abs__(self) -> Expr:
         return unary("abs", self)
@@ -525,25 +557,26 @@ def is_extent(expr: Expr) -> bool:
     return isinstance(expr, Const | Var) and expr.is_index
 
 
-def number_as(value: Number, dtype: str, beside: str = "") -> Const:
-    """A Python number as a constant of `dtype`. Raises CompileError where it does not fit."""
+def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
+    """A Python number as a constant of `dtype`, of types that are stored only as a cast. Raises CompileError where it
+    does not fit."""
     where = f" beside `{beside}`" if beside else ""
     if dtype == "bool":
         if isinstance(value, bool):
             return Const(value, dtype)
         raise error(f"{shown(value)} is no bool{where}: compare or cast")
-    if is_float(dtype):
+    if is_float(dtype) or dtype in SMALL_FLOATS:
         if greatest(dtype) < abs(value) < math.inf:
             raise error(f"{shown(value)}{where} is beyond the greatest {dtype}, {greatest(dtype)}")
-        return Const(float(value), dtype)
+        return Const(float(value), dtype) if is_float(dtype) else Cast(Const(float(value), "float32"), dtype)
     if isinstance(value, bool | float):
         raise error(f"{shown(value)} is no {dtype}{where}: cast one side, for example with .astype")
     if not least(dtype) <= value <= greatest(dtype):
         raise error(f"{shown(value)}{where} does not fit {dtype}, which holds {least(dtype)} to {greatest(dtype)}")
-    return Const(value, dtype)
+    return Cast(Const(value, "int8"), dtype) if dtype in STORED else Const(value, dtype)
 
 
-def default_number(value: Number) -> Const:
+def default_number(value: Number) -> Const | Cast:
     """A number that stands alone: bool, int64 or float32."""
     if isinstance(value, bool):
         return Const(value, "bool")
@@ -594,11 +627,18 @@ def joined_dtype(left: Expr, right: Expr) -> str:
     return left.dtype if left.dtype == right.dtype else "int64"
 
 
+def check_computable(what: str, expr: Expr) -> None:
+    """Raises CompileError for a value of a type that is stored only."""
+    if expr.dtype in STORED:
+        raise error(f"{what} takes no {expr.dtype}, which is stored only: cast `{expr}`, for example to 'float32'")
+
+
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
     """Apply an operator. Raises CompileError for dtypes that differ or that it does not take."""
     symbol = kind.symbol or kind.value
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
+    check_computable(f"`{symbol}`", a)
     if kind in LOGIC:
         if is_float(dtype):
             raise error(f"`{symbol}` takes integers or bools, got {dtype} in `{a} {symbol} {b}`")
@@ -619,6 +659,7 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
     """Compare two values. Raises CompileError for dtypes that differ, and for order between bools."""
     a, b = unified(f"`{predicate.symbol}`", left, right)
+    check_computable(f"`{predicate.symbol}`", a)
     if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
         raise error(f"bools have no order: `{a} {predicate.symbol} {b}`")
     return Compare(predicate, a, b)
@@ -627,9 +668,12 @@ def compare(predicate: Predicate, left: object, right: object) -> Expr:
 def unary(function: str, operand: object) -> Expr:
     """Apply a function. Raises CompileError for a dtype that it does not take."""
     expr = as_expr(operand)
+    check_computable(function, expr)
     if function == "abs":
         if expr.dtype == "bool":
             raise error(f"abs takes numbers, got bool `{expr}`")
+        if not has_sign(expr.dtype):
+            return expr
     elif function in INTEGER_FUNCTIONS:
         if not is_integer(expr.dtype):
             raise error(f"{function} takes integers, got {expr.dtype} `{expr}`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
 from xdsl.dialects.builtin import (
@@ -17,16 +17,19 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.tensor import DimOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
+from weft.dialects.element_types import stated_elements, value_elements
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, YieldOp
 from weft.dialects.te import ComputeOp as TeComputeOp
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
-from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of
+from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of, value_type_of
+from weft.texpr.extern import ExternOp
 from weft.texpr.shapes import items, value_name
-from weft.texpr.tensor import ComputeOp, ConstantOp, PlaceholderOp, Tensor
+from weft.texpr.tensor import ComputeOp, ConstantOp, InlinedOp, PlaceholderOp, Tensor
 
 Assumptions: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
@@ -121,7 +124,7 @@ def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
             raise error(f"two parameters are called {shown(name)}: {both}; give one another name")
         names[name] = arg
         parameters.append(arg)
-    if not any(isinstance(p, Tensor) and isinstance(p.op, ComputeOp) for p in parameters):
+    if not any(isinstance(p, Tensor) and isinstance(p.op, ComputeOp | InlinedOp) for p in parameters):
         listed = ", ".join(names) or "nothing"
         raise error(f"a function computes at least one of its parameters: list a computed tensor, got {listed}")
     return parameters
@@ -135,7 +138,7 @@ class _Function:
         self._assumptions = assumptions
         self._parameters = parameters
         self._inputs = [p for p in parameters if isinstance(p, Var) or isinstance(p.op, PlaceholderOp)]
-        self._outputs = [p for p in parameters if isinstance(p, Tensor) and isinstance(p.op, ComputeOp)]
+        self._outputs = [p for p in parameters if isinstance(p, Tensor) and isinstance(p.op, ComputeOp | InlinedOp)]
         self._entry = Block(arg_types=[_argument_type(p) for p in self._inputs])
         self._values: dict[Tensor, SSAValue] = {}
         self._variables: dict[Var, SSAValue] = {}
@@ -153,12 +156,17 @@ class _Function:
             (first, second), operands = self._emitter.affine_forms([left, right])
             self._emitter.finish(AssumeOp(first, relation, second, operands))
         for op in computations_behind([tensor.op for tensor in self._outputs]):
-            self._compute(op)
+            if isinstance(op, ComputeOp):
+                self._compute(op)
+            else:
+                self._inline(op)
         self._emitter.place = None
         results = [self._values[tensor] for tensor in self._outputs]
         self._emitter.finish(ReturnOp(*results))
         type = FunctionType.from_lists([a.type for a in self._entry.args], [r.type for r in results])
         function = FuncOp(self._name, type, Region(self._entry))
+        function.arg_attrs = stated_elements(type_of(p.dtype) for p in self._inputs)
+        function.res_attrs = stated_elements(type_of(p.dtype) for p in self._outputs)
         place = caller()
         if place is not None:
             function.location = place.attribute()
@@ -193,18 +201,49 @@ class _Function:
         for tensor in op.input_tensors:
             if isinstance(tensor.op, ConstantOp) and tensor not in self._values:
                 emitter.place = tensor.op.place
-                self._values[tensor] = emitter.append(ArithConstantOp(tensor.op.elements), value_name(tensor.name))
+                constant = ArithConstantOp(value_elements(tensor.op.elements))
+                self._values[tensor] = emitter.append(constant, value_name(tensor.name))
         emitter.place = op.place
+        if isinstance(op, ExternOp):
+            made = op.emit(emitter)
+            emitter.finish(made)
+            self._define(op, made)
+            return
         shape = op.outputs[0].shape
         extents = [emitter.extent(extent) for extent in shape]
-        types = [type_of(element.dtype) for element in op.body]
+        types = [value_type_of(element.dtype) for element in op.body]
         compute = TeComputeOp.over(op.name, extents, types, [value_name(index.name) for index in op.axis])
         with emitter.inside(compute.body.block, dict(zip(op.axis, compute.indices, strict=True))):
             emitter.finish(YieldOp(*(emitter.value(element) for element in op.body)))
-        emitter.append(compute)
-        for tensor, result in zip(op.outputs, compute.results, strict=True):
+        emitter.finish(compute)
+        self._define(op, compute)
+
+    def _define(self, op: ComputeOp, made: Operation) -> None:
+        for tensor, result in zip(op.outputs, made.results, strict=True):
             self._values[tensor] = result
             result.name_hint = value_name(tensor.name)
+
+    def _inline(self, op: InlinedOp) -> None:
+        """Put the ops of a function here. Its assumptions on tensors that are computed here say nothing new."""
+        emitter, tensors = self._emitter, dict(zip(op.function.args, op.arguments, strict=True))
+        emitter.place = op.place
+        values: dict[SSAValue, SSAValue] = {argument: self._values[tensor] for argument, tensor in tensors.items()}
+        for inner in op.function.body.block.ops:
+            if isinstance(inner, ReturnOp):
+                results = [values[value] for value in inner.arguments]
+                self._values.update(zip(op.outputs, results, strict=True))
+            elif isinstance(inner, DimOp) and (at := constant_integer(inner.index)) is not None:
+                source = tensors.get(cast("BlockArgument", inner.source))
+                extent = None if source is None else emitter.extent(source.shape[at])
+                if isinstance(extent, int):
+                    extent = emitter.constant(extent, _INDEX)
+                values[inner.result] = (
+                    emitter.append(DimOp(values[inner.source], values[inner.index])) if extent is None else extent
+                )
+            elif not isinstance(inner, AssumeShapeOp):
+                copy = inner.clone(values)
+                self._entry.add_op(copy)
+                values.update(zip(inner.results, copy.results, strict=True))
 
     def _note_order(self, function: FuncOp) -> None:
         """Annotate the order of the parameters where results stand before inputs."""
@@ -216,18 +255,18 @@ class _Function:
 
 def _argument_type(parameter: Tensor | Var) -> Attribute:
     if isinstance(parameter, Var):
-        return _INDEX if parameter.is_index else type_of(parameter.dtype)
+        return _INDEX if parameter.is_index else value_type_of(parameter.dtype)
     shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in parameter.shape]
-    return TensorType(type_of(parameter.dtype), shape)
+    return TensorType(value_type_of(parameter.dtype), shape)
 
 
-def computations_behind(ops: Sequence[object]) -> list[ComputeOp]:
+def computations_behind(ops: Sequence[object]) -> list[ComputeOp | InlinedOp]:
     """The computations among `ops` and those that they depend on, in topological order."""
-    order: dict[ComputeOp, None] = {}
+    order: dict[ComputeOp | InlinedOp, None] = {}
     pending = [(op, False) for op in reversed(ops)]
     while pending:  # without recursion, for programs have thousands of computations
         op, ready = pending.pop()
-        if not isinstance(op, ComputeOp) or op in order:
+        if not isinstance(op, ComputeOp | InlinedOp) or op in order:
             continue
         if ready:
             order[op] = None

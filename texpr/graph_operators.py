@@ -1,6 +1,6 @@
 """The operators of the graph dialect, each the function of `te.ops` that defines it.
 
-Every function of `te.ops` is an operator, with a reference in NumPy (`operator_references`). Its signature tells the
+Every function of `te.ops` is an operator, with a reference in NumPy (`references`). Its signature tells the
 operands (its tensors; some may be left out, and one parameter may take several) and the properties (the other
 parameters). The types of the results, the tensor expressions that it is lowered to and the
 function's checks follow from the function, called on placeholders of the operand types; the interpreter calls the
@@ -10,7 +10,8 @@ reference. The docstring of the op is that of the function.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Self, TypeAlias, cast
@@ -40,17 +41,15 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects import graph
 from weft.dialects.attribute_values import value_of
 from weft.dialects.graph import DIALECT, STRUCTURE
+from weft.dialects.graph_control import CONTROL
 from weft.dialects.graph_shapes import (
     DimsAttr,
-    Expression,
     Shape,
     ShapeError,
     lone_name,
     names_in,
     refines,
     shape_of,
-    show_extent,
-    substitute,
     tensor_type,
 )
 from weft.dialects.graph_shapes import Extent as GraphExtent
@@ -60,10 +59,10 @@ from weft.support.locations import record_places
 from weft.texpr import ops
 from weft.texpr.expr import Var, name_of, type_of
 from weft.texpr.function import te_function
-from weft.texpr.operator_references import reference_of
 from weft.texpr.ops.arguments import compute
+from weft.texpr.references import reference_of
 from weft.texpr.shapes import Extent, ExtentNames, UnknownExtent, items
-from weft.texpr.tensor import ComputeOp, Tensor, placeholder
+from weft.texpr.tensor import ComputeOp, InlinedOp, Tensor, placeholder
 
 Array: TypeAlias = NDArray[Any]
 Properties: TypeAlias = Mapping[str, Attribute]
@@ -148,8 +147,13 @@ class Operator(IRDLOperation):
     @property
     def operand_names(self) -> list[str]:
         """The name of each operand: its role, numbered where that takes several."""
+        return self.names_of(len(self.operands), self.properties)
+
+    @classmethod
+    def names_of(cls, count: int, properties: Properties) -> list[str]:
+        """The names of so many operands."""
         names: list[str] = []
-        for role, group in zip(self.ROLES, self.grouped(self.operands, self.properties), strict=True):
+        for role, group in zip(cls.ROLES, cls.grouped(range(count), properties), strict=True):
             if role.is_variadic:
                 names += [f"{role.name}{at}" for at in range(len(group))]
             elif group is not None:
@@ -178,21 +182,31 @@ class Operator(IRDLOperation):
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
         """The operator on placeholders of the given types. Raises `ShapeError` where it does not take them."""
-        groups = cls.grouped(operands, properties)
-        inputs = Placeholders(operands)
-        extents = inputs.extents
+        names = cls.names_of(len(operands), properties)
+        inputs = Placeholders(operands, cls.shapes_in(properties))
+        with cls._refusals(inputs.extents):
+            tensors = [inputs.tensor(type_, name) for type_, name in zip(operands, names, strict=True)]
+            return inputs.application(cls._applied(tensors, properties, inputs.extents))
+
+    @classmethod
+    def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
+        """The results on tensors, whose extents are variables of one naming. Raises `ShapeError` where the operator
+        does not take them."""
+        with cls._refusals(extents):
+            return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
+
+    @classmethod
+    def _applied(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> object:
+        arguments = _arguments(cls, properties, lambda shape: tuple(map(extents.of_graph, shape)))
+        name = cls.name.removeprefix(f"{DIALECT}.")
+        return cls.called(cls.DEFINITION, cls.grouped(operands, properties), {**arguments, "name": name})
+
+    @classmethod
+    @contextmanager
+    def _refusals(cls, extents: Extents) -> Generator[None]:
+        """Refusals of the definition become those of the op."""
         try:
-            given = [
-                [inputs.tensor(type_, f"{role.name}{at}") for at, type_ in enumerate(group)]
-                if role.is_variadic
-                else None
-                if group is None
-                else inputs.tensor(group, role.name)
-                for role, group in zip(cls.ROLES, groups, strict=True)
-            ]
-            arguments = _arguments(cls, properties, lambda shape: tuple(map(extents.of_graph, shape)))
-            name = cls.name.removeprefix(f"{DIALECT}.")
-            return inputs.application(cls.called(cls.DEFINITION, given, {**arguments, "name": name}))
+            yield
         except CompileError as error:
             hint = " (extents that are always equal carry the same name)" if extents.are_named else ""
             label = getattr(cls.DEFINITION, "__name__", "")
@@ -229,14 +243,23 @@ class Operator(IRDLOperation):
     @property
     def shapes(self) -> list[Shape]:
         """The properties that are shapes."""
-        return [attribute.data for attribute in self.properties.values() if isinstance(attribute, DimsAttr)]
+        return self.shapes_in(self.properties)
+
+    @staticmethod
+    def shapes_in(properties: Properties) -> list[Shape]:
+        """Those of some properties that are shapes."""
+        return [attribute.data for attribute in properties.values() if isinstance(attribute, DimsAttr)]
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         at = parser.pos
         operands: list[Any] = []
-        if cls.ROLES:
-            operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_operand(parser))
+        needs_operands = any(not role.is_optional for role in cls.ROLES)
+        first = _parse_operand(parser) if needs_operands else _parse_optional_operand(parser)
+        if first is not _NOTHING:
+            operands.append(first)
+            while parser.parse_optional_punctuation(",") is not None:
+                operands.append(_parse_operand(parser))
         given = parser.parse_optional_attr_dict()
         names = cls.get_irdl_definition().properties.keys()
         properties = {name: attribute for name, attribute in given.items() if name in names}
@@ -247,7 +270,7 @@ class Operator(IRDLOperation):
         types: Sequence[Attribute] = ()
         results: Sequence[Attribute] | None = None
         end = parser.pos
-        if cls.ROLES:
+        if operands:
             parser.parse_punctuation(":")
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
             end = parser.pos
@@ -287,6 +310,17 @@ class Operator(IRDLOperation):
         printer.print_list(self.result_types, printer.print_attribute)
 
 
+_NOTHING: Final = object()
+
+
+def _parse_optional_operand(parser: Parser) -> Any:
+    """An operand, None for one that is left out, `_NOTHING` where there is neither."""
+    if parser.parse_optional_keyword("none") is not None:
+        return None
+    operand = parser.parse_optional_unresolved_operand()
+    return _NOTHING if operand is None else operand
+
+
 def _parse_operand(parser: Parser) -> Any:
     """An operand, None for one that is left out."""
     return None if parser.parse_optional_keyword("none") is not None else parser.parse_unresolved_operand()
@@ -298,7 +332,7 @@ class Application:
 
     inputs: Sequence[Tensor]
     results: Sequence[Tensor]
-    extents: _Extents
+    extents: Extents
 
     @property
     def types(self) -> tuple[graph.Tensor, ...]:
@@ -308,16 +342,23 @@ class Application:
             for result in self.results
         )
 
+    @property
+    def passed(self) -> list[str]:
+        """The names that the shape of no input binds: arguments of the function behind the inputs."""
+        return self.extents.unbound
+
     def function(self, name: str) -> FuncOp:
-        """The function of tensor expressions from the inputs to the results."""
-        return te_function([*self.inputs, *self.results], name, ())
+        """The function of tensor expressions from the inputs, and the names that these do not bind, to the results."""
+        passed = [self.extents.variable(name) for name in self.passed]
+        return te_function([*self.inputs, *passed, *self.results], name, ())
 
 
 class Placeholders:
-    """Placeholders of graph types, whose extents are variables of one naming."""
+    """Placeholders of graph types, whose extents are variables of one naming. `others` are shapes that are made of
+    them besides those."""
 
-    def __init__(self, types: Sequence[graph.Tensor]) -> None:
-        self.extents = _Extents([shape_of(type_) for type_ in types])
+    def __init__(self, types: Sequence[graph.Tensor], others: Sequence[Shape] = ()) -> None:
+        self.extents = Extents([shape_of(type_) for type_ in types], others)
         self.tensors: list[Tensor] = []
 
     def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
@@ -331,43 +372,32 @@ class Placeholders:
         return Application(self.tensors, [_computed(result) for result in items(results)], self.extents)
 
 
-class _Extents:
-    """Maps extents of graph types to extents of tensor expressions, and back.
+class Extents:
+    """Maps extents of graph types to extents of tensor expressions, and back: each name is a variable."""
 
-    A name that is itself an extent of an operand becomes a variable. An expression over other names, which no extent
-    binds, becomes one variable as a whole.
-    """
-
-    def __init__(self, shapes: Sequence[Sequence[GraphExtent]]) -> None:
+    def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
+        """`shapes` are those of the operands, which bind the names that are extents by themselves."""
         extents = [extent for shape in shapes for extent in shape]
-        lone = {name for extent in extents if (name := lone_name(extent)) is not None}
-        self._variables = {name: Var(name, "int64") for name in sorted(lone)}
-        self._whole: dict[Expression, Var] = {}
-        for extent in extents:
-            if isinstance(extent, Expression) and not names_in(extent) <= lone:
-                self._whole.setdefault(extent, Var(f"s{len(self._whole)}", "int64"))
-        self.are_named = bool(self._variables or self._whole)
+        bound = {name for extent in extents if (name := lone_name(extent)) is not None}
+        extents += [extent for shape in others for extent in shape]
+        names = sorted({name for extent in extents for name in names_in(extent)})
+        self._variables = {name: Var(name, "int64") for name in names}
+        self.unbound = [name for name in names if name not in bound]
+        self.are_named = bool(names)
+
+    def variable(self, name: str) -> Var:
+        """The variable that stands for a name."""
+        return self._variables[name]
 
     def of_graph(self, extent: GraphExtent) -> Extent:
-        if extent is None:
-            return UnknownExtent()
-        if isinstance(extent, Expression):
-            if extent in self._whole:
-                return self._whole[extent]
-            if unbound := names_in(extent) - self._variables.keys():
-                raise CompileError(f"extent {show_extent(extent)}: no operand has the extent {sorted(unbound)[0]}")
-        return ExtentNames(self._variables).extent(extent)
+        return UnknownExtent() if extent is None else ExtentNames(self._variables).extent(extent)
 
     def of_te(self, extent: Extent) -> GraphExtent:
-        names = ExtentNames(self._variables)
-        found = names.polynomial(extent)
-        whole = {names.name(variable): expression for expression, variable in self._whole.items()}
-        if not names_in(found) <= self._variables.keys() | whole.keys():
-            return None
-        return substitute(found, whole)
+        found = ExtentNames(self._variables).polynomial(extent)
+        return found if names_in(found) <= self._variables.keys() else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def _inferred(
     cls: type[Operator], operands: tuple[graph.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
 ) -> tuple[graph.Tensor, ...]:
@@ -378,7 +408,9 @@ def _computed(result: object) -> Tensor:
     """A computed tensor: `result`, or a copy of it where the function returned one of its operands."""
     if not isinstance(result, Tensor):
         raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
-    return result if isinstance(result.op, ComputeOp) else compute(result.shape, result, f"{result.name}_copy")
+    return (
+        result if isinstance(result.op, ComputeOp | InlinedOp) else compute(result.shape, result, f"{result.name}_copy")
+    )
 
 
 def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Shape], object]) -> dict[str, Any]:
@@ -439,4 +471,4 @@ def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference:
 
 OPERATORS: Final = tuple(_operator(getattr(ops, name), reference_of(name)) for name in sorted(ops.__all__))
 
-GRAPH: Final = Dialect(DIALECT, record_places([*STRUCTURE, *OPERATORS]), [DimsAttr])
+GRAPH: Final = Dialect(DIALECT, record_places([*STRUCTURE, *CONTROL, *OPERATORS]), [DimsAttr])

@@ -28,8 +28,10 @@ from weft.texpr.expr import (
     joined_dtype,
     least,
     number_as,
+    type_of,
     unary,
     unified,
+    value_type_of,
 )
 
 __all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "call_intrin", "cast"]
@@ -171,13 +173,13 @@ def const(value: bool | int | float, dtype: object = None) -> Expr:
 def min_value(dtype: object) -> Expr:
     """The least finite number of a dtype."""
     name = checked_dtype(dtype)
-    return Const(least(name), name)
+    return number_as(least(name), name)
 
 
 def max_value(dtype: object) -> Expr:
     """The greatest finite number of a dtype."""
     name = checked_dtype(dtype)
-    return Const(greatest(name), name)
+    return number_as(greatest(name), name)
 
 
 def infinity(dtype: object = "float32") -> Expr:
@@ -192,8 +194,14 @@ def infinity(dtype: object = "float32") -> Expr:
 def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
     """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
 
-    Raises CompileError when there is no intrinsic of that name.
+    Raises CompileError when there is no intrinsic of that name, and for unsigned numbers.
     """
     if name not in intrinsics():
         raise error(f"no intrinsic is registered as '{name}'{did_you_mean(name, intrinsics())}")
-    return Intrinsic(name, tuple(as_expr(arg) for arg in args), checked_dtype(dtype))
+    arguments, result = tuple(as_expr(arg) for arg in args), checked_dtype(dtype)
+    for other in (result, *(argument.dtype for argument in arguments)):
+        if value_type_of(other) != type_of(other):
+            raise error(
+                f"'{name}' is called with {other}: intrinsics take and give bools, signed numbers and floats; cast"
+            )
+    return Intrinsic(name, arguments, result)

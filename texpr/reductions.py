@@ -20,6 +20,7 @@ from weft.texpr.expr import (
     binary,
     caller,
     cast_to,
+    check_computable,
     error,
     is_float,
     nested,
@@ -134,6 +135,7 @@ def _numeric(
 ) -> Expr:
     name: str = str(combiner.value)
     axes, value = _axes(name, axis), as_expr(expr)
+    check_computable(f"te.{name}", value)
     if value.dtype == "bool":
         raise error(f"te.{name} takes numbers, got bool `{value}`: cast, or use te.any and te.all")
     if where is not None:
@@ -224,28 +226,37 @@ def any(*conditions: ExprLike, axis: IterVar | Sequence[IterVar] | None = None) 
     return _logical(Combiner.ANY, BinaryKind.OR, conditions, axis)
 
 
-def argmax(expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64") -> tuple[Expr, Expr]:
+def argmax(
+    expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64", *, place: ExprLike | None = None
+) -> tuple[Expr, Expr]:
     """The greatest value over reduce axes and where it stands, the first of equals; NaN counts as greatest.
 
-    The place is of `dtype` and counts from 0; over several axes it is the row-major position. Over nothing it is the
-    greatest integer.
+    The place is of `dtype` and counts from 0; over several axes it is the row-major position, unless it is given as an
+    expression, of which the least counts as first. Over nothing it is the greatest integer.
     """
-    return _located(Combiner.ARGMAX, expr, axis, dtype)
+    return _located(Combiner.ARGMAX, expr, axis, dtype, place)
 
 
 def argmin(expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64") -> tuple[Expr, Expr]:
     """The least value over reduce axes and where it stands, see `argmax`; NaN counts as least."""
-    return _located(Combiner.ARGMIN, expr, axis, dtype)
+    return _located(Combiner.ARGMIN, expr, axis, dtype, None)
 
 
-def _located(combiner: Combiner, expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object) -> tuple[Expr, Expr]:
+def _located(
+    combiner: Combiner,
+    expr: ExprLike,
+    axis: IterVar | Sequence[IterVar],
+    dtype: object,
+    given: ExprLike | None,
+) -> tuple[Expr, Expr]:
     axes, value = _axes(str(combiner.value), axis), as_expr(expr)
+    check_computable(f"te.{combiner.value}", value)
     if value.dtype == "bool":
         raise error(f"te.{combiner.value} takes numbers, got bool `{value}`: cast it")
     place: Expr = axes[0] - axes[0].low
     for one in axes[1:]:
         place = place * one.extent + (one - one.low)
-    place = cast_to(place, dtype)
+    place = cast_to(place if given is None else given, dtype)
     if place.dtype == "bool" or is_float(place.dtype):
         raise error(f"te.{combiner.value} gives an integer index, got dtype {place.dtype}")
     return _reduced(combiner, axes, (value, place))  # pyright: ignore[reportReturnType]

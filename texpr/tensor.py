@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from weft.dialects.element_types import STORED
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 from weft.texpr.expr import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+    from xdsl.dialects.func import FuncOp
     from xdsl.ir import Attribute
 
 
@@ -80,6 +82,18 @@ class ComputeOp(Operation):
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         return tuple(dict.fromkeys(expr.tensor for expr in subexpressions(self.body) if isinstance(expr, Read)))
+
+
+@dataclass(eq=False)
+class InlinedOp(Operation):
+    """A function of te IR applied to tensors: its ops stand in the function that is emitted."""
+
+    function: FuncOp
+    arguments: tuple[Tensor, ...]
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        return tuple(dict.fromkeys(self.arguments))
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -196,9 +210,23 @@ def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
     return op.outputs[0]
 
 
+def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tuple[Extent, ...]]) -> list[Tensor]:
+    """The results, of these shapes, of a function of te IR on tensors of the types that it takes."""
+    name = function.sym_name.data
+    op = InlinedOp(name, caller(), function, tuple(arguments))
+    types = cast("Sequence[TensorType[Attribute]]", function.function_type.outputs.data)
+    for position, (shape, type_) in enumerate(zip(shapes, types, strict=True)):
+        label = name if len(types) == 1 else f"{name}_v{position}"
+        op.outputs.append(Tensor(shape, name_of(type_.element_type), label, op, position))
+    return op.outputs
+
+
 def var(name: str = "n", dtype: object = "int64") -> Var:
     """A scalar that is known when the program is called: an extent of its arrays, or a parameter of its own."""
-    return Var(checked_name(name, "n"), checked_dtype(dtype))
+    label, element = checked_name(name, "n"), checked_dtype(dtype)
+    if element in STORED:
+        raise error(f"variable {label}: elements of arrays alone are {element}, numbers are not")
+    return Var(label, element)
 
 
 size_var = var

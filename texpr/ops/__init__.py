@@ -8,13 +8,28 @@ stages before it are called `<name>_...`.
     C = te.ops.relu(te.ops.matmul(A, B), name="C")
 """
 
+from weft.texpr.ops.activations import *
+from weft.texpr.ops.blocked import *
 from weft.texpr.ops.convolution import *
+from weft.texpr.ops.creation import *
+from weft.texpr.ops.cumulative import *
 from weft.texpr.ops.elementwise import *
 from weft.texpr.ops.indexing import *
 from weft.texpr.ops.normalization import *
 from weft.texpr.ops.pooling import *
 from weft.texpr.ops.products import *
+from weft.texpr.ops.quantization import *
+from weft.texpr.ops.random import *
+from weft.texpr.ops.rearrangements import *
+from weft.texpr.ops.recurrent import *
 from weft.texpr.ops.reductions import *
+from weft.texpr.ops.resizing import *
+from weft.texpr.ops.sampling import *
+from weft.texpr.ops.scatter import *
+from weft.texpr.ops.selection import *
+from weft.texpr.ops.sorting import *
+from weft.texpr.ops.spectral import *
+from weft.texpr.ops.transformers import *
 from weft.texpr.ops.transforms import *
 
 __all__ = [name for name, value in globals().items() if callable(value) and not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]

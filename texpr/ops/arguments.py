@@ -8,6 +8,7 @@ from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from weft.support.argument_types import shown
+from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr.expr import (
     Expr,
     ExprLike,
@@ -78,6 +79,12 @@ def one_dtype(what: str, *tensors: Tensor | None) -> str:
     return given[0].dtype
 
 
+def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
+    """The dtype of sums of products: the given one, to which operands of any dtypes are converted first, or the one
+    that they share. Raises CompileError where they share none."""
+    return one_dtype(what, *tensors) if out_dtype is None else checked_dtype(out_dtype)
+
+
 def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
     """`value`, which must be a tensor of that shape."""
     tensor = checked_tensor(value, what)
@@ -96,8 +103,8 @@ def check_nonempty(what: str, tensor: Tensor, axes: Sequence[int]) -> None:
 
 
 def sum_dtype(dtype: str) -> str:
-    """The accumulator dtype for sums of `dtype`: float32 for floats of 16 bits, else the same."""
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
+    """The accumulator dtype for sums of `dtype`: float32 for floats of 16 bits and less, else the same."""
+    return "float32" if dtype in ("float16", "bfloat16", *SMALL_FLOATS) else dtype
 
 
 def result_dtype(dtype: object, default: str) -> str:

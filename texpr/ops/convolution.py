@@ -15,9 +15,8 @@ from weft.texpr.ops.arguments import (
     integer,
     integers,
     numeric,
-    one_dtype,
+    product_dtype,
     ranked,
-    result_dtype,
     sum_dtype,
     variant,
 )
@@ -157,7 +156,8 @@ class Laid:
         return Laid(constant_border(self.tensor, borders, value, name), self.layout)
 
 
-__all__ = ["conv1d", "conv2d", "conv2d_transpose", "conv3d", "depthwise_conv2d"]
+__all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
+__all__ += ["depthwise_conv2d"]
 
 _Places: TypeAlias = Mapping[str, Expr]
 """An index for each letter of a layout."""
@@ -185,7 +185,7 @@ class _Operands:
         self.what, self.letters = what, letters
         self.data = Laid(ranked(numeric(data, f"{what}: data"), f"{what}: data", rank), layout)
         self.kernel = Laid(ranked(weight, f"{what}: weight", rank), order)
-        self.dtype = result_dtype(out_dtype, one_dtype(what, data, weight))
+        self.dtype = product_dtype(what, out_dtype, data, weight)
 
     def windows(self, strides: object, padding: object, dilation: object) -> dict[str, KernelWindow]:
         """The window along each axis in space."""
@@ -339,7 +339,8 @@ def depthwise_conv2d(
     return operands.sums(moving, simplified(channels * multiplier), [], factors, name)
 
 
-def conv2d_transpose(
+def _transposed(
+    rank: int,
     data: Tensor,
     weight: Tensor,
     strides: int | Sequence[int] = 1,
@@ -347,27 +348,18 @@ def conv2d_transpose(
     output_padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    data_layout: str = "NCHW",
+    data_layout: str = "",
     kernel_layout: str = "",
     out_dtype: object = None,
     *,
-    name: str = "conv2d_transpose",
+    name: str = "",
 ) -> Tensor:
-    """The transpose of `conv2d` (its gradient by the data), of data (N, C, H, W) and kernels (C, O / groups, H, W).
-
-    An axis of n elements becomes one of (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding. The
-    data with zeros between and around its elements is a stage of its own, `<name>_pad`, over which the mirrored kernel
-    slides. Kernels are IOHW by default, HWIO where channels come last.
-
-    Dtypes: numbers.
-    Equals: `torch.nn.functional.conv_transpose2d(data, weight, None, strides, padding, output_padding, groups, ...)`.
-    """
-    what = "conv2d_transpose"
-    operands = _Operands(what, "HW", data, data_layout, weight, kernel_layout, ("IO", "IO"), out_dtype)
+    what, letters = f"conv{rank}d_transpose", LETTERS[rank]
+    operands = _Operands(what, letters, data, data_layout, weight, kernel_layout, ("IO", "IO"), out_dtype)
     source, kernel = operands.data, operands.kernel
     inputs, outputs = _transposed_group_sizes(what, source, kernel, integer(groups, f"{what}: groups"))
     given = operands.windows(strides, padding, dilation)
-    extra = dict(zip("HW", integers(output_padding, f"{what}: output_padding", 2, least=0), strict=True))
+    extra = dict(zip(letters, integers(output_padding, f"{what}: output_padding", rank, least=0), strict=True))
     for c, window in given.items():
         if extra[c] >= max(window.stride, window.dilation):
             raise error(f"{what}: output_padding {extra[c]} must be below stride {window.stride} or {window.dilation}")
@@ -382,6 +374,45 @@ def conv2d_transpose(
         return channel, {"I": channel, "O": at["C"] if groups == 1 else at["C"] % outputs, **mirrored}
 
     return operands.sums(sliding, simplified(outputs * groups), [rc], factors, name, between)
+
+
+conv1d_transpose = variant(
+    _transposed,
+    1,
+    "conv1d_transpose",
+    """The transpose of `conv1d`, of data (N, C, W) and kernels (C, O / groups, W), see `conv2d_transpose`.
+
+    Dtypes: numbers.
+    Equals: `torch.nn.functional.conv_transpose1d(data, weight, None, strides, padding, output_padding, groups, ...)`.
+    """,
+    data_layout="NCW",
+)
+conv2d_transpose = variant(
+    _transposed,
+    2,
+    "conv2d_transpose",
+    """The transpose of `conv2d` (its gradient by the data), of data (N, C, H, W) and kernels (C, O / groups, H, W).
+
+    An axis of n elements becomes one of (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding. The
+    data with zeros between and around its elements is a stage of its own, `<name>_pad`, over which the mirrored kernel
+    slides. Kernels are IOHW by default, HWIO where channels come last.
+
+    Dtypes: numbers.
+    Equals: `torch.nn.functional.conv_transpose2d(data, weight, None, strides, padding, output_padding, groups, ...)`.
+    """,
+    data_layout="NCHW",
+)
+conv3d_transpose = variant(
+    _transposed,
+    3,
+    "conv3d_transpose",
+    """The transpose of `conv3d`, of data (N, C, D, H, W) and kernels (C, O / groups, D, H, W), see `conv2d_transpose`.
+
+    Dtypes: numbers.
+    Equals: `torch.nn.functional.conv_transpose3d(data, weight, None, strides, padding, output_padding, groups, ...)`.
+    """,
+    data_layout="NCDHW",
+)
 
 
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:

@@ -13,18 +13,20 @@ from weft.texpr.ops.arguments import (
     compute,
     floating,
     integer,
+    integers,
     one_dtype,
     shaped,
     sum_dtype,
 )
 from weft.texpr.ops.reductions import float_of, merged, reduce_axes, reduced_shape, reduction
+from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greatest
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, product
 from weft.texpr.tensor import Tensor
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "rms_norm", "softmax"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "log_softmax", "lrn", "rms_norm", "softmax"]
 
 
 def _others(indices: tuple[Expr, ...], along: int) -> tuple[Expr, ...]:
@@ -318,5 +320,43 @@ def batch_norm(
         c = indices[along]
         value = (source(*indices).astype(wide) - mean(c).astype(wide)) * scale(c)
         return _scaled(value, [c], None, beta, source.dtype)
+
+    return compute(source.shape, element, name)
+
+
+def lrn(
+    data: Tensor,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    axis: int = 1,
+    *,
+    name: str = "lrn",
+) -> Tensor:
+    """Local response normalisation (Krizhevsky et al. 2012): x / (bias + alpha / size * s)^beta, where s is the sum of
+    squares of the `size` channels around each: (size - 1) // 2 before it, size // 2 behind it, where there are any.
+
+    The sums are a stage, `<name>_sum`. Floats of 16 bits are computed in float32.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.local_response_norm(data, size, alpha, beta, bias)` for odd sizes; ONNX LRN.
+    """
+    source = floating(data, "lrn: data")
+    along = checked_axis("lrn", axis, source.ndim)
+    (count,) = integers(size, "lrn: size", 1, least=1)
+    wide, extent = sum_dtype(source.dtype), source.shape[along]
+    r = reduce_axis((0, count), "r")
+
+    def squares(*i: Expr) -> Expr:
+        place = i[along] + r - (count - 1) // 2
+        value = source(*i[:along], place, *i[along + 1 :]).astype(wide)
+        return sum_over(value * value, axis=r, where=all_of(place >= 0, place < extent))
+
+    sums = compute(source.shape, squares, f"{name}_sum")
+
+    def element(*i: Expr) -> Expr:
+        scale = math.pow(sums(*i) * (alpha / count) + float(bias), float(beta))
+        return (source(*i).astype(wide) / scale).astype(source.dtype)
 
     return compute(source.shape, element, name)

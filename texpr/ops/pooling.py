@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec
 
 from weft.dialects.element_types import least
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, IterVar, error, is_float, type_of
-from weft.texpr.math import cast
-from weft.texpr.ops.arguments import check_nonempty, compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
+from weft.texpr.math import abs as absolute
+from weft.texpr.math import cast, const, if_then_else, max_value, pow, select, sqrt
+from weft.texpr.ops.arguments import (
+    check_nonempty,
+    compute,
+    floating,
+    integers,
+    is_one_of,
+    numeric,
+    ranked,
+    sum_dtype,
+    variant,
+)
 from weft.texpr.ops.convolution import LETTERS, KernelWindow, Laid, checked_layout, windows
 from weft.texpr.ops.reductions import float_of
 from weft.texpr.reductions import all as all_of
+from weft.texpr.reductions import argmax, reduce_axis
 from weft.texpr.reductions import max as greatest
 from weft.texpr.reductions import min as least_of
-from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, simplified
-from weft.texpr.tensor import Tensor
+from weft.texpr.tensor import Tensor, computed
 
-__all__ = ["adaptive_pool", "global_pool"]
+__all__ = ["adaptive_pool", "global_pool", "lp_pool", "max_pool_with_indices"]
 __all__ += ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
 __all__ += ["max_pool1d", "max_pool2d", "max_pool3d"]
 __all__ += ["sum_pool1d", "sum_pool2d", "sum_pool3d"]
@@ -61,16 +72,9 @@ def _pool(
     name = what if name is None else name
     source = pooled_data(what, data, kind, layout, rank + 2)
     letters, dtype = LETTERS[rank], source.tensor.dtype
-    sizes = integers(kernel, f"{what}: kernel", rank, least=1)
     extents = [source.extent(c) for c in letters]
-    steps = sizes if strides is None else strides
-    given = windows(what, sizes, steps, padding, dilation, extents)
-    moving = {
-        c: _lengthened(what, window, extent) if ceil_mode else window
-        for c, window, extent in zip(letters, given, extents, strict=True)
-    }
-    shape = {c: source.extent(c) for c in "NC"}
-    shape |= {c: window.positions(source.extent(c), what) for c, window in moving.items()}
+    given, moving = _windows(what, source, kernel, strides, padding, dilation, ceil_mode)
+    shape = _shape(what, source, moving)
     border = source.padded(moving, least(type_of(dtype)) if kind == "max" else 0, f"{name}_pad")
     offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
     wide = dtype if kind == "max" else sum_dtype(dtype)
@@ -93,6 +97,27 @@ def _pool(
         return total.astype(dtype)
 
     return compute([shape[c] for c in source.layout], element, name, [c.lower() for c in source.layout])
+
+
+def _windows(
+    what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
+) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
+    """The window along each axis in space as it is given, and with what `ceil_mode` adds to its border."""
+    letters = LETTERS[source.tensor.ndim - 2]
+    sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
+    extents = [source.extent(c) for c in letters]
+    given = windows(what, sizes, sizes if strides is None else strides, padding, dilation, extents)
+    moving = {
+        c: _lengthened(what, window, extent) if ceil_mode else window
+        for c, window, extent in zip(letters, given, extents, strict=True)
+    }
+    return given, moving
+
+
+def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[str, Extent]:
+    """The extent of each letter of the result."""
+    space = {c: window.positions(source.extent(c), what) for c, window in moving.items()}
+    return {"N": source.extent("N"), "C": source.extent("C"), **space}
 
 
 def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
@@ -188,6 +213,93 @@ avg_pool3d = _operator(_pool, "avg", 3)
 sum_pool1d = _operator(_pool_with_border, "sum", 1)
 sum_pool2d = _operator(_pool_with_border, "sum", 2)
 sum_pool3d = _operator(_pool_with_border, "sum", 3)
+
+
+def lp_pool(
+    data: Tensor,
+    kernel: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: object = 0,
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
+    p: float = 2.0,
+    layout: str | None = None,
+    *,
+    name: str = "lp_pool",
+) -> Tensor:
+    """The norm of each window of data (N, C, ...), of 1 to 3 axes in space: the sum of abs(x)^p to the power of 1 / p.
+
+    Arguments as in `max_pool2d`. Stages: `<name>_power`, those of the pool `<name>_sum`, `<name>`; floats of 16 bits
+    are computed in float32. Raises CompileError for a p of 0.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.lp_pool2d(data, p, kernel, strides, ceil_mode)` and its like; ONNX LpPool.
+    """
+    source = floating(ranked(data, "lp_pool: data", 3, 4, 5), "lp_pool: data")
+    if p == 0:
+        raise error("lp_pool: p must not be 0")
+    wide = sum_dtype(source.dtype)
+
+    def power(*i: Expr) -> Expr:
+        value = source(*i).astype(wide)
+        return value * value if p == 2 else pow(absolute(value), float(p))
+
+    powers = compute(source.shape, power, f"{name}_power")
+    kind = ("sum", source.ndim - 2)
+    rest = (kernel, strides, padding, dilation, ceil_mode, True, layout)
+    sums = _pool(kind, powers, *rest, name=f"{name}_sum")
+
+    def root(*i: Expr) -> Expr:
+        value = sums(*i)
+        return (sqrt(value) if p == 2 else pow(value, 1.0 / p)).astype(source.dtype)
+
+    return compute(sums.shape, root, name)
+
+
+def max_pool_with_indices(
+    data: Tensor,
+    kernel: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: object = 0,
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
+    layout: str | None = None,
+    *,
+    name: str = "max_pool",
+) -> tuple[Tensor, Tensor]:
+    """The greatest element of each window of data (N, C, ...), and where it stands in its plane, row-major, as int64:
+    the first of equals. NaN wins. With 1 to 3 axes in space; arguments as in `max_pool2d`.
+
+    The results are `<name>_values` and `<name>_indices`.
+
+    Dtypes: numbers.
+    Equals: `torch.nn.functional.max_pool2d(data, kernel, strides, padding, dilation, ceil_mode, True)` and its like.
+    """
+    what = "max_pool_with_indices"
+    source = pooled_data(what, data, "max", layout, 3, 4, 5)
+    _, moving = _windows(what, source, kernel, strides, padding, dilation, ceil_mode)
+    shape = _shape(what, source, moving)
+    offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
+    low = const(least(type_of(source.tensor.dtype)), source.tensor.dtype)
+
+    def element(*indices: Expr) -> tuple[Expr, Expr]:
+        at = dict(zip(source.layout, indices, strict=True))
+        places = {c: window.index(at[c], offsets[c]) - window.before for c, window in moving.items()}
+        flat: Expr | None = None
+        inside: list[Expr] = []
+        for c, place in places.items():
+            inside += [place >= 0, place < source.extent(c)]
+            flat = place if flat is None else flat * source.extent(c) + place
+        is_there = all_of(*inside)
+        value = if_then_else(is_there, source.at({**at, **places}), low)
+        # The border comes behind all elements that are equal to it.
+        place = select(is_there, flat if flat is not None else 0, max_value("int64"))
+        return argmax(value, list(offsets.values()), place=place)
+
+    letters = [c.lower() for c in source.layout]
+    found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), letters, element, name)
+    found[0].name, found[1].name = f"{name}_values", f"{name}_indices"
+    return found
 
 
 @dataclass(frozen=True)

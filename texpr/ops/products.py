@@ -1,33 +1,29 @@
-"""Products of matrices, sums of products by subscripts, and attention."""
+"""Products of matrices, and sums of products by subscripts."""
 
 from __future__ import annotations
 
-import math
-
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, error
-from weft.texpr.math import if_then_else, infinity
 from weft.texpr.ops.arguments import (
     broadcast_shape,
+    checked_axis,
     compute,
-    floating,
     is_one,
     numeric,
     one_dtype,
+    product_dtype,
     ranked,
     read_broadcast,
-    result_dtype,
     shaped,
     sum_dtype,
 )
 from weft.texpr.ops.elementwise import add
-from weft.texpr.ops.normalization import softmax
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, shape_text
 from weft.texpr.tensor import Tensor
 
-__all__ = ["attention", "batch_matmul", "dense", "einsum", "matmul"]
+__all__ = ["batch_matmul", "cross", "dense", "einsum", "matmul", "outer"]
 
 
 def matmul(
@@ -41,15 +37,16 @@ def matmul(
 ) -> Tensor:
     """The product of matrices (m, k) and (k, n), in dimensions before these broadcast; vectors as in NumPy.
 
-    A transposed operand is given as (k, m) or (n, k). With `out_dtype`, products and sums are formed in it: int8
-    matrices give exact int32 results. Floats of 16 bits are summed in float32. Raises CompileError for extents and
-    dtypes that differ, and for scalars.
+    A transposed operand is given as (k, m) or (n, k). With `out_dtype`, operands of any dtypes are converted to it,
+    and products and sums are formed in it: uint8 and int8 matrices give exact int32 results. Floats of 16 bits and
+    less are summed in float32. Raises CompileError for extents that differ, for dtypes that differ without
+    `out_dtype`, and for scalars.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
     """
     a, b = numeric(tensor_a, "matmul: tensor_a"), numeric(tensor_b, "matmul: tensor_b")
-    dtype = result_dtype(out_dtype, one_dtype("matmul", a, b))
+    dtype = product_dtype("matmul", out_dtype, a, b)
     return product_of("matmul", a, b, transpose_a, transpose_b, dtype, name)
 
 
@@ -129,6 +126,46 @@ def dense(
     return add(product, bias, name=name)
 
 
+def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
+    """The products of all elements of a vector with all of another one.
+
+    Dtypes: numbers.
+    Equals: `np.outer(a, b)`.
+    """
+    x, y = (ranked(numeric(t, f"outer: {what}"), f"outer: {what}", 1) for what, t in (("a", a), ("b", b)))
+    one_dtype("outer", x, y)
+
+    def element(i: Expr, j: Expr) -> Expr:
+        return x(i) * y(j)
+
+    return compute((*x.shape, *y.shape), element, name, "ij")
+
+
+def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tensor:
+    """The vector products along an axis of 3 elements; the others broadcast. The axis counts in the result.
+
+    Dtypes: numbers.
+    Equals: `np.linalg.cross(a, b, axis=axis)`.
+    """
+    x, y = numeric(a, "cross: a"), numeric(b, "cross: b")
+    one_dtype("cross", x, y)
+    shape = broadcast_shape("cross", x.shape, y.shape)
+    along = checked_axis("cross", axis, len(shape))
+    for tensor in (x, y):
+        place = along - len(shape) + tensor.ndim
+        if place < 0 or not is_same(tensor.shape[place], 3):
+            raise error(f"cross: axis {axis} of {tensor.name} of shape {shape_text(tensor.shape)} must have 3 elements")
+
+    def element(*indices: Expr) -> Expr:
+        def at(tensor: Tensor, step: int) -> Expr:
+            place = (indices[along] + step) % 3
+            return read_broadcast(tensor, shape, (*indices[:along], place, *indices[along + 1 :]))
+
+        return at(x, 1) * at(y, 2) - at(x, 2) * at(y, 1)
+
+    return compute(shape, element, name)
+
+
 def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
     """The sum of products that subscripts describe: "ij,jk->ik" is a product of matrices.
 
@@ -142,7 +179,7 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
     """
     inputs, output = _parsed(subscripts, len(tensors))
     given = [numeric(tensor, f"einsum: operand {position}") for position, tensor in enumerate(tensors)]
-    dtype = result_dtype(out_dtype, one_dtype("einsum", *given))
+    dtype = product_dtype("einsum", out_dtype, *given)
     extents = _extents(subscripts, inputs, given)
     for letter in output:
         if letter not in extents or output.count(letter) > 1:
@@ -195,58 +232,3 @@ def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict
             elif not is_one(extent) and not is_same(known, extent):
                 raise error(f"einsum '{subscripts}': letter {letter} is {known} and {extent}")
     return extents
-
-
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    *,
-    name: str = "attention",
-) -> Tensor:
-    """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
-
-    `scale` is 1 / sqrt(e) unless given, which a symbolic e needs. `mask` broadcasts to (..., l, s): bools that say who
-    takes part, or numbers that are added. With `is_causal`, query i sees keys 0 to i. Stages: `<name>_product`,
-    `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; floats of 16 bits are computed in float32 up to
-    the end. A query that sees no key gives NaN.
-
-    Dtypes: floats; the mask may be bool.
-    Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
-    """
-    q, k, v = (floating(t, f"attention: {what}") for what, t in (("query", query), ("key", key), ("value", value)))
-    dtype = one_dtype("attention", q, k, v)
-    if min(q.ndim, k.ndim, v.ndim) < 2 or not is_same(k.shape[-2], v.shape[-2]):
-        raise error(
-            f"attention takes as many keys as values, (..., s, e) and (..., s, v): got {shape_text(k.shape)} and "
-            f"{shape_text(v.shape)}"
-        )
-    depth = q.shape[-1]
-    if scale is None:
-        if not isinstance(depth, int) or depth == 0:
-            raise error(f"attention needs scale= where the last extent of the query is {depth}")
-        scale = 1.0 / math.sqrt(depth)
-    factor, wide = float(scale), sum_dtype(dtype)
-    matches = product_of("attention", q, k, False, True, wide, f"{name}_product")
-    if mask is not None:
-        one_dtype("attention", q, mask if mask.dtype != "bool" else None)
-        common = broadcast_shape("attention: mask", matches.shape, mask.shape)
-        if len(common) != matches.ndim or not all(map(is_same, common, matches.shape)):
-            raise error(
-                f"attention: the mask of shape {shape_text(mask.shape)} is larger than {shape_text(matches.shape)}"
-            )
-
-    def score(*indices: Expr) -> Expr:
-        result = matches(*indices) * factor
-        if mask is not None:
-            seen = read_broadcast(mask, matches.shape, indices)
-            masked = mask.dtype == "bool"
-            result = if_then_else(seen, result, -infinity(wide)) if masked else result + seen.astype(wide)
-        return if_then_else(indices[-1] <= indices[-2], result, -infinity(wide)) if is_causal else result
-
-    scores = compute(matches.shape, score, f"{name}_scores")
-    weights = softmax(scores, name=f"{name}_weights")
-    return product_of("attention", weights, v, False, False, dtype, name)

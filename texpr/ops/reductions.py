@@ -1,33 +1,33 @@
-"""Reductions and running sums over axes of a tensor."""
+"""Reductions over axes of a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isinf
 from typing import TypeAlias, cast
 
 from weft.texpr import reductions as te
 from weft.texpr import tensor as tensors
-from weft.texpr.expr import Expr, IterVar, error
+from weft.texpr.expr import Expr, IterVar
+from weft.texpr.math import abs as absolute
 from weft.texpr.math import cast as cast_to
-from weft.texpr.math import const, if_then_else
+from weft.texpr.math import const, exp, isfinite, log, pow, select, sqrt
 from weft.texpr.ops.arguments import (
     check_nonempty,
     checked_axes,
-    checked_axis,
     checked_tensor,
     compute,
-    constant,
     floating,
     numeric,
     result_dtype,
     sum_dtype,
 )
-from weft.texpr.ops.elementwise import cast as converted
-from weft.texpr.ops.transforms import flatten
+from weft.texpr.ops.rearrangements import diagonal
 from weft.texpr.shapes import Extent, product
 from weft.texpr.tensor import Tensor
 
-__all__ = ["all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "prod", "sum", "var"]
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "prod", "std", "sum"]
+__all__ += ["sum_square", "trace", "var", "vector_norm"]
 
 Axes: TypeAlias = "int | Sequence[int] | None"
 """One axis, several, or all."""
@@ -105,12 +105,14 @@ def _folded(
     result: str,
     combine: Callable[[Expr, list[IterVar]], Expr],
     name: str,
+    *,
+    scalars: bool = False,
 ) -> Tensor:
-    """The elements, as `wide`, combined over axes into `result`."""
+    """The elements, as `wide`, combined over axes into `result`; over no axes too where `combine` takes `scalars`."""
 
     def element(value: Expr, over: list[IterVar]) -> Expr:
         value = value.astype(wide)
-        return (combine(value, over) if over else value).astype(result)
+        return (combine(value, over) if over or scalars else value).astype(result)
 
     return reduction(source, checked_axes(what, axis, source.ndim), element, name, keepdims=keepdims)
 
@@ -246,16 +248,18 @@ def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str =
     return mean_over(source, axes, name, keepdims=keepdims, dtype=source.dtype)
 
 
-def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "var") -> Tensor:
-    """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`.
-
-    The mean, `<name>_mean`, is a stage of its own: squares of x - mean lose no digits where the mean is large.
-
-    Dtypes: floats.
-    Equals: `np.var(data, axis, ddof=ddof, keepdims=keepdims)`.
-    """
-    source = floating(data, "var: data")
-    axes = checked_axes("var", axis, source.ndim)
+def _deviation(
+    what: str,
+    data: Tensor,
+    axis: Axes,
+    keepdims: bool,
+    ddof: int,
+    finish: Callable[[Expr], Expr],
+    name: str,
+) -> Tensor:
+    """`finish` of the variance."""
+    source = floating(data, f"{what}: data")
+    axes = checked_axes(what, axis, source.ndim)
     wide = sum_dtype(source.dtype)
     mean = mean_over(source, axes, f"{name}_mean")
     count = float_of(product([source.shape[axis] for axis in axes]), wide) - float(ddof)
@@ -264,50 +268,124 @@ def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, 
     def element(*indices: Expr) -> Expr:
         kept = [i for axis, i in enumerate(indices) if axis not in axes] if keepdims else indices
         deviation = source(*merged(indices, over, source.ndim, keepdims)).astype(wide) - mean(*kept)
-        return (_sum(deviation * deviation, list(over.values())) / count).astype(source.dtype)
+        return finish(_sum(deviation * deviation, list(over.values())) / count).astype(source.dtype)
 
     return compute(reduced_shape(source.shape, axes, keepdims), element, name)
 
 
-def cumsum(
-    data: Tensor, axis: int | None = None, dtype: object = None, exclusive: bool = False, *, name: str = "cumsum"
-) -> Tensor:
-    """The sums of each element and all before it along an axis (without itself if `exclusive`); flat without an axis.
+def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "var") -> Tensor:
+    """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`.
 
-    Tensor expressions have no loop that carries a sum, so this takes log2(n) passes over the data: each adds what
-    stands 1, 2, 4, ... places before (Hillis and Steele 1986). The work is n log n, all of it parallel, and rounding
-    errors grow with log n. Floats of 16 bits are summed in float32. Raises CompileError for a symbolic extent, whose
-    number of passes is not known.
+    The mean, `<name>_mean`, is a stage of its own: squares of x - mean lose no digits where the mean is large.
+
+    Dtypes: floats.
+    Equals: `np.var(data, axis, ddof=ddof, keepdims=keepdims)`.
+    """
+    return _deviation("var", data, axis, keepdims, ddof, lambda variance: variance, name)
+
+
+def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "std") -> Tensor:
+    """The standard deviation over axes: the square root of `var`.
+
+    Dtypes: floats.
+    Equals: `np.std(data, axis, ddof=ddof, keepdims=keepdims)`.
+    """
+    return _deviation("std", data, axis, keepdims, ddof, sqrt, name)
+
+
+def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "count_nonzero") -> Tensor:
+    """The number of elements over axes that are not zero, NaN among them; bools that are true.
+
+    Dtypes: all; the result is int64.
+    Equals: `np.count_nonzero(data, axis, keepdims=keepdims)`.
+    """
+    source = checked_tensor(data, "count_nonzero: data")
+    return reduction(
+        source,
+        checked_axes("count_nonzero", axis, source.ndim),
+        lambda x, k: _sum(x.astype("bool").astype("int64"), k),
+        name,
+        keepdims=keepdims,
+    )
+
+
+def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "sum_square") -> Tensor:
+    """The sum of the squares over axes, of floats of 16 bits in float32; integers wrap.
 
     Dtypes: numbers.
-    Equals: `np.cumsum(data, axis, dtype or data.dtype)`.
+    Equals: `np.sum(data * data, axis, keepdims=keepdims)`.
     """
-    source = numeric(data, "cumsum: data")
-    if axis is None:
-        source, along = flatten(source, name=f"{name}_flat"), 0
-    else:
-        along = checked_axis("cumsum", axis, source.ndim)
-    extent = source.shape[along]
-    if not isinstance(extent, int):
-        raise error(f"cumsum: axis {along} of {source.name} has the symbolic extent {extent}: give it a number")
-    result = result_dtype(dtype, source.dtype)
-    sums = converted(source, sum_dtype(result), name=f"{name}_cast") if source.dtype != sum_dtype(result) else source
-    if exclusive:
-        sums = _shifted(sums, along, 1, None, f"{name}_shift")
-    steps = [1 << power for power in range(extent.bit_length()) if 1 << power < extent]
-    last = steps[-1] if steps and sums.dtype == result else None
-    for step in steps:
-        sums = _shifted(sums, along, step, sums, name if step == last else f"{name}_by{step}")
-    return sums if last else converted(sums, result, name=name)
+    source = numeric(data, "sum_square: data")
+    wide = sum_dtype(source.dtype)
+    same = source.dtype
+    return _folded("sum_square", source, axis, keepdims, wide, same, lambda x, k: _sum(x * x, k), name, scalars=True)
 
 
-def _shifted(source: Tensor, along: int, step: int, added: Tensor | None, name: str) -> Tensor:
-    """`source` moved up by `step` along an axis, over zeros; plus `added`."""
+def vector_norm(
+    data: Tensor, axis: Axes = None, keepdims: bool = False, ord: float = 2, *, name: str = "vector_norm"
+) -> Tensor:
+    """The norm over axes: the sum of abs(x)^ord to the power of 1 / ord; the greatest abs(x) where `ord` is inf, the
+    least where it is -inf, the number of elements that are not zero where it is 0.
+
+    Floats of 16 bits are computed in float32. Raises CompileError for an axis without elements where ord is infinite.
+
+    Dtypes: floats.
+    Equals: `np.linalg.vector_norm(data, axis=axis, keepdims=keepdims, ord=ord)`.
+    """
+    source = floating(data, "vector_norm: data")
+    power, wide = float(ord), sum_dtype(source.dtype)
+    if isinf(power):
+        check_nonempty("vector_norm", source, checked_axes("vector_norm", axis, source.ndim))
+
+    def combine(x: Expr, k: list[IterVar]) -> Expr:
+        size = absolute(x)
+        if isinf(power):
+            return size if not k else te.max(size, axis=k) if power > 0 else te.min(size, axis=k)
+        match power:
+            case 0.0:
+                return _sum((x != 0.0).astype(wide), k)
+            case 1.0:
+                return _sum(size, k)
+            case 2.0:
+                return sqrt(_sum(x * x, k))
+            case _:
+                return pow(_sum(pow(size, power), k), 1.0 / power)
+
+    return _folded("vector_norm", source, axis, keepdims, wide, source.dtype, combine, name, scalars=True)
+
+
+def logsumexp(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "logsumexp") -> Tensor:
+    """log(sum(exp(x))) over axes, without overflow: over x less its maximum, `<name>_max`, a stage of its own.
+
+    Floats of 16 bits are computed in float32. The sum of nothing gives -inf.
+
+    Dtypes: floats.
+    Equals: `torch.logsumexp(data, axis, keepdims)`.
+    """
+    source = floating(data, "logsumexp: data")
+    axes = checked_axes("logsumexp", axis, source.ndim)
+    wide = sum_dtype(source.dtype)
+
+    def greatest(value: Expr, over: list[IterVar]) -> Expr:
+        return te.max(value, axis=over) if over else value
+
+    tops = reduction(source, axes, greatest, f"{name}_max")
+    over = reduce_axes(source.shape, axes)
 
     def element(*indices: Expr) -> Expr:
-        place = indices[along] - step
-        moved = source(*indices[:along], place, *indices[along + 1 :])
-        value = if_then_else(indices[along] >= step, moved, constant(0, source.dtype))
-        return value if added is None else added(*indices) + value
+        kept = [i for axis, i in enumerate(indices) if axis not in axes] if keepdims else indices
+        top = tops(*kept).astype(wide)
+        base = select(isfinite(top), top, const(0.0, wide))
+        value = source(*merged(indices, over, source.ndim, keepdims)).astype(wide)
+        return (log(_sum(exp(value - base), list(over.values()))) + base).astype(source.dtype)
 
-    return compute(source.shape, element, name)
+    return compute(reduced_shape(source.shape, axes, keepdims), element, name)
+
+
+def trace(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "trace") -> Tensor:
+    """The sums of the diagonals of the matrices that two axes are, see `diagonal`.
+
+    Dtypes: numbers.
+    Equals: `np.trace(data, offset, axis1, axis2, dtype=data.dtype)`.
+    """
+    return sum(diagonal(numeric(data, "trace: data"), offset, axis1, axis2, name=f"{name}_diagonal"), -1, name=name)

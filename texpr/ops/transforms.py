@@ -1,15 +1,14 @@
-"""Tensors from numbers, and tensors reordered, reshaped, put together, cut apart, repeated and padded."""
+"""Tensors reordered, reshaped, put together, cut apart, repeated and padded."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias, cast
 
-from weft.support.argument_types import checked, shown
+from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, ExprLike, Number, error
-from weft.texpr.math import if_then_else, select
+from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import (
     broadcast_shape,
     checked_axes,
@@ -20,9 +19,9 @@ from weft.texpr.ops.arguments import (
     empty,
     integer,
     integers,
+    is_one_of,
     one_dtype,
     read_broadcast,
-    result_dtype,
 )
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greater
@@ -31,13 +30,11 @@ from weft.texpr.shapes import Extent, checked_shape, is_empty, is_same, items, p
 from weft.texpr.tensor import Tensor
 
 __all__ = [
-    "arange",
     "broadcast_to",
     "concatenate",
     "expand_dims",
     "flatten",
     "flip",
-    "full",
     "pad",
     "repeat",
     "reshape",
@@ -46,8 +43,6 @@ __all__ = [
     "stack",
     "tile",
     "transpose",
-    "tril",
-    "triu",
 ]
 
 
@@ -338,9 +333,10 @@ def split(
             raise error(f"split: the indices {list(indices_or_sections)} do not increase from 0 to the extent {extent}")
     else:
         sections = integer(indices_or_sections, "split: sections")
-        if sections < 1 or not isinstance(extent, int) or extent % sections:
+        part = quotient(extent, sections) if sections > 0 else None
+        if part is None:
             raise error(f"split: axis {along} of extent {extent} cannot be split into {sections} equal parts")
-        bounds = [part * (extent // sections) for part in range(sections + 1)]
+        bounds = [position * part for position in range(sections + 1)]
     return tuple(
         _part(source, along, start, end, f"{name}{position}") for position, (start, end) in enumerate(pairwise(bounds))
     )
@@ -397,23 +393,61 @@ Border: TypeAlias = "tuple[int, int]"
 def pad(
     data: Tensor, pad_width: object, mode: str = "constant", constant_values: Number = 0, *, name: str = "pad"
 ) -> Tensor:
-    """A tensor with padding: a constant, the elements mirrored at the edge (reflect), or the edge itself (edge).
+    """A tensor with padding: a constant, the edge itself (edge), the elements mirrored at the edge (reflect) or with
+    the edge twice (symmetric), or those of the other end (wrap).
 
-    `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. `reflect` needs borders
-    shorter than the axis. Raises CompileError for negative widths.
+    `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. A border may be longer than
+    its axis, but `reflect` and `symmetric` need shorter ones along symbolic axes. Raises CompileError for negative
+    widths, for a border of an empty axis that is not constant, and for other modes.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.
     """
     source = checked_tensor(data, "pad: data")
     borders = _widths(pad_width, source.ndim)
-    match mode:
-        case "constant":
-            return constant_border(source, borders, constant_values, name)
-        case "edge" | "reflect":
-            return _copied_border(source, borders, mode, name)
-        case _:
-            raise error(f"pad: the mode is 'constant', 'edge' or 'reflect', got {shown(mode)}")
+    if mode == "constant":
+        return constant_border(source, borders, constant_values, name)
+    if not is_one_of(mode, tuple(_COPIES)):
+        raise error(f"pad: the mode is 'constant' or one of {', '.join(_COPIES)}, got {shown(mode)}")
+    for axis, (extent, border) in enumerate(zip(source.shape, borders, strict=True)):
+        if any(border) and is_empty([extent]):
+            raise error(f"pad: {mode} needs elements for a border of {border}, but axis {axis} has none")
+
+    def place(axis: int, index: Expr) -> Expr:
+        border, extent = borders[axis], source.shape[axis]
+        return _COPIES[mode](index - border[0], extent, max(border)) if any(border) else index
+
+    return moved(source, _padded_shape(source, borders), place, name)
+
+
+def _edge(place: Expr, extent: Extent, border: int) -> Expr:
+    del border
+    return less(greater(place, 0), extent - 1)
+
+
+def _reflected(place: Expr, extent: Extent, border: int) -> Expr:
+    """The place that is mirrored at the first and the last element."""
+    if isinstance(extent, int) and border >= extent:
+        place = place % max(2 * extent - 2, 1)
+    inside = greater(place, 0 - place)
+    return less(inside, (extent - 1) * 2 - inside)
+
+
+def _symmetric(place: Expr, extent: Extent, border: int) -> Expr:
+    """The place that is mirrored before the first element and behind the last one."""
+    if isinstance(extent, int) and border > extent:
+        place = place % (2 * extent)
+    inside = greater(place, -1 - place)
+    return less(inside, extent * 2 - 1 - inside)
+
+
+_COPIES: Mapping[str, Callable[[Expr, Extent, int], Expr]] = {
+    "edge": _edge,
+    "reflect": _reflected,
+    "symmetric": _symmetric,
+    "wrap": lambda place, extent, border: place % extent,
+}
+"""Mode of `pad` -> the place in an axis whose element stands at a place in its border, at most that far outside."""
 
 
 def _widths(pad_width: object, rank: int) -> list[Border]:
@@ -446,91 +480,3 @@ def constant_border(source: Tensor, borders: Sequence[Border], value: Number, na
         return if_then_else(all_of(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
 
     return compute(_padded_shape(source, borders), element, name)
-
-
-def _copied_border(source: Tensor, borders: Sequence[Border], mode: str, name: str) -> Tensor:
-    for axis, (extent, border) in enumerate(zip(source.shape, borders, strict=True)):
-        needed = 1 if mode == "edge" else max(border) + 1
-        if any(border) and isinstance(extent, int) and extent < needed:
-            raise error(f"pad: {mode} needs {needed} elements for a border of {border}, but axis {axis} has {extent}")
-
-    def place(axis: int, index: Expr) -> Expr:
-        if not any(borders[axis]):
-            return index
-        inside, last = index - borders[axis][0], source.shape[axis] - 1
-        if mode == "edge":
-            return less(greater(inside, 0), last)
-        mirrored = greater(inside, 0 - inside)
-        return less(mirrored, last * 2 - mirrored)
-
-    return moved(source, _padded_shape(source, borders), place, name)
-
-
-def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: str = "full") -> Tensor:
-    """A tensor of one number.
-
-    Dtypes: all.
-    Equals: `np.full(shape, fill_value, dtype)`.
-    """
-    value = constant(fill_value, result_dtype(dtype, "float32"))
-    return compute(checked_shape(shape, "full: the shape"), lambda *_: value, name)
-
-
-@checked
-def arange(
-    start: Number, stop: Number | None = None, step: Number = 1, dtype: object = "int64", *, name: str = "arange"
-) -> Tensor:
-    """Numbers from `start` (0 where it is the only bound) to `stop` (exclusive), `step` apart.
-
-    The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers
-    that the dtype does not hold.
-
-    Dtypes: numbers.
-    Equals: `np.arange(start, stop, step, dtype)`.
-    """
-    first, last = (0, start) if stop is None else (start, stop)
-    if step == 0:
-        raise error("arange: the step is 0")
-    if not all(math.isfinite(number) for number in (first, last, step)):
-        raise error(f"arange takes finite numbers, got {first}, {last} and {step}")
-    result = result_dtype(dtype, "int64")
-    if result == "bool":
-        raise error("arange makes numbers, not bools")
-    base, gap = constant(first, result), constant(step, result)
-    count = max(math.ceil((last - first) / step), 0)
-
-    def element(i: Expr) -> Expr:
-        return base + i.astype(result) * gap
-
-    return compute((count,), element, name, "i")
-
-
-def _triangle(what: str, data: Tensor, k: int, upper: bool, name: str) -> Tensor:
-    source = checked_tensor(data, f"{what}: data")
-    if source.ndim < 2:
-        raise error(f"{what} takes matrices, {source.name} has rank {source.ndim}")
-    offset = integer(k, f"{what}: k")
-
-    def element(*indices: Expr) -> Expr:
-        row, column = indices[-2] + offset, indices[-1]
-        return select(column >= row if upper else column <= row, source(*indices), constant(0, source.dtype))
-
-    return compute(source.shape, element, name)
-
-
-def tril(data: Tensor, k: int = 0, *, name: str = "tril") -> Tensor:
-    """Matrices with zeros above the diagonal `k`, of which 0 is the main one and 1 that above it.
-
-    Dtypes: all.
-    Equals: `np.tril(data, k)`.
-    """
-    return _triangle("tril", data, k, False, name)
-
-
-def triu(data: Tensor, k: int = 0, *, name: str = "triu") -> Tensor:
-    """Matrices with zeros below the diagonal `k`.
-
-    Dtypes: all.
-    Equals: `np.triu(data, k)`.
-    """
-    return _triangle("triu", data, k, True, name)

@@ -1,0 +1,157 @@
+"""Activations of neural networks, element by element. They compute floats of 16 bits in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.support.argument_types import shown
+from weft.texpr import math
+from weft.texpr.expr import Expr, ExprLike, error
+from weft.texpr.ops.arguments import constant, elementwise, floating, is_one_of, one_dtype
+from weft.texpr.ops.elementwise import UnaryOperator, mapped, unary_operator
+from weft.texpr.reductions import max as greater_of
+from weft.texpr.reductions import min as lesser_of
+from weft.texpr.tensor import Tensor
+
+__all__ = ["celu", "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log_sigmoid", "mish", "prelu", "relu"]
+__all__ += ["selu", "shrink", "silu", "softplus", "softsign", "thresholded_relu"]
+
+
+def _activation(label: str, doc: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
+    return unary_operator(label, doc, f"torch.nn.functional.{label}(data)", scalar, wide=True)
+
+
+def _softplus(x: Expr) -> Expr:
+    return greater_of(x, 0.0) + math.log1p(math.exp(-math.abs(x)))
+
+
+def _relu(x: Expr) -> Expr:
+    return greater_of(x, constant(0, x.dtype))
+
+
+def _relu6(x: Expr) -> Expr:
+    return lesser_of(greater_of(x, 0.0), 6.0)
+
+
+relu = unary_operator("relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers")
+silu = _activation("silu", "x * sigmoid(x), also called swish.", lambda x: x / (math.exp(-x) + 1.0))
+hardsigmoid = _activation("hardsigmoid", "(x + 3) / 6, from 0 to 1.", lambda x: _relu6(x + 3.0) / 6.0)
+hardswish = _activation("hardswish", "x times `hardsigmoid` of x.", lambda x: x * _relu6(x + 3.0) / 6.0)
+softplus = _activation("softplus", "log(1 + exp(x)), without overflow.", _softplus)
+mish = _activation("mish", "x * tanh(softplus(x)).", lambda x: x * math.tanh(_softplus(x)))
+softsign = _activation("softsign", "x / (1 + abs(x)).", lambda x: x / (math.abs(x) + 1.0))
+log_sigmoid = unary_operator(
+    "log_sigmoid",
+    "The logarithm of `sigmoid`, without overflow.",
+    "torch.nn.functional.logsigmoid(data)",
+    lambda x: -_softplus(-x),
+    wide=True,
+)
+
+_ROOT_HALF = 0.7071067811865476
+"""sqrt(1 / 2)"""
+_ROOT_TWO_BY_PI = 0.7978845608028654
+"""sqrt(2 / pi)"""
+
+
+def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
+    """x where it is positive, else alpha * x.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.leaky_relu(data, alpha)`.
+    """
+    return mapped(floating(data, "leaky_relu: data"), lambda x: math.select(x > 0.0, x, x * alpha), name)
+
+
+def elu(data: Tensor, alpha: float = 1.0, *, name: str = "elu") -> Tensor:
+    """x where it is positive, else alpha * (exp(x) - 1).
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.elu(data, alpha)`.
+    """
+    return mapped(floating(data, "elu: data"), lambda x: math.select(x > 0.0, x, math.expm1(x) * alpha), name)
+
+
+def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
+    """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))), or its form by tanh.
+
+    `approximate` is "none" or "tanh": x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), Hendrycks and Gimpel 2016.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.gelu(data, approximate=...)`.
+    """
+    if not is_one_of(approximate, ("none", "tanh")):
+        raise error(f"gelu: approximate is 'none' or 'tanh', got {shown(approximate)}")
+
+    def exact(x: Expr) -> Expr:
+        return x * 0.5 * (math.erf(x * _ROOT_HALF) + 1.0)
+
+    def by_tanh(x: Expr) -> Expr:
+        return x * 0.5 * (math.tanh((x * x * x * 0.044715 + x) * _ROOT_TWO_BY_PI) + 1.0)
+
+    return mapped(floating(data, "gelu: data"), exact if approximate == "none" else by_tanh, name)
+
+
+def celu(data: Tensor, alpha: float = 1.0, *, name: str = "celu") -> Tensor:
+    """x where it is positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.celu(data, alpha)`.
+    """
+    source = floating(data, "celu: data")
+    if alpha == 0:
+        raise error("celu: alpha must not be 0")
+    return mapped(source, lambda x: math.select(x > 0.0, x, math.expm1(x / alpha) * alpha), name)
+
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+
+
+def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *, name: str = "selu") -> Tensor:
+    """gamma times `elu`, by default with the constants of Klambauer et al. 2017, which keep mean and variance.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.selu(data)`.
+    """
+
+    def scalar(x: Expr) -> Expr:
+        return math.select(x > 0.0, x, math.expm1(x) * alpha) * gamma
+
+    return mapped(floating(data, "selu: data"), scalar, name)
+
+
+def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "thresholded_relu") -> Tensor:
+    """x where it is greater than alpha, else 0.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.threshold(data, alpha, 0)`; ONNX ThresholdedRelu.
+    """
+    return mapped(floating(data, "thresholded_relu: data"), lambda x: math.select(x > alpha, x, 0.0), name)
+
+
+def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "shrink") -> Tensor:
+    """x + bias below -lambd, x - bias above lambd, else 0; softshrink where the bias is lambd.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.hardshrink(data, lambd)`; ONNX Shrink.
+    """
+
+    def scalar(x: Expr) -> Expr:
+        return math.select(x < -lambd, x + bias, math.select(x > lambd, x - bias, 0.0))
+
+    return mapped(floating(data, "shrink: data"), scalar, name)
+
+
+def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
+    """x where it is positive, else slope * x; the slope broadcasts: (c, 1, 1) has one for each channel of (n, c, h, w).
+
+    Dtypes: floats.
+    Equals: `np.where(data > 0, data, data * slope)`; ONNX PRelu.
+    """
+    one_dtype("prelu", floating(data, "prelu: data"), floating(slope, "prelu: slope"))
+
+    def element(x: ExprLike, factor: ExprLike) -> Expr:
+        return math.select(x > 0.0, x, x * factor)
+
+    return elementwise("prelu", element, (data, slope), name)

@@ -1,0 +1,199 @@
+"""Tensors from numbers, and triangles of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from weft.support.argument_types import checked
+from weft.texpr.expr import Expr, Number, error, is_float, is_integer
+from weft.texpr.math import select
+from weft.texpr.ops.arguments import (
+    checked_axis,
+    checked_tensor,
+    compute,
+    constant,
+    integer,
+    integers,
+    result_dtype,
+    sum_dtype,
+)
+from weft.texpr.shapes import as_index, checked_shape, items
+from weft.texpr.tensor import Tensor
+
+__all__ = ["arange", "extents", "eye", "full", "iota", "linspace", "tri", "tril", "triu"]
+
+
+def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: str = "full") -> Tensor:
+    """A tensor of one number.
+
+    Dtypes: all.
+    Equals: `np.full(shape, fill_value, dtype)`.
+    """
+    value = constant(fill_value, result_dtype(dtype, "float32"))
+    return compute(checked_shape(shape, "full: the shape"), lambda *_: value, name)
+
+
+def extents(shape: object, dtype: object = "int64", *, name: str = "extents") -> Tensor:
+    """The extents of a shape, symbolic ones too, as a vector.
+
+    Raises CompileError for a shape without axes, and for a dtype that is no integer.
+
+    Dtypes: integers.
+    Equals: `np.array(shape, dtype)`.
+    """
+    result = result_dtype(dtype, "int64")
+    numbers = [as_index(extent, "extents: an extent") for extent in items(shape)]
+    if not numbers or not is_integer(result):
+        raise error(f"extents makes integers of one axis or more, got {len(numbers)} of them and {result}")
+
+    def element(i: Expr) -> Expr:
+        *others, found = (number.astype("int64") for number in numbers)
+        for place, number in reversed(list(enumerate(others))):
+            found = select(i == place, number, found)
+        return found.astype(result)
+
+    return compute((len(numbers),), element, name, "i")
+
+
+def iota(shape: object, axis: int = 0, dtype: object = "int64", *, name: str = "iota") -> Tensor:
+    """The index of each element along an axis, of a shape that may be symbolic.
+
+    Dtypes: numbers.
+    Equals: `np.indices(shape)[axis]`.
+    """
+    result = result_dtype(dtype, "int64")
+    if result == "bool":
+        raise error("iota makes numbers, not bools")
+    whole = checked_shape(shape, "iota: the shape")
+    along = checked_axis("iota", axis, len(whole))
+    return compute(whole, lambda *indices: indices[along].astype(result), name)
+
+
+@checked
+def arange(
+    start: Number, stop: Number | None = None, step: Number = 1, dtype: object = "int64", *, name: str = "arange"
+) -> Tensor:
+    """Numbers from `start` (0 where it is the only bound) to `stop` (exclusive), `step` apart.
+
+    The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers
+    that the dtype does not hold.
+
+    Dtypes: numbers.
+    Equals: `np.arange(start, stop, step, dtype)`.
+    """
+    first, last = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise error("arange: the step is 0")
+    if not all(math.isfinite(number) for number in (first, last, step)):
+        raise error(f"arange takes finite numbers, got {first}, {last} and {step}")
+    result = result_dtype(dtype, "int64")
+    if result == "bool":
+        raise error("arange makes numbers, not bools")
+    base, gap = constant(first, result), constant(step, result)
+    count = max(math.ceil((last - first) / step), 0)
+
+    def element(i: Expr) -> Expr:
+        return base + i.astype(result) * gap
+
+    return compute((count,), element, name, "i")
+
+
+@checked
+def linspace(
+    start: Number,
+    stop: Number,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: object = "float32",
+    *,
+    name: str = "linspace",
+) -> Tensor:
+    """`num` numbers from `start` to `stop`, which is the last one unless `endpoint=False`, equally far apart.
+
+    The element at i is start + i * step, computed in float32 for floats of 16 bits. Raises CompileError for a negative
+    number of them.
+
+    Dtypes: floats.
+    Equals: `np.linspace(start, stop, num, endpoint, dtype=dtype)`.
+    """
+    result = result_dtype(dtype, "float32")
+    if not is_float(result):
+        raise error(f"linspace makes floats, got {result}")
+    (count,) = integers(num, "linspace: num", 1, least=0)
+    parts = count - 1 if endpoint else count
+    wide = sum_dtype(result)
+    base, gap = constant(float(start), wide), constant((stop - start) / parts if parts > 0 else 0.0, wide)
+
+    def element(i: Expr) -> Expr:
+        value = base + i.astype(wide) * gap
+        if endpoint and parts > 0:
+            value = select(i == parts, constant(float(stop), wide), value)
+        return value.astype(result)
+
+    return compute((count,), element, name, "i")
+
+
+def _where_columns(
+    what: str, shape: tuple[object, object], k: int, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
+) -> Tensor:
+    """A matrix of ones where `test(column, row + k)` holds, of zeros elsewhere."""
+    result = result_dtype(dtype, "float32")
+    rows, columns = shape
+    extents = checked_shape((rows, rows if columns is None else columns), f"{what}: the shape")
+    offset = integer(k, f"{what}: k")
+    one, zero = constant(1, result), constant(0, result)
+
+    def element(i: Expr, j: Expr) -> Expr:
+        return select(test(j, i + offset), one, zero)
+
+    return compute(extents, element, name, "ij")
+
+
+def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: object = "float32", *, name: str = "eye") -> Tensor:
+    """A matrix of zeros with ones on the diagonal `k`, of which 0 is the main one and 1 that above it.
+
+    Dtypes: all.
+    Equals: `np.eye(n_rows, n_cols, k, dtype)`.
+    """
+    return _where_columns("eye", (n_rows, n_cols), k, dtype, lambda column, row: column == row, name)
+
+
+def tri(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: object = "float32", *, name: str = "tri") -> Tensor:
+    """A matrix of ones on the diagonal `k` and below it, of zeros above it.
+
+    Dtypes: all.
+    Equals: `np.tri(n_rows, n_cols, k, dtype)`.
+    """
+    return _where_columns("tri", (n_rows, n_cols), k, dtype, lambda column, row: column <= row, name)
+
+
+def _triangle(what: str, data: Tensor, k: int, upper: bool, name: str) -> Tensor:
+    source = checked_tensor(data, f"{what}: data")
+    if source.ndim < 2:
+        raise error(f"{what} takes matrices, {source.name} has rank {source.ndim}")
+    offset = integer(k, f"{what}: k")
+
+    def element(*indices: Expr) -> Expr:
+        row, column = indices[-2] + offset, indices[-1]
+        return select(column >= row if upper else column <= row, source(*indices), constant(0, source.dtype))
+
+    return compute(source.shape, element, name)
+
+
+def tril(data: Tensor, k: int = 0, *, name: str = "tril") -> Tensor:
+    """Matrices with zeros above the diagonal `k`, of which 0 is the main one and 1 that above it.
+
+    Dtypes: all.
+    Equals: `np.tril(data, k)`.
+    """
+    return _triangle("tril", data, k, False, name)
+
+
+def triu(data: Tensor, k: int = 0, *, name: str = "triu") -> Tensor:
+    """Matrices with zeros below the diagonal `k`.
+
+    Dtypes: all.
+    Equals: `np.triu(data, k)`.
+    """
+    return _triangle("triu", data, k, True, name)

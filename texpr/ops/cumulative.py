@@ -1,0 +1,166 @@
+"""Running sums, products and extremes along an axis of a tensor.
+
+Where the extent is a number, these take log2(n) passes over the data: each combines what stands 1, 2, 4, ... places
+before (Hillis and Steele 1986). The work is n log n, all of it parallel, and rounding errors grow with log n. Along a
+symbolic extent, statements combine one element after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.dialects.te import Combiner, identity_of
+from weft.texpr.expr import BinaryKind, Expr, binary, type_of
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.math import const, if_then_else
+from weft.texpr.ops.arguments import checked_axis, compute, numeric, result_dtype, sum_dtype
+from weft.texpr.ops.elementwise import cast as converted
+from weft.texpr.ops.transforms import flatten
+from weft.texpr.tensor import Tensor
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum"]
+
+
+def _scan(
+    kind: BinaryKind,
+    data: Tensor,
+    axis: int | None,
+    dtype: object,
+    exclusive: bool,
+    reverse: bool,
+    name: str,
+) -> Tensor:
+    """The elements combined with all before them along an axis; behind them if `reverse`, less themselves if
+    `exclusive`."""
+    what = _NAMES[kind]
+    source = numeric(data, f"{what}: data")
+    if axis is None:
+        source, along = flatten(source, name=f"{name}_flat"), 0
+    else:
+        along = checked_axis(what, axis, source.ndim)
+    extent = source.shape[along]
+    result = result_dtype(dtype, source.dtype)
+    wide = sum_dtype(result)
+    if not isinstance(extent, int):
+        found = _in_order(kind, source, along, wide, exclusive, reverse, name if wide == result else f"{name}_wide")
+        return found if wide == result else converted(found, result, name=name)
+    found = converted(source, wide, name=f"{name}_cast") if source.dtype != wide else source
+
+    def shifted(tensor: Tensor, step: int, combine: Callable[[Expr, Expr], Expr], label: str) -> Tensor:
+        """Each element combined with the one `step` places before it, the identity where there is none."""
+
+        def element(*indices: Expr) -> Expr:
+            at = indices[along]
+            there = tensor(*indices[:along], at + step if reverse else at - step, *indices[along + 1 :])
+            inside = at < extent - step if reverse else at >= step
+            (neutral,) = identity_of(_COMBINERS[kind], [type_of(wide)])
+            return combine(tensor(*indices), if_then_else(inside, there, const(neutral, wide)))
+
+        return compute(tensor.shape, element, label)
+
+    if exclusive:
+        found = shifted(found, 1, lambda _, moved: moved, f"{name}_shift")
+    steps = [1 << power for power in range(extent.bit_length()) if 1 << power < extent]
+    last = steps[-1] if steps and wide == result else None
+    for step in steps:
+        label = name if step == last else f"{name}_by{step}"
+        found = shifted(found, step, lambda own, moved: binary(kind, own, moved), label)
+    return found if last else converted(found, result, name=name)
+
+
+def _in_order(
+    kind: BinaryKind, source: Tensor, along: int, dtype: str, exclusive: bool, reverse: bool, name: str
+) -> Tensor:
+    """Each element combined with the result before it, in one loop along the axis around those over inner axes."""
+    extent, inner = source.shape[along], source.shape[along + 1 :]
+    (neutral,) = identity_of(_COMBINERS[kind], [type_of(dtype)])
+
+    def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
+        names = [f"d{d}" for d in range(len(inner))]
+
+        def put(at: Expr, last: Expr | None, rest: Sequence[Expr]) -> None:
+            """The element `at` in the order, behind `last`."""
+            place = extent - 1 - at if reverse else at
+            before = place if last is None else extent - 1 - last if reverse else last
+            if last is None:
+                value = const(neutral, dtype) if exclusive else source(*outer, place, *rest).astype(dtype)
+            else:
+                term = source(*outer, before if exclusive else place, *rest).astype(dtype)
+                value = binary(kind, result.load(*outer, before, *rest), term)
+            result.store(value, *outer, place, *rest)
+
+        with code.loop(extent, "k") as k:
+            with code.when(k == 0), code.loops(inner, names) as rest:
+                put(k, None, rest)
+            with code.when(k > 0), code.loops(inner, names) as rest:
+                put(k, k - 1, rest)
+
+    return extern(source.shape[:along], [Result(source.shape, dtype, name)], [source], write, name)[0]
+
+
+_COMBINERS = {
+    BinaryKind.ADD: Combiner.SUM,
+    BinaryKind.MUL: Combiner.PROD,
+    BinaryKind.MAX: Combiner.MAX,
+    BinaryKind.MIN: Combiner.MIN,
+}
+_NAMES = {
+    BinaryKind.ADD: "cumsum",
+    BinaryKind.MUL: "cumprod",
+    BinaryKind.MAX: "cummax",
+    BinaryKind.MIN: "cummin",
+}
+
+
+def cumsum(
+    data: Tensor,
+    axis: int | None = None,
+    dtype: object = None,
+    exclusive: bool = False,
+    reverse: bool = False,
+    *,
+    name: str = "cumsum",
+) -> Tensor:
+    """The sums of each element and all before it along an axis; flat without an axis.
+
+    Without the element itself if `exclusive`, of those behind it if `reverse`. Floats of 16 bits are summed in float32.
+
+    Dtypes: numbers.
+    Equals: `np.cumsum(data, axis, dtype or data.dtype)`; ONNX CumSum.
+    """
+    return _scan(BinaryKind.ADD, data, axis, dtype, exclusive, reverse, name)
+
+
+def cumprod(
+    data: Tensor,
+    axis: int | None = None,
+    dtype: object = None,
+    exclusive: bool = False,
+    reverse: bool = False,
+    *,
+    name: str = "cumprod",
+) -> Tensor:
+    """The products of each element and all before it along an axis, see `cumsum`.
+
+    Dtypes: numbers.
+    Equals: `np.cumprod(data, axis, dtype or data.dtype)`.
+    """
+    return _scan(BinaryKind.MUL, data, axis, dtype, exclusive, reverse, name)
+
+
+def cummax(data: Tensor, axis: int | None = None, reverse: bool = False, *, name: str = "cummax") -> Tensor:
+    """The greatest of each element and all before it along an axis, see `cumsum`; NaN wins.
+
+    Dtypes: numbers.
+    Equals: `np.maximum.accumulate(data, axis)`.
+    """
+    return _scan(BinaryKind.MAX, data, axis, None, False, reverse, name)
+
+
+def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name: str = "cummin") -> Tensor:
+    """The least of each element and all before it along an axis, see `cumsum`; NaN wins.
+
+    Dtypes: numbers.
+    Equals: `np.minimum.accumulate(data, axis)`.
+    """
+    return _scan(BinaryKind.MIN, data, axis, None, False, reverse, name)

@@ -1,0 +1,399 @@
+"""Recurrent networks: scans over time, as ONNX has them.
+
+The products of the data with the weights are one contraction for all times (`<name>_inputs`). What follows depends on
+the step before: statements (`te.extern`) run all steps of one sequence in one direction, and the sequences of a batch
+are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft.support.argument_types import shown
+from weft.texpr.expr import Expr, as_expr, error
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.math import const, select, sigmoid, tanh
+from weft.texpr.ops.arguments import compute, floating, integral, is_one_of, one_dtype, ranked, shaped, sum_dtype
+from weft.texpr.ops.elementwise import cast as converted
+from weft.texpr.ops.transforms import transpose
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as less
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
+from weft.texpr.shapes import Extent, simplified
+from weft.texpr.tensor import Tensor
+
+__all__ = ["gru", "lstm", "rnn"]
+
+_ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
+    "relu": lambda x: greater(x, 0.0),
+    "sigmoid": sigmoid,
+    "tanh": tanh,
+}
+_DIRECTIONS = ("forward", "reverse", "bidirectional")
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The checked operands of a recurrent network with so many gates of `hidden` elements each."""
+
+    what: str
+    name: str
+    inputs: Tensor
+    """Products with the weights and biases, at [time, direction, sequence, gate * hidden + element]."""
+    recurrence: Tensor
+    """[direction, element of the state, gate * hidden + element]"""
+    lengths: Tensor | None
+    states: tuple[Tensor | None, ...]
+    others: tuple[Tensor, ...]
+    direction: str
+    activations: tuple[Callable[[Expr], Expr], ...]
+    clip: float
+    dtype: str
+
+    @property
+    def wide(self) -> str:
+        return sum_dtype(self.dtype)
+
+    @property
+    def hidden(self) -> Extent:
+        return self.recurrence.shape[1]
+
+    def limited(self, value: Expr) -> Expr:
+        return less(greater(value, -self.clip), self.clip) if self.clip else value
+
+    def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Step], None]) -> tuple[Tensor, ...]:
+        """The output at each time, and the last of each state, by `step`; it has buffers of `scratch` elements."""
+        times, directions, batch = self.inputs.shape[:3]
+        labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
+        shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
+        results = [Result(shape, self.wide, label) for shape, label in zip(shapes, [self.name, *labels], strict=True)]
+        memory = [
+            Result((directions, batch, size), self.wide, f"{self.name}_memory{d}") for d, size in enumerate(scratch)
+        ]
+        reads = [self.inputs, self.recurrence, self.lengths, *self.states, *self.others]
+
+        def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
+            d, b = indices
+            states = buffers[: len(self.states)]
+            for state, initial in zip(states, self.states, strict=True):
+                with code.loop(self.hidden, "h") as h:
+                    value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
+                    state.store(value, d, b, h)
+            length = as_expr(times)
+            if self.lengths is not None:
+                length = greater(less(self.lengths(b).astype("int64"), times), 0)
+            with code.loop(length, "s") as s:
+                back = length - 1 - s
+                time = {"forward": s, "reverse": back}.get(self.direction)
+                time = select(d == 1, back, s) if time is None else time
+                step(code, _Step(time, d, b, output, states, buffers[len(self.states) :]))
+            if self.lengths is not None:
+                with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
+                    output.store(0.0, length + s, d, b, h)
+
+        found = extern((directions, batch), [*results, *memory], [t for t in reads if t is not None], write, self.name)
+        kept = found[: len(results)]
+        if self.wide == self.dtype:
+            return kept
+        return tuple(converted(tensor, self.dtype, name=f"{tensor.name}_cast") for tensor in kept)
+
+    def add_products(
+        self,
+        code: Statements,
+        at: _Step,
+        target: Written,
+        factor: Callable[[Expr], Expr],
+        first: Extent,
+        count: Extent,
+        into: Extent = 0,
+    ) -> None:
+        """Add `factor(k)` times row k of the recurrence, from gate element `first` on, to `target`, for all k: rows
+        run in the inner loop, which needs no sum in an order."""
+        with code.loop(self.hidden, "k") as k:
+            value = factor(k)
+            with code.loop(count, "g") as g:
+                place = g if isinstance(into, int) and into == 0 else g + into
+                column = g if isinstance(first, int) and first == 0 else g + first
+                product = value * self.recurrence(at.direction, k, column).astype(self.wide)
+                target.store(target.load(*at.outer, place) + product, *at.outer, place)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One step of a sequence."""
+
+    time: Expr
+    direction: Expr
+    sequence: Expr
+    output: Written
+    states: Sequence[Written]
+    memory: Sequence[Written]
+
+    @property
+    def outer(self) -> tuple[Expr, Expr]:
+        return self.direction, self.sequence
+
+
+def _network(
+    what: str,
+    gates: int,
+    data: Tensor,
+    weight: Tensor,
+    recurrence: Tensor,
+    bias: Tensor | None,
+    lengths: Tensor | None,
+    states: Sequence[tuple[str, Tensor | None]],
+    others: Sequence[tuple[str, Tensor | None, int]],
+    direction: str,
+    activations: Sequence[str] | None,
+    usual: Sequence[str],
+    clip: float,
+    name: str,
+    *,
+    apart: bool = False,
+) -> _Network:
+    """Checks the operands. The recurrent bias of the last gate is left out where it stays `apart`."""
+    x = floating(ranked(data, f"{what}: data", 3), f"{what}: data")
+    w = floating(ranked(weight, f"{what}: weight", 3), f"{what}: weight")
+    r = floating(ranked(recurrence, f"{what}: recurrence", 3), f"{what}: recurrence")
+    if not is_one_of(direction, _DIRECTIONS):
+        raise error(f"{what}: the direction is one of {', '.join(_DIRECTIONS)}, got {shown(direction)}")
+    words = tuple(usual if activations is None else activations)
+    if len(words) != len(usual) or not all(is_one_of(word, tuple(_ACTIVATIONS)) for word in words):
+        raise error(f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(activations)}")
+    directions = 2 if direction == "bidirectional" else 1
+    times, batch, size = x.shape
+    hidden = r.shape[2]
+    shaped(w, f"{what}: weight", (directions, simplified(hidden * gates), size))
+    shaped(r, f"{what}: recurrence", (directions, simplified(hidden * gates), hidden))
+    if bias is not None:
+        shaped(bias, f"{what}: bias", (directions, simplified(hidden * (2 * gates))))
+    if lengths is not None:
+        integral(shaped(lengths, f"{what}: sequence_lens", (batch,)), f"{what}: sequence_lens")
+    for label, state in states:
+        if state is not None:
+            shaped(state, f"{what}: {label}", (directions, batch, hidden))
+    for label, tensor, count in others:
+        if tensor is not None:
+            shaped(tensor, f"{what}: {label}", (directions, simplified(hidden * count)))
+    tensors = [state for _, state in states] + [tensor for _, tensor, _ in others]
+    dtype = one_dtype(what, x, w, r, bias, *tensors)
+    wide = sum_dtype(dtype)
+    i = reduce_axis((0, size), "i")
+
+    def product(t: Expr, d: Expr, b: Expr, g: Expr) -> Expr:
+        return sum_over(x(t, b, i).astype(wide) * w(d, g, i).astype(wide), axis=i)
+
+    shape = (times, directions, batch, simplified(hidden * gates))
+    inputs = compute(shape, product, f"{name}_inputs" if bias is None else f"{name}_product", "tdbg")
+    if bias is not None:
+        products, biases = inputs, bias
+
+        def biased(t: Expr, d: Expr, b: Expr, g: Expr) -> Expr:
+            second = biases(d, g + hidden * gates).astype(wide)
+            if apart:
+                second = select(g < hidden * (gates - 1), second, 0.0)
+            return products(t, d, b, g) + biases(d, g).astype(wide) + second
+
+        inputs = compute(shape, biased, f"{name}_inputs", "tdbg")
+    turned = transpose(r, (0, 2, 1), name=f"{name}_recurrence")
+    given = tuple(tensor for tensor in (*(t for _, t, _ in others), bias if apart else None) if tensor is not None)
+    functions = tuple(_ACTIVATIONS[word] for word in words)
+    initial = tuple(state for _, state in states)
+    return _Network(what, name, inputs, turned, lengths, initial, given, direction, functions, float(clip), dtype)
+
+
+def rnn(
+    data: Tensor,
+    weight: Tensor,
+    recurrence: Tensor,
+    bias: Tensor | None = None,
+    sequence_lens: Tensor | None = None,
+    initial_h: Tensor | None = None,
+    direction: str = "forward",
+    activations: Sequence[str] | None = None,
+    clip: float = 0.0,
+    *,
+    name: str = "rnn",
+) -> tuple[Tensor, Tensor]:
+    """h = f(x W + h R + b) at each time: the states (times, directions, batch, hidden), and the last one.
+
+    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones
+    (directions, gates * hidden, hidden), the bias (directions, 2 * gates * hidden) holds one for the data and one for
+    the states; there is one gate here. `direction` is forward, reverse or bidirectional, with 2 directions. Steps
+    behind `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
+    (directions, batch, hidden). `activations` are those of both directions: relu, sigmoid, tanh. Where `clip` is not 0,
+    what they take is cut off at -clip and clip. Floats of 16 bits are computed in float32.
+
+    Dtypes: floats; `sequence_lens` are integers.
+    Equals: `torch.nn.RNN`; ONNX RNN.
+    """
+    states, usual = [("initial_h", initial_h)], ("tanh",)
+    network = _network(
+        "rnn", 1, data, weight, recurrence, bias, sequence_lens, states, [], direction, activations, usual, clip, name
+    )
+    (f,) = network.activations
+
+    def step(code: Statements, at: _Step) -> None:
+        (state,), (sums,) = at.states, at.memory
+        with code.loop(network.hidden, "g") as g:
+            sums.store(network.inputs(at.time, *at.outer, g), *at.outer, g)
+        network.add_products(code, at, sums, lambda k: state.load(*at.outer, k), 0, network.hidden)
+        with code.loop(network.hidden, "h") as h:
+            value = f(network.limited(sums.load(*at.outer, h)))
+            state.store(value, *at.outer, h)
+            at.output.store(value, at.time, *at.outer, h)
+
+    first, last = network.scan([network.hidden], step)
+    return first, last
+
+
+def gru(
+    data: Tensor,
+    weight: Tensor,
+    recurrence: Tensor,
+    bias: Tensor | None = None,
+    sequence_lens: Tensor | None = None,
+    initial_h: Tensor | None = None,
+    direction: str = "forward",
+    activations: Sequence[str] | None = None,
+    clip: float = 0.0,
+    linear_before_reset: bool = False,
+    *,
+    name: str = "gru",
+) -> tuple[Tensor, Tensor]:
+    """Gated recurrent units (Cho et al. 2014), gates z, r and n: n = g(x Wn + (r * h) Rn + b), or with
+    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. The states, and the last one.
+
+    Arguments as in `rnn`. The activations are f of z and r, and g.
+
+    Dtypes: floats; `sequence_lens` are integers.
+    Equals: ONNX GRU; `torch.nn.GRU` with `linear_before_reset`, its gates in another order.
+    """
+    states, usual = [("initial_h", initial_h)], ("sigmoid", "tanh")
+    network = _network(
+        "gru",
+        3,
+        data,
+        weight,
+        recurrence,
+        bias,
+        sequence_lens,
+        states,
+        [],
+        direction,
+        activations,
+        usual,
+        clip,
+        name,
+        apart=linear_before_reset,
+    )
+    f, g_of = network.activations
+    hidden = network.hidden
+
+    def step(code: Statements, at: _Step) -> None:
+        (state,), (gates, reset) = at.states, at.memory
+        with code.loop(simplified(hidden * 3), "g") as g:
+            gates.store(network.inputs(at.time, *at.outer, g), *at.outer, g)
+        network.add_products(code, at, gates, lambda k: state.load(*at.outer, k), 0, simplified(hidden * 2))
+        with code.loop(simplified(hidden * 2), "g") as g:
+            gates.store(f(network.limited(gates.load(*at.outer, g))), *at.outer, g)
+        if linear_before_reset:
+            with code.loop(hidden, "h") as h:
+                apart = const(0.0, network.wide)
+                if network.others:
+                    apart = network.others[0](at.direction, h + hidden * 5).astype(network.wide)
+                reset.store(apart, *at.outer, h)
+            network.add_products(code, at, reset, lambda k: state.load(*at.outer, k), hidden * 2, hidden)
+            with code.loop(hidden, "h") as h:
+                more = gates.load(*at.outer, h + hidden) * reset.load(*at.outer, h)
+                gates.store(gates.load(*at.outer, h + hidden * 2) + more, *at.outer, h + hidden * 2)
+        else:
+            with code.loop(hidden, "h") as h:
+                reset.store(gates.load(*at.outer, h + hidden) * state.load(*at.outer, h), *at.outer, h)
+            network.add_products(
+                code, at, gates, lambda k: reset.load(*at.outer, k), hidden * 2, hidden, into=hidden * 2
+            )
+        with code.loop(hidden, "h") as h:
+            new = g_of(network.limited(gates.load(*at.outer, h + hidden * 2)))
+            update = gates.load(*at.outer, h)
+            value = (1.0 - update) * new + update * state.load(*at.outer, h)
+            state.store(value, *at.outer, h)
+            at.output.store(value, at.time, *at.outer, h)
+
+    first, last = network.scan([simplified(hidden * 3), hidden], step)
+    return first, last
+
+
+def lstm(
+    data: Tensor,
+    weight: Tensor,
+    recurrence: Tensor,
+    bias: Tensor | None = None,
+    sequence_lens: Tensor | None = None,
+    initial_h: Tensor | None = None,
+    initial_c: Tensor | None = None,
+    peepholes: Tensor | None = None,
+    direction: str = "forward",
+    activations: Sequence[str] | None = None,
+    clip: float = 0.0,
+    input_forget: bool = False,
+    *,
+    name: str = "lstm",
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), gates i, o, f and c: cell = f * cell + i * g(c), then
+    h = o * h(cell). The states h, the last of them, and the last cell.
+
+    Arguments as in `rnn`. The activations are f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden) are
+    the weights of the cell in i, o and f (o takes the new one); with `input_forget`, f is 1 - i.
+
+    Dtypes: floats; `sequence_lens` are integers.
+    Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.
+    """
+    states, usual = [("initial_h", initial_h), ("initial_c", initial_c)], ("sigmoid", "tanh", "tanh")
+    network = _network(
+        "lstm",
+        4,
+        data,
+        weight,
+        recurrence,
+        bias,
+        sequence_lens,
+        states,
+        [("peepholes", peepholes, 3)],
+        direction,
+        activations,
+        usual,
+        clip,
+        name,
+    )
+    f, g_of, h_of = network.activations
+    hidden, wide = network.hidden, network.wide
+
+    def step(code: Statements, at: _Step) -> None:
+        (state, cell), (gates,) = at.states, at.memory
+        with code.loop(simplified(hidden * 4), "g") as g:
+            gates.store(network.inputs(at.time, *at.outer, g), *at.outer, g)
+        network.add_products(code, at, gates, lambda k: state.load(*at.outer, k), 0, simplified(hidden * 4))
+        with code.loop(hidden, "h") as h:
+
+            def gate(number: int, known: Expr | None, h: Expr = h) -> Expr:
+                value = gates.load(*at.outer, h + hidden * number if number else h)
+                if known is not None and network.others:
+                    place = h + hidden * number if number else h
+                    value = value + network.others[0](at.direction, place).astype(wide) * known
+                return network.limited(value)
+
+            old = cell.load(*at.outer, h)
+            entered = f(gate(0, old))
+            kept = 1.0 - entered if input_forget else f(gate(2, old))
+            new = kept * old + entered * g_of(gate(3, None))
+            value = f(gate(1, new)) * h_of(new)
+            cell.store(new, *at.outer, h)
+            state.store(value, *at.outer, h)
+            at.output.store(value, at.time, *at.outer, h)
+
+    first, last, cell = network.scan([simplified(hidden * 4)], step)
+    return first, last, cell

@@ -1,0 +1,256 @@
+"""Elements of images at places that tensors of coordinates tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.support.argument_types import shown
+from weft.texpr.expr import Expr, as_expr, error
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.math import abs as absolute
+from weft.texpr.math import cast, ceil, const, floor, if_then_else, round, select
+from weft.texpr.ops.arguments import (
+    check_nonempty,
+    compute,
+    floating,
+    integers,
+    integral,
+    is_one_of,
+    one_dtype,
+    ranked,
+    shaped,
+    sum_dtype,
+)
+from weft.texpr.ops.elementwise import cast as converted
+from weft.texpr.ops.reductions import float_of
+from weft.texpr.ops.resizing import METHODS, cubic_weight
+from weft.texpr.reductions import all as all_of
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as less
+from weft.texpr.shapes import Extent, is_same, shape_text
+from weft.texpr.tensor import Tensor
+
+__all__ = ["grid_sample", "roi_align"]
+
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+class _Line:
+    """An axis of an image, in which places are floats."""
+
+    def __init__(self, extent: Extent, dtype: str, padding: str, align_corners: bool) -> None:
+        self.extent = extent
+        self._dtype = dtype
+        self._padding = padding
+        self._align_corners = align_corners
+        self._count = float_of(extent, dtype)
+        self._last = self._count - 1.0
+
+    def place(self, coordinate: Expr) -> Expr:
+        """The place of a coordinate from -1 to 1."""
+        if self._align_corners:
+            return (coordinate + 1.0) * 0.5 * self._last
+        return ((coordinate + 1.0) * self._count - 1.0) * 0.5
+
+    def padded(self, place: Expr) -> Expr:
+        """The place whose element stands at a place outside."""
+        if self._padding == "reflection":
+            place = self._reflected(place)
+        if self._padding == "zeros":
+            return place
+        return select(place > 0.0, less(place, self._last), 0.0)
+
+    def _reflected(self, place: Expr) -> Expr:
+        """Mirrored at the first and last elements, or half an element outside of these."""
+        low = const(0.0 if self._align_corners else -0.5, self._dtype)
+        span = self._last if self._align_corners else self._count
+        # An axis of one element has no span between its corners.
+        span = greater(span, 1e-30)
+        distance = absolute(place - low)
+        times = floor(distance / span)
+        rest = distance - times * span
+        is_even = floor(times * 0.5) * 2.0 == times
+        return select(is_even, rest, span - rest) + low
+
+    def index(self, place: Expr) -> tuple[Expr, Expr]:
+        """A place that is a whole number as an index within the axis, and whether it was there; NaN never is."""
+        safe = select(place >= 0.0, less(place, self._last), 0.0)
+        inside = (place >= 0.0) & (place <= self._last)
+        # Once more as an integer, which range analyses see.
+        return greater(less(safe.astype("int64"), self.extent - 1), 0), inside
+
+
+def grid_sample(
+    data: Tensor,
+    grid: Tensor,
+    method: str = "linear",
+    padding_mode: str = "zeros",
+    align_corners: bool = False,
+    *,
+    name: str = "grid_sample",
+) -> Tensor:
+    """Images (N, C, H, W) at the coordinates of a grid (N, h, w, 2): (N, C, h, w); volumes (N, C, D, H, W) at those of
+    (N, d, h, w, 3). The last axis of the grid is (x, y) or (x, y, z), from -1 to 1 over the image.
+
+    -1 and 1 are the middles of the outermost elements with `align_corners`, else their outer edges. `method` is the
+    nearest element (halves to even), `linear` between the two along each axis, or `cubic` between four (Keys 1981,
+    coefficient -0.75). Outside of the image are zeros, its border, or its reflection. Floats of 16 bits are computed in
+    float32. Raises CompileError for other words, shapes and dtypes, and for empty images.
+
+    Dtypes: floats, one for both.
+    Equals: `torch.nn.functional.grid_sample(data, grid, mode, padding_mode, align_corners)`; ONNX GridSample.
+    """
+    what = "grid_sample"
+    image = floating(ranked(data, f"{what}: data", 4, 5), f"{what}: data")
+    rank = image.ndim - 2
+    places = floating(ranked(grid, f"{what}: grid", rank + 2), f"{what}: grid")
+    dtype = one_dtype(what, image, places)
+    if not is_same(places.shape[0], image.shape[0]) or not is_same(places.shape[-1], rank):
+        raise error(
+            f"{what}: {image.name} of shape {shape_text(image.shape)} takes a grid (N, ..., {rank}), got {places.name} "
+            f"of shape {shape_text(places.shape)}"
+        )
+    if not is_one_of(method, METHODS):
+        raise error(f"{what}: the method is one of {', '.join(METHODS)}, got {shown(method)}")
+    if not is_one_of(padding_mode, _PADDINGS):
+        raise error(f"{what}: the padding mode is one of {', '.join(_PADDINGS)}, got {shown(padding_mode)}")
+    check_nonempty(what, image, range(2, image.ndim))
+    wide = sum_dtype(dtype)
+    lines = [_Line(extent, wide, padding_mode, align_corners) for extent in image.shape[2:]]
+
+    def element(n: Expr, c: Expr, *at: Expr) -> Expr:
+        given = [line.place(places(n, *at, rank - 1 - d).astype(wide)) for d, line in enumerate(lines)]
+        taps = [_taps(line, place, method) for line, place in zip(lines, given, strict=True)]
+
+        def mixed(axis: int, chosen: Sequence[Expr]) -> Expr:
+            """The weighted sum over the elements along the axes from `axis` on."""
+            if axis == rank:
+                return image(n, c, *chosen).astype(wide)
+            total: Expr | None = None
+            for index, inside, weight in taps[axis]:
+                value = mixed(axis + 1, [*chosen, index])
+                value = select(inside, value, 0.0) if padding_mode == "zeros" else value
+                value = value if weight is None else value * weight
+                total = value if total is None else total + value
+            return as_expr(0.0, wide) if total is None else total
+
+        return mixed(0, []).astype(dtype)
+
+    return compute((*image.shape[:2], *places.shape[1:-1]), element, name)
+
+
+def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr | None]]:
+    """The elements that make up a place: the index of each, whether it is inside, and its weight."""
+    if method == "nearest":
+        return [(*line.index(round(line.padded(place))), None)]
+    if method == "linear":
+        place = line.padded(place)
+        first = floor(place)
+        part = place - first
+        return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
+    first = floor(place)
+    part = place - first
+    return [
+        (*line.index(line.padded(first + float(step))), cubic_weight(absolute(part - float(step)), -0.75))
+        for step in (-1, 0, 1, 2)
+    ]
+
+
+def roi_align(
+    data: Tensor,
+    rois: Tensor,
+    batch_indices: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = 0,
+    mode: str = "avg",
+    aligned: bool = True,
+    *,
+    name: str = "roi_align",
+) -> Tensor:
+    """Regions (x1, y1, x2, y2), times `spatial_scale`, of images (N, C, H, W), each in `output_size` (h, w) bins
+    (He et al. 2017): (R, C, h, w). `batch_indices` says of which image each of the R regions is a part.
+
+    A bin is the mean, or the greatest (`mode` max), of `sampling_ratio` by as many points in it, between the four
+    elements around each; 0 stands for as many as the region has elements in each bin. With `aligned` the middle of an
+    element lies half an element behind its coordinate, else at it, and regions have at least one element. Statements
+    write it (`te.extern`): the number of points depends on the region. Floats of 16 bits are computed in float32.
+
+    Dtypes: floats, one for data and regions; `batch_indices` are integers.
+    Equals: `torchvision.ops.roi_align(data, rois, output_size, spatial_scale, sampling_ratio, aligned)`; ONNX RoiAlign.
+    """
+    what = "roi_align"
+    image = floating(ranked(data, f"{what}: data", 4), f"{what}: data")
+    regions = floating(ranked(rois, f"{what}: rois", 2), f"{what}: rois")
+    dtype = one_dtype(what, image, regions)
+    shaped(regions, f"{what}: rois", (regions.shape[0], 4))
+    images = integral(shaped(batch_indices, f"{what}: batch_indices", regions.shape[:1]), f"{what}: batch_indices")
+    height, width = integers(output_size, f"{what}: output_size", 2, least=1)
+    (ratio,) = integers(sampling_ratio, f"{what}: sampling_ratio", 1, least=0)
+    if not is_one_of(mode, ("avg", "max")):
+        raise error(f"{what}: the mode is 'avg' or 'max', got {shown(mode)}")
+    check_nonempty(what, image, range(4))
+    wide, scale = sum_dtype(dtype), float(spatial_scale)
+    extents = {"y": image.shape[2], "x": image.shape[3]}
+    bins = {"y": height, "x": width}
+    corners = {"x": (0, 2), "y": (1, 3)}
+
+    def write(code: Statements, indices: Sequence[Expr], result: Written) -> None:
+        r, c, i, j = indices
+        position = {"y": i, "x": j}
+        batch = greater(less(images(r).astype("int64"), image.shape[0] - 1), 0)
+        starts, sizes, counts = dict[str, Expr](), dict[str, Expr](), dict[str, Expr]()
+        for axis, (first, last) in corners.items():
+            shift = 0.5 if aligned else 0.0
+            start = regions(r, first).astype(wide) * scale - shift
+            length = regions(r, last).astype(wide) * scale - shift - start
+            length = length if aligned else greater(length, 1.0)
+            size = length / float(bins[axis])
+            starts[axis] = start + cast(position[axis], wide) * size
+            # NaN has no points; the bound keeps the conversion defined.
+            whole = select(size > 0.0, less(ceil(size), 16777216.0), 0.0)
+            counts[axis] = const(ratio, "int64") if ratio else whole.astype("int64")
+            sizes[axis] = size
+        total = cast(counts["y"] * counts["x"], wide)
+
+        def point(axis: str, step: Expr) -> Expr:
+            share = (cast(step, wide) + 0.5) / cast(counts[axis], wide)
+            return starts[axis] + share * sizes[axis]
+
+        neutral = -3.4028234663852886e38 if mode == "max" else 0.0
+        result.store(const(neutral, wide), *indices)
+        with code.loop(counts["y"], "p") as p, code.loop(counts["x"], "q") as q:
+            value = _between(
+                lambda y, x: image(batch, c, y, x).astype(wide), extents, point("y", p), point("x", q), mode
+            )
+            known = result.load(*indices)
+            result.store(greater(known, value) if mode == "max" else known + value, *indices)
+        if mode == "avg":
+            result.store(result.load(*indices) / greater(total, 1.0), *indices)
+        else:
+            result.store(select(total > 0.0, result.load(*indices), 0.0), *indices)
+
+    shape = (regions.shape[0], image.shape[1], height, width)
+    label = name if wide == dtype else f"{name}_wide"
+    made = extern(shape, [Result(shape, wide, label)], [image, regions, images], write, name)[0]
+    return made if wide == dtype else converted(made, dtype, name=name)
+
+
+def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: Expr, x: Expr, mode: str) -> Expr:
+    """The value between the four elements around a point: their weighted sum, or with `max` the greatest of the
+    weighted elements, as ONNX has it. 0 for points more than one element outside of the image."""
+    dtype = y.dtype
+    ends = {axis: float_of(extent, dtype) for axis, extent in extents.items()}
+    inside = all_of(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])
+    taps: dict[str, list[tuple[Expr, Expr]]] = {}
+    for axis, place in (("y", y), ("x", x)):
+        place = select(place > 0.0, less(place, ends[axis] - 1.0), 0.0)
+        first = place.astype("int64")
+        part = place - cast(first, dtype)
+        last = extents[axis] - 1
+        taps[axis] = [(greater(less(first, last), 0), 1.0 - part), (greater(less(first + 1, last), 0), part)]
+    terms = [read(row, column) * (down * right) for row, down in taps["y"] for column, right in taps["x"]]
+    value = terms[0]
+    for term in terms[1:]:
+        value = greater(value, term) if mode == "max" else value + term
+    return if_then_else(inside, value, const(0.0, dtype))

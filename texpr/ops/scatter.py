@@ -1,0 +1,222 @@
+"""Tensors with updates at places that tensors of indices tell, in the order of the updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.support.argument_types import shown
+from weft.texpr.expr import BinaryKind, Expr, ExprLike, binary, error
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.ops.arguments import (
+    broadcast_shape,
+    check_nonempty,
+    checked_axis,
+    checked_tensor,
+    integers,
+    integral,
+    one_dtype,
+    ranked,
+    shaped,
+    sum_dtype,
+)
+from weft.texpr.ops.elementwise import cast as converted
+from weft.texpr.ops.indexing import bounded, checked_mode
+from weft.texpr.ops.transforms import broadcast_to
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as lesser
+from weft.texpr.shapes import Extent, is_empty, is_same, product, shape_text
+from weft.texpr.tensor import Tensor
+
+__all__ = ["max_unpool", "put_along_axis", "scatter_elements", "scatter_nd"]
+
+_REDUCTIONS = {"add": BinaryKind.ADD, "mul": BinaryKind.MUL, "max": BinaryKind.MAX, "min": BinaryKind.MIN}
+
+
+class _Updates:
+    """The result of a scatter: a copy of the data into which updates are combined. Sums and products of floats of 16
+    bits are formed in float32."""
+
+    def __init__(self, what: str, data: object, updates: object, reduction: str, mode: str, name: str) -> None:
+        checked_mode(what, mode)
+        if reduction != "none" and reduction not in _REDUCTIONS:
+            raise error(f"{what}: the reduction is 'none' or one of {', '.join(_REDUCTIONS)}, got {shown(reduction)}")
+        self.data, self.updates = checked_tensor(data, f"{what}: data"), checked_tensor(updates, f"{what}: updates")
+        self.reduction = _REDUCTIONS.get(reduction)
+        self.name = name
+        dtype = one_dtype(what, self.data, self.updates)
+        if self.reduction is not None and dtype == "bool":
+            raise error(f"{what}: bools are not combined by {reduction}: use te.ops.cast")
+        self.wide = sum_dtype(dtype) if reduction in ("add", "mul") else dtype
+
+    def copy(self, code: Statements, outer: Sequence[Expr], result: Written) -> None:
+        """Copy the part of the data at the indices `outer`."""
+        inner = self.data.shape[len(outer) :]
+        with code.loops(inner, [f"d{d}" for d in range(len(inner))]) as at:
+            result.store(self.data(*outer, *at).astype(self.wide), *outer, *at)
+
+    def put(self, result: Written, update: Expr, at: Sequence[ExprLike]) -> None:
+        """Combine an update into an element."""
+        value = update.astype(self.wide)
+        result.store(value if self.reduction is None else binary(self.reduction, result.load(*at), value), *at)
+
+    def finish(self, made: Tensor) -> Tensor:
+        dtype = self.data.dtype
+        return made if made.dtype == dtype else converted(made, dtype, name=self.name)
+
+    @property
+    def result(self) -> Result:
+        label = self.name if self.wide == self.data.dtype else f"{self.name}_sums"
+        return Result(self.data.shape, self.wide, label)
+
+
+def scatter_elements(
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    axis: int = 0,
+    reduction: str = "none",
+    mode: str = "clip",
+    *,
+    name: str = "scatter_elements",
+) -> Tensor:
+    """The tensor with each element of `updates` at its index along an axis, the other indices its own.
+
+    Of updates at one place the last one stays; with a `reduction` (add, mul, max, min) they are combined with the data,
+    in their order. Indices have the shape of the updates, whose other extents are at most those of the data. Modes as
+    in `take`: with `wrap`, -1 is the last element. Raises CompileError for shapes and dtypes that do not fit.
+
+    Dtypes: all, numbers with a reduction; indices are integers.
+    Equals: `torch.scatter(data, axis, indices, updates)`; ONNX ScatterElements.
+    """
+    what = "scatter_elements"
+    given, places = _Updates(what, data, updates, reduction, mode, name), integral(indices, f"{what}: indices")
+    source, changes = given.data, shaped(updates, f"{what}: updates", places.shape)
+    along = checked_axis(what, axis, source.ndim)
+    if places.ndim != source.ndim or not all(
+        d == along or is_same(x, y) or (isinstance(x, int) and isinstance(y, int) and x < y)
+        for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
+    ):
+        raise error(
+            f"{what}: the indices have at most the extents of the data apart from axis {along}: {places.name} has "
+            f"{shape_text(places.shape)}, {source.name} has {shape_text(source.shape)}"
+        )
+    if not is_empty(places.shape):
+        check_nonempty(what, source, [along])
+    names = [f"u{d}" for d in range(source.ndim)]
+
+    def update(code: Statements, outer: Sequence[Expr], result: Written) -> None:
+        with code.loops(places.shape[along:], names[along:]) as at:
+            place = bounded(what, mode, places(*outer, *at), source.shape[along])
+            given.put(result, changes(*outer, *at), [*outer, place, *at[1:]])
+
+    def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
+        given.copy(code, outer, result)
+        short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
+        if not short:
+            update(code, outer, result)
+            return
+        inside = outer[short[0]] < places.shape[short[0]]
+        for d in short[1:]:
+            inside = inside & (outer[d] < places.shape[d])
+        with code.when(inside):
+            update(code, outer, result)
+
+    return given.finish(extern(source.shape[:along], [given.result], [source, places, changes], write, name)[0])
+
+
+def put_along_axis(
+    data: Tensor, indices: Tensor, values: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "put_along_axis"
+) -> Tensor:
+    """The tensor with each of `values`, which broadcast to the shape of the indices, at its index along an axis.
+
+    See `scatter_elements`. Unlike NumPy's function it leaves the data as they are.
+
+    Dtypes: all; indices are integers.
+    Equals: `np.put_along_axis(data, indices, values, axis)`.
+    """
+    what = "put_along_axis"
+    source, places, changes = (
+        checked_tensor(data, f"{what}: data"),
+        integral(indices, f"{what}: indices"),
+        checked_tensor(values, f"{what}: values"),
+    )
+    common = broadcast_shape(what, places.shape, changes.shape)
+    if len(common) != places.ndim or not all(map(is_same, common, places.shape)):
+        raise error(
+            f"{what}: the values of shape {shape_text(changes.shape)} are larger than the indices of shape "
+            f"{shape_text(places.shape)}"
+        )
+    if not all(map(is_same, common, changes.shape)) or len(common) != changes.ndim:
+        changes = broadcast_to(changes, common, name=f"{name}_values")
+    along = checked_axis(what, axis, source.ndim)
+    return scatter_elements(source, places, changes, along, "none", mode, name=name)
+
+
+def scatter_nd(
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    reduction: str = "none",
+    mode: str = "clip",
+    *,
+    name: str = "scatter_nd",
+) -> Tensor:
+    """The tensor with slices at coordinates: `indices[0]` counts along its first axis, `indices[1]` along the next...
+
+    Updates have the shape of the indices without their first axis, then that of the slices. Reductions as in
+    `scatter_elements`, modes as in `take`. Undoes `gather_nd`.
+
+    Dtypes: all, numbers with a reduction; indices are integers.
+    Equals: `data[tuple(indices)] = updates`; ONNX ScatterND, whose coordinates are the last axis.
+    """
+    what = "scatter_nd"
+    given, places = _Updates(what, data, updates, reduction, mode, name), integral(indices, f"{what}: indices")
+    source = given.data
+    if places.ndim == 0 or not isinstance(places.shape[0], int) or places.shape[0] > source.ndim:
+        raise error(
+            f"{what}: the first extent of the indices is a number up to the rank of the data: {source.name} has "
+            f"{shape_text(source.shape)}, {places.name} has {shape_text(places.shape)}"
+        )
+    count = places.shape[0]
+    changes = shaped(updates, f"{what}: updates", (*places.shape[1:], *source.shape[count:]))
+    if not is_empty(changes.shape):
+        check_nonempty(what, source, range(count))
+    names = [f"u{d}" for d in range(changes.ndim)]
+    batch = places.ndim - 1
+
+    def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
+        given.copy(code, outer, result)
+        with code.loops(changes.shape, names) as at:
+            coordinates = [bounded(what, mode, places(axis, *at[:batch]), source.shape[axis]) for axis in range(count)]
+            given.put(result, changes(*at), [*coordinates, *at[batch:]])
+
+    return given.finish(extern((), [given.result], [source, places, changes], write, name)[0])
+
+
+def max_unpool(data: Tensor, indices: Tensor, output_size: int | Sequence[int], *, name: str = "max_unpool") -> Tensor:
+    """The elements of data (N, C, ...) at their row-major places in planes of `output_size`, zeros elsewhere: what
+    `max_pool_with_indices` took apart. Places outside are clamped. Of elements at one place the last one stays.
+
+    Dtypes: all; indices are integers.
+    Equals: `torch.nn.functional.max_unpool2d(data, indices, ..., output_size=output_size)` and its like.
+    """
+    what = "max_unpool"
+    source = ranked(data, f"{what}: data", 3, 4, 5)
+    places = integral(shaped(indices, f"{what}: indices", source.shape), f"{what}: indices")
+    sizes = integers(output_size, f"{what}: output_size", source.ndim - 2, least=1)
+    names = [f"d{d}" for d in range(len(sizes))]
+
+    def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
+        with code.loops(sizes, names) as at:
+            result.store(False if source.dtype == "bool" else 0, *outer, *at)
+        with code.loops(source.shape[2:], names) as at:
+            place = places(*outer, *at).astype("int64")
+            place = greater(lesser(place, product(sizes) - 1), 0)
+            coordinates: list[Expr] = []
+            for size in reversed(sizes):
+                coordinates.insert(0, place % size)
+                place = place // size
+            result.store(source(*outer, *at), *outer, *coordinates)
+
+    shape: tuple[Extent, ...] = (*source.shape[:2], *sizes)
+    return extern(source.shape[:2], [Result(shape, source.dtype, name)], [source, places], write, name)[0]

@@ -1,0 +1,261 @@
+"""Elements that data choose: how many there are is known only when the program runs.
+
+Results have a fixed size, as many elements as there can be unless `size` says otherwise, and their count comes with
+them (as with `size=` in `jax.numpy`): elements behind the last one are `fill_value`, and those for which there is no
+room are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from weft.texpr.expr import Expr, Number, error, is_float
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.math import if_then_else, isnan
+from weft.texpr.ops.arguments import (
+    checked_axis,
+    checked_tensor,
+    compute,
+    constant,
+    floating,
+    integer,
+    numeric,
+    one_dtype,
+    ranked,
+)
+from weft.texpr.ops.sorting import argsort
+from weft.texpr.ops.transforms import flatten
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as lesser
+from weft.texpr.shapes import Extent, is_empty, is_same, shape_text, simplified
+from weft.texpr.tensor import Tensor
+
+__all__ = ["compress", "nms", "nonzero", "unique"]
+
+
+def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
+    """The size of results: that which is asked for, else the product of some extents."""
+    if size is None:
+        return reduce(lambda left, right: simplified(left * right), most, 1)
+    if (number := integer(size, f"{what}: the size")) < 0:
+        raise error(f"{what}: the size must be at least 0, got {number}")
+    return number
+
+
+def _is_true(value: Expr) -> Expr:
+    """Whether a value is not zero, NaN included."""
+    if value.dtype == "bool":
+        return value
+    zero = constant(0, value.dtype)
+    found = (value < zero) | (value > zero)
+    return found | isnan(value) if is_float(value.dtype) else found
+
+
+def nonzero(
+    data: Tensor, size: int | None = None, fill_value: int = 0, *, name: str = "nonzero"
+) -> tuple[Tensor, Tensor]:
+    """The coordinates of the elements that are not zero, in the order of the elements, and how many there are.
+
+    The first result has a row for each axis and a column for each element: what `gather_nd` takes. NaN is not zero.
+
+    Dtypes: all; results are int64.
+    Equals: `np.nonzero(data)`; ONNX NonZero.
+    """
+    source = checked_tensor(data, "nonzero: data")
+    if source.ndim == 0:
+        raise error(f"nonzero: data must have an axis, got {source.name} of shape ()")
+    columns = _size("nonzero", size, source.shape)
+    fill = integer(fill_value, "nonzero: the fill value")
+
+    def write(code: Statements, _: Sequence[Expr], places: Written, count: Written) -> None:
+        count.store(0)
+        with code.loop(columns, "k") as k:
+            for axis in range(source.ndim):
+                places.store(fill, axis, k)
+        names = [f"d{axis}" for axis in range(source.ndim)]
+        with code.loops(source.shape, names) as at, code.when(_is_true(source(*at))):
+            here = count.load()
+            with code.when(here < columns):
+                for axis, index in enumerate(at):
+                    places.store(index, axis, here)
+            count.store(here + 1)
+
+    results = [Result((source.ndim, columns), "int64", name), Result((), "int64", f"{name}_count")]
+    places, count = extern([], results, [source], write, name)
+    return places, count
+
+
+def compress(
+    condition: Tensor,
+    data: Tensor,
+    axis: int | None = None,
+    size: int | None = None,
+    fill_value: Number = 0,
+    *,
+    name: str = "compress",
+) -> tuple[Tensor, Tensor]:
+    """The slices of the data along an axis whose condition holds, and how many there are; of the flat data without an
+    axis.
+
+    The condition may be shorter than the axis. Raises CompileError when it is longer.
+
+    Dtypes: all; the condition is bool, the count int64.
+    Equals: `np.compress(condition, data, axis)`; ONNX Compress.
+    """
+    chosen, source = ranked(condition, "compress: condition", 1), checked_tensor(data, "compress: data")
+    if chosen.dtype != "bool":
+        raise error(f"compress: the condition must hold bools, got {chosen.name} of {chosen.dtype}")
+    if axis is None:
+        source, along = flatten(source, name=f"{name}_flat"), 0
+    else:
+        along = checked_axis("compress", axis, source.ndim)
+    extent, given = source.shape[along], chosen.shape[0]
+    if not is_same(extent, given) and not (isinstance(extent, int) and isinstance(given, int) and given < extent):
+        raise error(
+            f"compress: the condition has at most the {extent} elements of axis {along} of {source.name}, got "
+            f"{chosen.name} of shape {shape_text(chosen.shape)}"
+        )
+    count_of = _size("compress", size, [given])
+    places, count = nonzero(chosen, count_of if isinstance(count_of, int) else None, name=f"{name}_places")
+    fill = constant(fill_value, source.dtype)
+    last = extent - 1 if isinstance(extent, int) else greater(extent - 1, 0)
+
+    def element(*i: Expr) -> Expr:
+        place = lesser(places(0, i[along]), last)
+        return if_then_else(i[along] < count(), source(*i[:along], place, *i[along + 1 :]), fill)
+
+    shape = [*source.shape[:along], count_of, *source.shape[along + 1 :]]
+    if is_empty([extent]):
+        return compute(shape, lambda *_: fill, name), count
+    return compute(shape, element, name), count
+
+
+def unique(
+    data: Tensor, size: int | None = None, fill_value: Number = 0, *, name: str = "unique"
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The different elements of the flat data in ascending order, and of each the place where it comes first and how
+    often it comes; for each element of the data the place of its value; and how many different ones there are.
+
+    The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
+    values have room. NaN is one value, greater than all numbers.
+
+    Dtypes: numbers; places and counts are int64.
+    Equals: `np.unique(data, True, True, True)`; ONNX Unique.
+    """
+    source = flatten(numeric(data, "unique: data"), name=f"{name}_flat")
+    extent, room = source.shape[0], _size("unique", size, source.shape)
+    order, fill = argsort(source, name=f"{name}_order"), constant(fill_value, source.dtype)
+
+    def differs(first: Expr, second: Expr) -> Expr:
+        found = first < second
+        return found | (isnan(second) & ~isnan(first)) if is_float(source.dtype) else found
+
+    def write(
+        code: Statements,
+        _: Sequence[Expr],
+        values: Written,
+        indices: Written,
+        inverse: Written,
+        counts: Written,
+        count: Written,
+    ) -> None:
+        count.store(0)
+        with code.loop(room, "k") as k:
+            values.store(fill, k)
+            indices.store(0, k)
+            counts.store(0, k)
+        with code.loop(extent, "k") as k:
+            place, before = order(k), order(greater(k - 1, 0))
+            with code.when((k == 0) | differs(source(before), source(place))):
+                new = count.load()
+                with code.when(new < room):
+                    values.store(source(place), new)
+                    indices.store(place, new)
+                count.store(new + 1)
+            at = count.load() - 1
+            inverse.store(at, place)
+            with code.when(at < room):
+                counts.store(counts.load(at) + 1, at)
+
+    results = [
+        Result((room,), source.dtype, name),
+        Result((room,), "int64", f"{name}_indices"),
+        Result((extent,), "int64", f"{name}_inverse"),
+        Result((room,), "int64", f"{name}_counts"),
+        Result((), "int64", f"{name}_count"),
+    ]
+    values, indices, inverse, counts, count = extern([], results, [source, order], write, name)
+    return values, indices, inverse, counts, count
+
+
+def nms(
+    boxes: Tensor,
+    scores: Tensor,
+    iou_threshold: float = 0.5,
+    score_threshold: float | None = None,
+    size: int | None = None,
+    *,
+    name: str = "nms",
+) -> tuple[Tensor, Tensor]:
+    """The boxes that non-maximum suppression keeps, by descending score, and how many there are, at most `size`.
+
+    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. One is left out when its intersection with a kept one is more
+    than `iou_threshold` of their union, or when its score is not above `score_threshold`. Axes before that of the boxes
+    are batches of their own. Places behind the last one are -1.
+
+    Dtypes: float32, float64, one for both; results are int64.
+    Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.
+    """
+    source, ranks = floating(boxes, "nms: boxes"), floating(scores, "nms: scores")
+    dtype = one_dtype("nms", source, ranks)
+    fits = source.ndim == ranks.ndim + 1 and ranks.ndim >= 1 and is_same(source.shape[-1], 4)
+    if not fits or not all(map(is_same, source.shape[:-1], ranks.shape)):
+        raise error(
+            "nms: boxes have the shape of the scores and 4 numbers each: "
+            f"{source.name} has {shape_text(source.shape)}, {ranks.name} has {shape_text(ranks.shape)}"
+        )
+    batch, extent = ranks.shape[:-1], ranks.shape[-1]
+    room = _size("nms", size, [extent])
+    order = argsort(ranks, descending=True, name=f"{name}_order")
+    limit = constant(iou_threshold, dtype)
+
+    def write(code: Statements, at: Sequence[Expr], kept: Written, count: Written, keeps: Written) -> None:
+        def corner(box: Expr, number: int) -> Expr:
+            return source(*at, box, number)
+
+        def overlaps(one: Expr, other: Expr) -> Expr:
+            """Whether the intersection is too large a part of the union."""
+            ends = [lesser(corner(one, number), corner(other, number)) for number in (2, 3)]
+            begins = [greater(corner(one, number), corner(other, number)) for number in (0, 1)]
+            zero = constant(0, dtype)
+            shared = greater(ends[0] - begins[0], zero) * greater(ends[1] - begins[1], zero)
+            first, second = (
+                (corner(box, 2) - corner(box, 0)) * (corner(box, 3) - corner(box, 1)) for box in (one, other)
+            )
+            return shared > limit * (first + second - shared)
+
+        count.store(0, *at)
+        with code.loop(room, "k") as k:
+            kept.store(-1, *at, k)
+        with code.loop(extent, "k") as k:
+            box = order(*at, k)
+            is_chosen = count.load(*at) < room
+            if score_threshold is not None:
+                is_chosen = is_chosen & (ranks(*at, box) > constant(score_threshold, dtype))
+            keeps.store(is_chosen, *at)
+            with code.when(keeps.load(*at)):
+                with code.loop(count.load(*at), "c") as c, code.when(overlaps(kept.load(*at, c), box)):
+                    keeps.store(constant(False, "bool"), *at)
+                with code.when(keeps.load(*at)):
+                    here = count.load(*at)
+                    kept.store(box, *at, here)
+                    count.store(here + 1, *at)
+
+    results = [
+        Result((*batch, room), "int64", name),
+        Result(tuple(batch), "int64", f"{name}_count"),
+        Result(tuple(batch), "bool", f"{name}_keeps"),
+    ]
+    kept, count, _ = extern(batch, results, [source, ranks, order], write, name)
+    return kept, count

@@ -1,0 +1,162 @@
+"""Sorts, positions in sorted tensors. NaN is greater than all numbers, and sorts are stable, as in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.support.argument_types import shown
+from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, binary, error, is_float
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.math import clz, const, if_then_else, isnan, select
+from weft.texpr.ops.arguments import (
+    checked_axis,
+    compute,
+    integers,
+    is_one_of,
+    numeric,
+    one_dtype,
+    ranked,
+    result_dtype,
+)
+from weft.texpr.reductions import min as lesser
+from weft.texpr.shapes import Extent
+from weft.texpr.tensor import Tensor
+
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
+
+
+def _is_before(left: Expr, right: Expr, descending: bool) -> Expr:
+    """Whether `left` comes before `right` in a sort that would not keep their order."""
+    first, second = (right, left) if descending else (left, right)
+    if not is_float(left.dtype):
+        return first < second
+    return (first < second) | (isnan(second) & ~isnan(first))
+
+
+def _order(source: Tensor, along: int, descending: bool, name: str) -> Tensor:
+    """The places of the elements along an axis in the order of the sort, as int64: a merge sort from runs of one
+    element upwards, between the halves of a buffer.
+
+    The two cursors of a merge are kept in memory, for loops carry no values.
+    """
+    extent, shape = source.shape[along], source.shape
+    others = [*shape[:along], *shape[along + 1 :]]
+    passes = (max(extent - 1, 0)).bit_length() if isinstance(extent, int) else 64 - clz(extent - 1)
+
+    def write(code: Statements, indices: Sequence[Expr], order: Written, runs: Written, cursors: Written) -> None:
+        def at(place: ExprLike) -> list[ExprLike]:
+            return [*indices[:along], place, *indices[along:]]
+
+        with code.loop(extent, "k") as k:
+            runs.store(k, 0, *at(k))
+        with code.loop(passes, "p") as p:
+            width = binary(BinaryKind.SHL, const(1, "int64"), p)
+            old = p % 2
+            with code.loop(extent, "k") as k:
+                start = k - (k & (width * 2 - 1))
+                middle, end = lesser(start + width, extent), lesser(start + width * 2, extent)
+                with code.when(k == start):
+                    cursors.store(start, *indices, 0)
+                    cursors.store(middle, *indices, 1)
+                left, right = cursors.load(*indices, 0), cursors.load(*indices, 1)
+                one = runs.load(old, *at(lesser(left, extent - 1)))
+                other = runs.load(old, *at(lesser(right, extent - 1)))
+                wins = _is_before(source(*at(other)), source(*at(one)), descending)
+                from_left = (left < middle) & ((right >= end) | ~wins)
+                runs.store(select(from_left, one, other), 1 - old, *at(k))
+                cursors.store(select(from_left, left + 1, left), *indices, 0)
+                cursors.store(select(from_left, right, right + 1), *indices, 1)
+        with code.loop(extent, "k") as k:
+            order.store(runs.load(passes % 2, *at(k)), *at(k))
+
+    results = [
+        Result(tuple(shape), "int64", name),
+        Result((2, *shape), "int64", f"{name}_runs"),
+        Result((*others, 2), "int64", f"{name}_cursors"),
+    ]
+    return extern(others, results, [source], write, name)[0]
+
+
+def _checked(what: str, data: object, axis: object) -> tuple[Tensor, int]:
+    source = numeric(data, f"{what}: data")
+    return source, checked_axis(what, axis, source.ndim)
+
+
+def _picked(source: Tensor, along: int, order: Tensor, count: Extent, name: str) -> Tensor:
+    """The first elements along an axis in an order."""
+    shape = (*source.shape[:along], count, *source.shape[along + 1 :])
+    return compute(shape, lambda *i: source(*i[:along], order(*i), *i[along + 1 :]), name)
+
+
+def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "argsort") -> Tensor:
+    """The places of the elements along an axis in ascending order, or descending; equal elements keep their order.
+
+    NaN is greater than all numbers. A merge sort: `<name>_runs` and `<name>_cursors` are its memory.
+
+    Dtypes: numbers; the result is int64.
+    Equals: `np.argsort(data, axis, stable=True)`.
+    """
+    return _order(*_checked("argsort", data, axis), descending, name)
+
+
+def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "sort") -> Tensor:
+    """The elements along an axis in ascending order, or descending, see `argsort`, which `<name>_order` is.
+
+    Dtypes: numbers.
+    Equals: `np.sort(data, axis, stable=True)`.
+    """
+    source, along = _checked("sort", data, axis)
+    return _picked(source, along, _order(source, along, descending, f"{name}_order"), source.shape[along], name)
+
+
+def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
+    """The `k` greatest elements along an axis, the greatest first, and their places; the least ones unless `largest`.
+
+    Of equal elements the first ones. NaN is greater than all numbers. The results are `<name>_values` and
+    `<name>_indices`. Raises CompileError for a k above the extent.
+
+    Dtypes: numbers; the places are int64.
+    Equals: `torch.topk(data, k, axis, largest)`; ONNX TopK.
+    """
+    source, along = _checked("topk", data, axis)
+    (count,) = integers(k, "topk: k", 1, least=0)
+    extent = source.shape[along]
+    if isinstance(extent, int) and count > extent:
+        raise error(f"topk: k is {count}, but axis {along} of {source.name} has {extent} elements")
+    order = _order(source, along, largest, f"{name}_order")
+    shape = (*source.shape[:along], count, *source.shape[along + 1 :])
+    places = compute(shape, lambda *i: order(*i), f"{name}_indices")
+    return _picked(source, along, order, count, f"{name}_values"), places
+
+
+def searchsorted(
+    data: Tensor, values: Tensor, side: str = "left", dtype: object = "int64", *, name: str = "searchsorted"
+) -> Tensor:
+    """For each value the place in a sorted vector before which it would keep the order: the first one (`left`) or the
+    last one (`right`). A binary search, whose steps are one expression.
+
+    Dtypes: numbers, one for both; the result is of the integer `dtype`.
+    Equals: `np.searchsorted(data, values, side)`.
+    """
+    line = ranked(numeric(data, "searchsorted: data"), "searchsorted: data", 1)
+    sought = numeric(values, "searchsorted: values")
+    one_dtype("searchsorted", line, sought)
+    if not is_one_of(side, ("left", "right")):
+        raise error(f"searchsorted: the side is 'left' or 'right', got {shown(side)}")
+    result, extent = result_dtype(dtype, "int64"), line.shape[0]
+    powers = range(extent.bit_length() if isinstance(extent, int) else 32)
+
+    def element(*indices: Expr) -> Expr:
+        value = sought(*indices)
+        place: Expr = const(0, "int64")
+        for power in reversed(powers):
+            further = place + (1 << power)
+            known = line(lesser(further, extent) - 1)
+            behind = _is_before(known, value, False) if side == "left" else ~_is_before(value, known, False)
+            place = select((further <= extent) & behind, further, place)
+        return place.astype(result)
+
+    def guarded(*indices: Expr) -> Expr:
+        return if_then_else(as_expr(extent) > 0, element(*indices), const(0, result))
+
+    return compute(sought.shape, element if isinstance(extent, int) else guarded, name)

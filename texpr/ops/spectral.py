@@ -1,0 +1,144 @@
+"""Discrete Fourier transforms, as products with matrices of complex roots of unity."""
+
+from __future__ import annotations
+
+import math
+
+from weft.texpr.expr import Expr, error
+from weft.texpr.math import cast, cos, select, sin
+from weft.texpr.ops.arguments import checked_axis, compute, floating, integers, one_dtype, ranked, shaped, sum_dtype
+from weft.texpr.ops.reductions import float_of
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
+from weft.texpr.shapes import Extent, shape_text, simplified
+from weft.texpr.tensor import Tensor
+
+__all__ = ["dft", "stft"]
+
+
+def _parts(what: str, source: Tensor) -> int:
+    """1 for real numbers, 2 for complex ones."""
+    last = source.shape[-1] if source.shape else 0
+    if not isinstance(last, int) or last not in (1, 2):
+        raise error(
+            f"{what}: the last axis of the data holds real parts, or real and imaginary ones: {source.name} has the "
+            f"shape {shape_text(source.shape)}"
+        )
+    return last
+
+
+def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str, name: str) -> Tensor:
+    """What part p of tap n adds to part q of frequency k, at [k, n, p, q]: exp(-2 pi i k n / length), and for the
+    inverse its conjugate."""
+    period = float_of(length, dtype)
+
+    def element(k: Expr, n: Expr, p: Expr, q: Expr) -> Expr:
+        # The product modulo the period is exact; a large angle would not be.
+        angle = cast(k * n % length, dtype) * (2 * math.pi) / period
+        real, imaginary = cos(angle), sin(angle) if inverse else 0.0 - sin(angle)
+        return select(p == q, real, select(p < q, imaginary, 0.0 - imaginary))
+
+    return compute((rows, taps, 2, 2), element, name, "knpq")
+
+
+def dft(
+    data: Tensor,
+    axis: int = -2,
+    length: int | None = None,
+    inverse: bool = False,
+    onesided: bool = False,
+    *,
+    name: str = "dft",
+) -> Tensor:
+    """The discrete Fourier transform along an axis of numbers whose last axis holds the real and the imaginary part, or
+    the real part alone; the last axis of the result holds both.
+
+    The axis is cut off or filled with zeros to `length`, its extent unless given. The inverse is divided by it. Of
+    `onesided` frequencies there are length // 2 + 1. A product with the matrix `<name>_roots`: length^2 multiplications
+    a transform. Floats of 16 bits are computed in float32. Raises CompileError for the last axis as `axis`, and for
+    other extents of it.
+
+    Dtypes: floats.
+    Equals: `np.fft.fft(data, length, axis)`, its parts apart; ONNX DFT.
+    """
+    source = floating(data, "dft: data")
+    parts = _parts("dft", source)
+    along = checked_axis("dft", axis, source.ndim)
+    if along == source.ndim - 1:
+        raise error(f"dft: axis {axis} of {source.name} is that of real and imaginary parts")
+    extent = source.shape[along]
+    period: Extent = extent if length is None else integers(length, "dft: length", 1, least=1)[0]
+    taps = extent
+    if length is not None:
+        if not isinstance(extent, int):
+            raise error(f"dft: an axis of symbolic extent {extent} takes no length")
+        taps = min(extent, length)
+    wide = sum_dtype(source.dtype)
+    rows = simplified(period // 2 + 1) if onesided else period
+    roots = _roots(rows, period, taps, inverse, wide, f"{name}_roots")
+    n, p = reduce_axis((0, taps), "n"), reduce_axis((0, parts), "p")
+
+    def element(*i: Expr) -> Expr:
+        value = source(*i[:along], n, *i[along + 1 : -1], p).astype(wide)
+        total = sum_over(value * roots(i[along], n, p, i[-1]), axis=[n, p])
+        return (total / float_of(period, wide) if inverse else total).astype(source.dtype)
+
+    return compute((*source.shape[:along], rows, *source.shape[along + 1 : -1], 2), element, name)
+
+
+def stft(
+    signal: Tensor,
+    frame_step: int,
+    window: Tensor | None = None,
+    frame_length: int | None = None,
+    onesided: bool = True,
+    *,
+    name: str = "stft",
+) -> Tensor:
+    """The discrete Fourier transforms (B, frames, frequencies, 2) of frames of signals (B, L, 1), or (B, L, 2) if they
+    are complex, `frame_step` apart and times a window.
+
+    A frame has the elements of the window, or `frame_length`; frames begin within the signal and end in it. Of
+    `onesided` frequencies there are frame_length // 2 + 1. Stages: `<name>_roots`, `<name>_window` (these times the
+    window), `<name>`, a product over windows. Floats of 16 bits are computed in float32. Raises CompileError for a
+    frame longer than the signal.
+
+    Dtypes: floats.
+    Equals: `torch.stft(signal, frame_length, frame_step, window=window, center=False)`, its parts apart; ONNX STFT.
+    """
+    what = "stft"
+    source = floating(ranked(signal, f"{what}: signal", 3), f"{what}: signal")
+    parts = _parts(what, source)
+    (step,) = integers(frame_step, f"{what}: frame_step", 1, least=1)
+    if window is None and frame_length is None:
+        raise error(f"{what} needs window= or frame_length=")
+    one_dtype(what, source, window)
+    size: Extent
+    if frame_length is None and window is not None:
+        size = ranked(window, f"{what}: window", 1).shape[0]
+    else:
+        (size,) = integers(frame_length, f"{what}: frame_length", 1, least=1)
+        if window is not None:
+            shaped(window, f"{what}: window", (size,))
+    extent = source.shape[1]
+    if isinstance(extent, int) and isinstance(size, int) and extent < size:
+        raise error(f"{what}: a frame of {size} elements does not fit into {source.name} of {extent}")
+    wide = sum_dtype(source.dtype)
+    rows = simplified(size // 2 + 1) if onesided else size
+    roots = _roots(rows, size, size, False, wide, f"{name}_roots")
+    if window is not None:
+        whole, weights = roots, window
+        shape = whole.shape
+
+        def weighted(k: Expr, n: Expr, p: Expr, q: Expr) -> Expr:
+            return whole(k, n, p, q) * weights(n).astype(wide)
+
+        roots = compute(shape, weighted, f"{name}_window", "knpq")
+    n, p = reduce_axis((0, size), "n"), reduce_axis((0, parts), "p")
+
+    def element(b: Expr, f: Expr, k: Expr, q: Expr) -> Expr:
+        value = source(b, f * step + n, p).astype(wide)
+        return sum_over(value * roots(k, n, p, q), axis=[n, p]).astype(source.dtype)
+
+    frames = simplified((extent - size) // step + 1)
+    return compute((source.shape[0], frames, rows, 2), element, name, "bfkq")

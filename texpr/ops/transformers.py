@@ -1,0 +1,235 @@
+"""Attention, and the rotation of its queries and keys by their positions."""
+
+from __future__ import annotations
+
+import math
+
+from weft.texpr.expr import Expr, error
+from weft.texpr.math import if_then_else, infinity, select, tanh
+from weft.texpr.ops.arguments import (
+    broadcast_shape,
+    compute,
+    floating,
+    integers,
+    integral,
+    one_dtype,
+    read_broadcast,
+    shaped,
+    sum_dtype,
+)
+from weft.texpr.ops.indexing import bounded
+from weft.texpr.ops.normalization import softmax
+from weft.texpr.ops.products import product_of
+from weft.texpr.ops.transforms import concatenate, reshape
+from weft.texpr.shapes import Extent, is_same, quotient, shape_text, simplified
+from weft.texpr.tensor import Tensor
+
+__all__ = ["attention", "cached_attention", "rotary_embedding"]
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    softcap: float = 0.0,
+    *,
+    name: str = "attention",
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
+
+    `scale` is 1 / sqrt(e) unless given, which a symbolic e needs. `mask` broadcasts to (..., l, s): bools that say who
+    takes part, or numbers that are added. With `is_causal`, query i sees keys 0 to i. With `enable_gqa` queries
+    (..., h, l, e) share fewer keys and values (..., k, s, e): h / k queries in a row have the same (Ainslie et al.
+    2023). With a `softcap` c, scores x before the mask become c * tanh(x / c). Stages: `<name>_product`,
+    `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; floats of 16 bits are computed in float32 up to
+    the end. A query that sees no key gives NaN.
+
+    Dtypes: floats; the mask may be bool.
+    Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
+    """
+    return _attention("attention", query, key, value, mask, is_causal, scale, enable_gqa, softcap, 0, name)
+
+
+def cached_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    past_key: Tensor,
+    past_value: Tensor,
+    mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    softcap: float = 0.0,
+    *,
+    name: str = "attention",
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`attention` on keys and values behind those of earlier calls, (..., p, e) and (..., p, v); and all keys and
+    values, for the next call. With `is_causal`, query i sees keys 0 to p + i.
+
+    The results are called `<name>`, `<name>_keys` and `<name>_values`.
+
+    Dtypes: floats; the mask may be bool.
+    Equals: `attention(query, np.concatenate([past_key, key], -2), np.concatenate([past_value, value], -2), ...)`.
+    """
+    what = "cached_attention"
+    given = (("query", query), ("key", key), ("value", value), ("past_key", past_key), ("past_value", past_value))
+    for label, tensor in given:
+        if floating(tensor, f"{what}: {label}").ndim < 2:
+            raise error(f"{what}: {label} has at least 2 axes, got {tensor.name} of shape {shape_text(tensor.shape)}")
+    keys = concatenate([past_key, key], -2, name=f"{name}_keys")
+    values = concatenate([past_value, value], -2, name=f"{name}_values")
+    past = past_key.shape[-2]
+    found = _attention(what, query, keys, values, mask, is_causal, scale, enable_gqa, softcap, past, name)
+    return found, keys, values
+
+
+def _attention(
+    what: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    softcap: float,
+    past: Extent,
+    name: str,
+) -> Tensor:
+    """The operator `what`; causal queries see `past` keys more."""
+    q, k, v = (floating(t, f"{what}: {label}") for label, t in (("query", query), ("key", key), ("value", value)))
+    dtype = one_dtype(what, q, k, v)
+    if min(q.ndim, k.ndim, v.ndim) < 2 or not is_same(k.shape[-2], v.shape[-2]):
+        raise error(
+            f"{what} takes as many keys as values, (..., s, e) and (..., s, v): got {shape_text(k.shape)} and "
+            f"{shape_text(v.shape)}"
+        )
+    depth, length = q.shape[-1], q.shape[-2]
+    if scale is None:
+        if not isinstance(depth, int) or depth == 0:
+            raise error(f"{what} needs scale= where the last extent of the query is {depth}")
+        scale = 1.0 / math.sqrt(depth)
+    factor, wide = float(scale), sum_dtype(dtype)
+    # Queries that share their keys are rows of one product.
+    shared = _shared_queries(what, q, k, v) if enable_gqa else None
+    if shared is not None:
+        rows = simplified(length * shared)
+        q = reshape(q, (*q.shape[:-3], k.shape[-3], rows, depth), name=f"{name}_queries")
+    matches = product_of(what, q, k, False, True, wide, f"{name}_product")
+    heads = query.shape[-3:-2] if shared is not None else matches.shape[-3:-2]
+    shape = (*matches.shape[:-3], *heads, length, matches.shape[-1])
+    if mask is not None:
+        one_dtype(what, query, mask if mask.dtype != "bool" else None)
+        common = broadcast_shape(f"{what}: mask", shape, mask.shape)
+        if len(common) != matches.ndim or not all(map(is_same, common, shape)):
+            raise error(f"{what}: the mask of shape {shape_text(mask.shape)} is larger than {shape_text(shape)}")
+
+    def score(*indices: Expr) -> Expr:
+        at = indices
+        if shared is not None:
+            row, head = indices[-2], indices[-3] * shared
+            at = (*indices[:-3], head + row // length, row % length, indices[-1])
+        result = matches(*indices) * factor
+        if softcap:
+            result = tanh(result / float(softcap)) * float(softcap)
+        if mask is not None:
+            seen = read_broadcast(mask, shape, at)
+            masked = mask.dtype == "bool"
+            result = if_then_else(seen, result, -infinity(wide)) if masked else result + seen.astype(wide)
+        return if_then_else(at[-1] <= at[-2] + past, result, -infinity(wide)) if is_causal else result
+
+    scores = compute(matches.shape, score, f"{name}_scores")
+    weights = softmax(scores, name=f"{name}_weights")
+    if shared is None:
+        return product_of(what, weights, v, False, False, dtype, name)
+    result = product_of(what, weights, v, False, False, dtype, f"{name}_rows")
+    return reshape(result, (*result.shape[:-3], query.shape[-3], length, v.shape[-1]), name=name)
+
+
+def _shared_queries(what: str, q: Tensor, k: Tensor, v: Tensor) -> Extent:
+    """How many queries have the same keys."""
+    if min(q.ndim, k.ndim, v.ndim) < 3 or not is_same(k.shape[-3], v.shape[-3]):
+        raise error(
+            f"{what}: grouped queries have as many heads of keys as of values, (..., k, s, e) and (..., k, s, v): got "
+            f"{shape_text(q.shape)}, {shape_text(k.shape)} and {shape_text(v.shape)}"
+        )
+    found = quotient(q.shape[-3], k.shape[-3])
+    if found is None:
+        raise error(f"{what}: {q.shape[-3]} heads of queries cannot share {k.shape[-3]} heads of keys evenly")
+    return found
+
+
+def rotary_embedding(
+    data: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    positions: Tensor | None = None,
+    interleaved: bool = False,
+    rotary_dim: int = 0,
+    *,
+    name: str = "rotary_embedding",
+) -> Tensor:
+    """Queries or keys (..., s, e) whose pairs of elements are turned by the angles of their positions (Su et al. 2021).
+
+    A pair (x, y) becomes (x cos - y sin, x sin + y cos). Pairs are the elements k and k + r / 2, or 2k and 2k + 1 if
+    `interleaved`, of the first r = `rotary_dim` elements (all of them unless given); the others stay. `cos` and `sin`
+    broadcast to (..., s, r / 2); beside `positions`, integers that broadcast to (..., s), they are tables
+    (positions, r / 2), whose ends stand for positions outside. Floats of 16 bits are computed in float32. Raises
+    CompileError for an odd or symbolic number of elements, and for shapes and dtypes that do not fit.
+
+    Dtypes: floats.
+    Equals: ONNX RotaryEmbedding.
+    """
+    what = "rotary_embedding"
+    source, cosines, sines = (
+        floating(t, f"{what}: {label}") for label, t in (("data", data), ("cos", cos), ("sin", sin))
+    )
+    dtype = one_dtype(what, source, cosines, sines)
+    if source.ndim < 2:
+        raise error(f"{what} takes data (..., s, e), got {source.name} of shape {shape_text(source.shape)}")
+    (given,) = integers(rotary_dim, f"{what}: rotary_dim", 1, least=0)
+    depth = source.shape[-1]
+    count = given or depth
+    if not isinstance(count, int) or count % 2 or (isinstance(depth, int) and count > depth):
+        raise error(f"{what}: an even number of up to {depth} elements is turned, got {count}")
+    half, wide = count // 2, sum_dtype(dtype)
+    angles = (*source.shape[:-1], half)
+    shaped(sines, f"{what}: sin", cosines.shape)
+    places = None if positions is None else integral(positions, f"{what}: positions")
+    if places is None:
+        _check_broadcast(what, cosines, angles)
+    else:
+        shaped(cosines, f"{what}: cos", (cosines.shape[0] if cosines.ndim else 0, half))
+        _check_broadcast(what, places, source.shape[:-1])
+
+    def angle(table: Tensor, outer: tuple[Expr, ...], pair: Expr) -> Expr:
+        if places is None:
+            return read_broadcast(table, angles, (*outer, pair)).astype(wide)
+        row = bounded(what, "clip", read_broadcast(places, source.shape[:-1], outer), table.shape[0])
+        return table(row, pair).astype(wide)
+
+    def element(*indices: Expr) -> Expr:
+        *first, d = indices
+        outer = tuple(first)
+        pair, is_first = (d % count // 2, d % 2 == 0) if interleaved else (d % half, d % count < half)
+        other = (d - d % 2 * 2 + 1) if interleaved else (d + half) % count
+        own = source(*outer, d).astype(wide)
+        if not is_same(depth, count):
+            other = select(d < count, other, d)
+        turned = source(*outer, other).astype(wide) * angle(sines, outer, pair)
+        value = own * angle(cosines, outer, pair) + select(is_first, 0.0 - turned, turned)
+        return (value if is_same(depth, count) else select(d < count, value, own)).astype(dtype)
+
+    return compute(source.shape, element, name)
+
+
+def _check_broadcast(what: str, tensor: Tensor, shape: tuple[Extent, ...]) -> None:
+    """Raises CompileError where a tensor does not broadcast to a shape."""
+    common = broadcast_shape(what, shape, tensor.shape)
+    if len(common) != len(shape) or not all(map(is_same, common, shape)):
+        raise error(f"{what}: {tensor.name} of shape {shape_text(tensor.shape)} is larger than {shape_text(shape)}")

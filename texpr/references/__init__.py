@@ -1,0 +1,81 @@
+"""What operators compute, in NumPy: the references that the interpreter runs for ops of the graph dialect, a module for
+each family of `te.ops`.
+
+A reference takes the arguments of the function of `te.ops` of its name, arrays for tensors (float32 for floats of 16
+bits), and returns an array, or a tuple of them; the caller rounds it to the element type of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.texpr.references import (
+    activations,
+    blocked,
+    convolution,
+    creation,
+    cumulative,
+    elementwise,
+    indexing,
+    normalization,
+    pooling,
+    products,
+    quantization,
+    random,
+    rearrangements,
+    recurrent,
+    reductions,
+    resizing,
+    sampling,
+    scatter,
+    selection,
+    sorting,
+    spectral,
+    transformers,
+    transforms,
+)
+
+_FAMILIES: Final = (
+    activations,
+    blocked,
+    convolution,
+    creation,
+    cumulative,
+    elementwise,
+    indexing,
+    normalization,
+    pooling,
+    products,
+    quantization,
+    random,
+    rearrangements,
+    recurrent,
+    reductions,
+    resizing,
+    sampling,
+    scatter,
+    selection,
+    sorting,
+    spectral,
+    transformers,
+    transforms,
+)
+
+_NUMPY_NAMES: Final = {
+    **{name: f"arc{name[1:]}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh")},
+    "bitwise_not": "invert",
+    "floor_mod": "mod",
+    "trunc_mod": "fmod",
+}
+"""Operators that NumPy has under another name."""
+
+
+def reference_of(name: str) -> Callable[..., Any]:
+    """The reference of an operator: a function of its family, else NumPy's of its name. Raises `AttributeError`."""
+    for family in _FAMILIES:
+        if name in vars(family):
+            return vars(family)[name]
+    return getattr(np, _NUMPY_NAMES.get(name, name))

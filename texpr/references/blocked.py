@@ -1,0 +1,35 @@
+"""Convolutions of data in blocks of channels, by those without blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, Ints
+from weft.texpr.references.convolution import convolved
+
+
+def conv2d_blocked(data: Array, weight: Array, strides: Ints = 1, padding: Any = 0, dilation: Ints = 1) -> Array:
+    blocks, inputs, height, width, channels, filters = weight.shape
+    kernel = np.transpose(weight, (0, 5, 1, 4, 2, 3)).reshape(blocks * filters, inputs * channels, height, width)
+    return _in_blocks(convolved(_whole(data), kernel, strides, padding, dilation, 1), filters)
+
+
+def depthwise_conv2d_blocked(
+    data: Array, weight: Array, strides: Ints = 1, padding: Any = 0, dilation: Ints = 1
+) -> Array:
+    blocks, height, width, channels = weight.shape
+    kernel = np.transpose(weight, (0, 3, 1, 2)).reshape(blocks * channels, 1, height, width)
+    return _in_blocks(convolved(_whole(data), kernel, strides, padding, dilation, blocks * channels), channels)
+
+
+def _whole(data: Array) -> Array:
+    """(N, C / c, H, W, c) as (N, C, H, W)."""
+    count, blocks, height, width, channels = data.shape
+    return np.transpose(data, (0, 1, 4, 2, 3)).reshape(count, blocks * channels, height, width)
+
+
+def _in_blocks(data: Array, channels: int) -> Array:
+    count, _, height, width = data.shape
+    return np.transpose(data.reshape(count, -1, channels, height, width), (0, 1, 3, 4, 2))

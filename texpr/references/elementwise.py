@@ -1,0 +1,45 @@
+"""Operators that work element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, array_dtype
+
+erf: Final[Callable[[Array], Array]] = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def reciprocal(data: Array) -> Array:
+    return 1 / data
+
+
+def rsqrt(data: Array) -> Array:
+    return 1 / np.sqrt(data)
+
+
+def round(data: Array) -> Array:
+    return np.rint(data)
+
+
+def trunc_divide(lhs: Array, rhs: Array) -> Array:
+    quotient = np.floor_divide(lhs, rhs)
+    return quotient + ((np.mod(lhs, rhs) != 0) & ((lhs < 0) != (rhs < 0)))
+
+
+def cast(data: Array, dtype: str) -> Array:
+    if dtype == "bool":
+        return data != 0
+    return data.astype(array_dtype(dtype))
+
+
+def fma(x: Array, y: Array, z: Array) -> Array:
+    return x * y + z
+
+
+def clip(data: Array, a_min: float | None = None, a_max: float | None = None) -> Array:
+    lowest = data if a_min is None else np.maximum(data, np.asarray(a_min).astype(data.dtype))
+    return lowest if a_max is None else np.minimum(lowest, np.asarray(a_max).astype(data.dtype))

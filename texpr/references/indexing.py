@@ -1,0 +1,52 @@
+"""Parts of tensors chosen by numbers or by tensors of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, array_dtype, each, listed
+
+
+def strided_slice(data: Array, begin: Any, end: Any, strides: Any = 1, axes: Sequence[int] | None = None) -> Array:
+    firsts, lasts = listed(begin), listed(end)
+    steps = each(strides, len(firsts))
+    parts = [slice(None)] * data.ndim
+    for axis, first, last, step in zip(range(len(firsts)) if axes is None else axes, firsts, lasts, steps, strict=True):
+        parts[axis] = slice(first, last, step)
+    return data[tuple(parts)]
+
+
+def places_in(indices: Array, extent: int, mode: str) -> Array:
+    return np.mod(indices, extent) if mode == "wrap" else np.clip(indices, 0, extent - 1)
+
+
+def take(data: Array, indices: Array, axis: int | None = None, mode: str = "clip") -> Array:
+    source, along = (data.reshape(-1), 0) if axis is None else (data, axis)
+    return np.take(source, places_in(indices, source.shape[along], mode), along)
+
+
+def gather(data: Array, axis: int, indices: Array, mode: str = "clip") -> Array:
+    return np.take_along_axis(data, places_in(indices, data.shape[axis], mode), axis)
+
+
+def take_along_axis(data: Array, indices: Array, axis: int = -1, mode: str = "wrap") -> Array:
+    return np.take_along_axis(data, places_in(indices, data.shape[axis], mode), axis)
+
+
+def gather_nd(data: Array, indices: Array, mode: str = "clip") -> Array:
+    return data[tuple(places_in(index, extent, mode) for index, extent in zip(indices, data.shape, strict=False))]
+
+
+def one_hot(
+    indices: Array,
+    depth: int,
+    on_value: float = 1,
+    off_value: float = 0,
+    axis: int = -1,
+    dtype: str = "float32",
+) -> Array:
+    is_on = np.moveaxis(indices[..., None] == np.arange(depth), -1, axis)
+    return np.where(is_on, on_value, off_value).astype(array_dtype(dtype))

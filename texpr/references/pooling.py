@@ -1,0 +1,130 @@
+"""Pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, Ints, each
+from weft.texpr.references.convolution import SPACE, bordered, borders, reordered, windows
+
+
+def _pooling(kind: str, rank: int) -> Callable[..., Array]:
+    def pooled(data: Array, kernel: Ints, strides: Ints | None = None, *args: Any, **options: Any) -> Array:
+        return _pooled(data, kind, kernel, strides, *args, **options)
+
+    return pooled
+
+
+def _pooled(
+    data: Array,
+    kind: str,
+    kernel: Ints,
+    strides: Ints | None = None,
+    padding: Any = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str | None = None,
+) -> Array:
+    """By windows over the data and over ones that say which elements count."""
+    rank = data.ndim - 2
+    letters = "NC" + SPACE[rank]
+    x = reordered(data, layout or letters, letters)
+    sizes, gaps = each(kernel, rank), each(dilation, rank)
+    steps = sizes if strides is None else each(strides, rank)
+    border = borders(padding, x.shape[2:], sizes, steps, gaps)
+    low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min if x.dtype.kind in "iu" else False
+    filled = bordered(x, border, low if kind == "max" else 0)
+    ones = bordered(np.ones(x.shape), border, count_include_pad)
+    if ceil_mode:
+        extra: list[tuple[int, int]] = []
+        for extent, size, step, gap, pair, n in zip(
+            filled.shape[2:], sizes, steps, gaps, border, x.shape[2:], strict=True
+        ):
+            span = (size - 1) * gap + 1
+            count = -(-(extent - span) // step) + 1
+            count -= (count - 1) * step >= n + pair[0]
+            missing = (count - 1) * step + span - extent
+            extra.append((0, missing if missing > 0 else 0))
+        filled, ones = bordered(filled, extra, low if kind == "max" else 0), bordered(ones, extra)
+    axes = tuple(range(-rank, 0))
+    view = windows(filled, sizes, steps, gaps)
+    if kind == "max":
+        return reordered(view.max(axes), letters, layout or letters)
+    total = view.sum(axes, dtype=x.dtype)
+    found = total if kind == "sum" else total / windows(ones, sizes, steps, gaps).sum(axes)
+    return reordered(found, letters, layout or letters)
+
+
+avg_pool1d, avg_pool2d, avg_pool3d = (_pooling("avg", rank) for rank in (1, 2, 3))
+sum_pool1d, sum_pool2d, sum_pool3d = (_pooling("sum", rank) for rank in (1, 2, 3))
+max_pool1d, max_pool2d, max_pool3d = (_pooling("max", rank) for rank in (1, 2, 3))
+
+
+def lp_pool(
+    data: Array,
+    kernel: Ints,
+    strides: Ints | None = None,
+    padding: Any = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    p: float = 2.0,
+    layout: str | None = None,
+) -> Array:
+    powers = np.abs(data) ** p
+    return _pooled(powers, "sum", kernel, strides, padding, dilation, ceil_mode, True, layout) ** (1 / p)
+
+
+def max_pool_with_indices(
+    data: Array,
+    kernel: Ints,
+    strides: Ints | None = None,
+    padding: Any = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    layout: str | None = None,
+) -> tuple[Array, Array]:
+    """The place is the least one at which the greatest value stands."""
+    rank = data.ndim - 2
+    letters = "NC" + SPACE[rank]
+    order = layout or letters
+    x = reordered(data, order, letters)
+    found = _pooled(x, "max", kernel, strides, padding, dilation, ceil_mode)
+    places = np.zeros(found.shape, np.int64)
+    steps = each(kernel if strides is None else strides, rank)
+    sizes, gaps = each(kernel, rank), each(dilation, rank)
+    border = borders(padding, x.shape[2:], sizes, steps, gaps)
+    for place in np.ndindex(*found.shape):
+        starts = [at * step - before for at, step, (before, _) in zip(place[2:], steps, border, strict=True)]
+        axes = [
+            [at for at in range(start, start + size * gap, gap) if 0 <= at < extent]
+            for start, size, gap, extent in zip(starts, sizes, gaps, x.shape[2:], strict=True)
+        ]
+        part = x[place[:2]][np.ix_(*axes)]
+        at = np.unravel_index(np.argmax(part), part.shape)
+        chosen = [axis[i] for axis, i in zip(axes, at, strict=True)]
+        places[place] = np.ravel_multi_index(chosen, x.shape[2:])
+    return reordered(found, letters, order), reordered(places, letters, order)
+
+
+def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout: str | None = None) -> Array:
+    """Part by part."""
+    letters = "NC" + SPACE[data.ndim - 2]
+    x = reordered(data, layout or letters, letters)
+    sizes = each(output_size, data.ndim - 2)
+    result = np.zeros((*x.shape[:2], *sizes), x.dtype)
+    for place in np.ndindex(*sizes):
+        parts = [
+            slice(i * extent // size, -(-(i + 1) * extent // size))
+            for i, extent, size in zip(place, x.shape[2:], sizes, strict=True)
+        ]
+        window = x[(slice(None), slice(None), *parts)].reshape(*x.shape[:2], -1)
+        result[(slice(None), slice(None), *place)] = getattr(window, {"avg": "mean"}.get(pool_type, pool_type))(-1)
+    return reordered(result, letters, layout or letters)
+
+
+def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) -> Array:
+    return adaptive_pool(data, 1, pool_type, layout)

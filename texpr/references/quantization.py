@@ -1,0 +1,84 @@
+"""Numbers as integers with a scale and a zero point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, Ints
+from weft.texpr.references.convolution import conv1d, conv2d, conv3d
+
+
+def _along(parameter: Array, rank: int, axis: int | None) -> Array:
+    """A parameter of `quantize`: a number, or one number for each element of an axis."""
+    if parameter.ndim == 0 or axis is None:
+        return parameter
+    shape = [1] * rank
+    shape[axis] = -1
+    return parameter.reshape(shape)
+
+
+def quantize(
+    data: Array, scale: Array, zero_point: Array | None = None, axis: int | None = None, dtype: str = "int8"
+) -> Array:
+    shift = np.zeros((), np.int64) if zero_point is None else zero_point
+    limits = np.iinfo(dtype)
+    moved = np.rint(data / _along(scale, data.ndim, axis)) + _along(shift, data.ndim, axis)
+    return np.clip(moved, limits.min, limits.max).astype(dtype)
+
+
+def dequantize(
+    data: Array, scale: Array, zero_point: Array | None = None, axis: int | None = None, dtype: str = "float32"
+) -> Array:
+    shift = np.zeros((), np.int64) if zero_point is None else zero_point
+    exact = data.astype(np.int64) - _along(shift, data.ndim, axis)
+    return exact * _along(scale, data.ndim, axis)
+
+
+def _requantized(total: Array, scale: Array, zero_point: Array, dtype: str) -> Array:
+    limits = np.iinfo(dtype)
+    steps = np.rint(total.astype(np.float32) * scale.astype(np.float32)) + zero_point
+    return np.clip(steps, limits.min, limits.max).astype(dtype)
+
+
+def qlinear_matmul(
+    a: Array,
+    a_scale: Array,
+    a_zero_point: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+    dtype: str = "int8",
+) -> Array:
+    left, right = a.astype(np.int32) - a_zero_point, b.astype(np.int32) - b_zero_point
+    rows = a_scale[:, None] if a_scale.ndim else a_scale
+    return _requantized(left @ right, rows * b_scale / y_scale, y_zero_point, dtype)
+
+
+def qlinear_conv(
+    data: Array,
+    data_scale: Array,
+    data_zero_point: Array,
+    weight: Array,
+    weight_scale: Array,
+    weight_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+    bias: Array | None = None,
+    strides: Ints = 1,
+    padding: Any = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+    dtype: str = "int8",
+) -> Array:
+    zeros = _along(weight_zero_point, weight.ndim, 0)
+    images, kernels = data.astype(np.int32) - data_zero_point, weight.astype(np.int32) - zeros
+    convolution = {3: conv1d, 4: conv2d, 5: conv3d}[data.ndim]
+    total = convolution(images, kernels, strides, padding, dilation, groups)
+    if bias is not None:
+        total = total + _along(bias, data.ndim, 1)
+    scale = data_scale * _along(weight_scale, data.ndim, 1) / y_scale
+    return _requantized(total, scale, y_zero_point, dtype)

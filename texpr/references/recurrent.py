@@ -1,0 +1,134 @@
+"""Recurrent networks, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from weft.texpr.references.activations import sigmoid
+from weft.texpr.references.arguments import Array
+
+_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": sigmoid,
+    "tanh": np.tanh,
+}
+
+Cell = Callable[[Array, list[Array], int], list[Array]]
+"""The products of the data with the weights, states and a direction -> the new states."""
+
+
+def _scan(
+    data: Array,
+    weight: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    states: Sequence[Array | None],
+    hidden: int,
+    direction: str,
+    cell: Cell,
+) -> tuple[Array, ...]:
+    times, batch, _ = data.shape
+    directions = weight.shape[0]
+    output = np.zeros((times, directions, batch, hidden))
+    last = [np.zeros((directions, batch, hidden)) if s is None else s.astype(np.float64) for s in states]
+    for d in range(directions):
+        for b in range(batch):
+            length = times if lengths is None else min(max(int(lengths[b]), 0), times)
+            order = range(length)
+            for t in reversed(order) if direction == "reverse" or d == 1 else order:
+                given = data[t, b].astype(np.float64) @ weight[d].T
+                given = given if bias is None else given + bias[d, : given.size]
+                found = cell(given, [state[d, b] for state in last], d)
+                for state, value in zip(last, found, strict=True):
+                    state[d, b] = value
+                output[t, d, b] = found[0]
+    return (output, *last)
+
+
+def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Callable[[Array], Array]]:
+    return [_FUNCTIONS[word] for word in (activations or usual)]
+
+
+def _clipped(value: Array, clip: float) -> Array:
+    return np.clip(value, -clip, clip) if clip else value
+
+
+def _second(bias: Array | None, d: int, count: int) -> Array:
+    return np.zeros(count) if bias is None else bias[d, count:]
+
+
+def rnn(
+    data: Array,
+    weight: Array,
+    recurrence: Array,
+    bias: Array | None = None,
+    sequence_lens: Array | None = None,
+    initial_h: Array | None = None,
+    direction: str = "forward",
+    activations: Sequence[str] | None = None,
+    clip: float = 0.0,
+) -> tuple[Array, ...]:
+    (f,) = _functions(activations, ["tanh"])
+    hidden = recurrence.shape[2]
+
+    def cell(given: Array, states: list[Array], d: int) -> list[Array]:
+        return [f(_clipped(given + recurrence[d] @ states[0] + _second(bias, d, hidden), clip))]
+
+    return _scan(data, weight, bias, sequence_lens, [initial_h], hidden, direction, cell)
+
+
+def gru(
+    data: Array,
+    weight: Array,
+    recurrence: Array,
+    bias: Array | None = None,
+    sequence_lens: Array | None = None,
+    initial_h: Array | None = None,
+    direction: str = "forward",
+    activations: Sequence[str] | None = None,
+    clip: float = 0.0,
+    linear_before_reset: bool = False,
+) -> tuple[Array, ...]:
+    f, g = _functions(activations, ["sigmoid", "tanh"])
+    n = recurrence.shape[2]
+
+    def cell(given: Array, states: list[Array], d: int) -> list[Array]:
+        (h,), second = states, _second(bias, d, 3 * n)
+        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ h + second[: 2 * n], clip))
+        update, reset = gates[:n], gates[n:]
+        rows = recurrence[d, 2 * n :]
+        more = reset * (rows @ h + second[2 * n :]) if linear_before_reset else rows @ (reset * h) + second[2 * n :]
+        return [(1 - update) * g(_clipped(given[2 * n :] + more, clip)) + update * h]
+
+    return _scan(data, weight, bias, sequence_lens, [initial_h], n, direction, cell)
+
+
+def lstm(
+    data: Array,
+    weight: Array,
+    recurrence: Array,
+    bias: Array | None = None,
+    sequence_lens: Array | None = None,
+    initial_h: Array | None = None,
+    initial_c: Array | None = None,
+    peepholes: Array | None = None,
+    direction: str = "forward",
+    activations: Sequence[str] | None = None,
+    clip: float = 0.0,
+    input_forget: bool = False,
+) -> tuple[Array, ...]:
+    f, g, out = _functions(activations, ["sigmoid", "tanh", "tanh"])
+    n = recurrence.shape[2]
+
+    def cell(given: Array, states: list[Array], d: int) -> list[Array]:
+        h, old = states
+        i, o, forget, c = np.split(given + recurrence[d] @ h + _second(bias, d, 4 * n), 4)
+        weights = np.zeros((3, n)) if peepholes is None else peepholes[d].reshape(3, n)
+        entered = f(_clipped(i + weights[0] * old, clip))
+        kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip))
+        new = kept * old + entered * g(_clipped(c, clip))
+        return [f(_clipped(o + weights[1] * new, clip)) * out(new), new]
+
+    return _scan(data, weight, bias, sequence_lens, [initial_h, initial_c], n, direction, cell)

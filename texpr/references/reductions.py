@@ -1,0 +1,71 @@
+"""Reductions and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, array_dtype, axes_of
+
+
+def _reduction(function: Callable[..., Any]) -> Callable[..., Array]:
+    def reduced(data: Array, axis: object = None, keepdims: bool = False) -> Array:
+        return function(data, axis=axes_of(axis), keepdims=keepdims)
+
+    return reduced
+
+
+max, min, mean = _reduction(np.max), _reduction(np.min), _reduction(np.mean)
+all, any = _reduction(np.all), _reduction(np.any)
+
+
+def _accumulation(function: Callable[..., Any]) -> Callable[..., Array]:
+    def accumulated(data: Array, axis: object = None, keepdims: bool = False, dtype: str | None = None) -> Array:
+        wanted = data.dtype if dtype is None else np.dtype(array_dtype(dtype))
+        return function(data, axis=axes_of(axis), keepdims=keepdims, dtype=wanted)
+
+    return accumulated
+
+
+sum, prod = _accumulation(np.sum), _accumulation(np.prod)
+
+
+def var(data: Array, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Array:
+    return np.asarray(np.var(data, axis=axes_of(axis), keepdims=keepdims, ddof=ddof))
+
+
+def argmax(data: Array, axis: int | None = None, keepdims: bool = False, dtype: str = "int64") -> Array:
+    return np.asarray(np.argmax(data, axis, keepdims=keepdims)).astype(dtype)
+
+
+def argmin(data: Array, axis: int | None = None, keepdims: bool = False, dtype: str = "int64") -> Array:
+    return np.asarray(np.argmin(data, axis, keepdims=keepdims)).astype(dtype)
+
+
+def std(data: Array, axis: object = None, keepdims: bool = False, ddof: int = 0) -> Array:
+    return np.asarray(np.std(data, axis=axes_of(axis), keepdims=keepdims, ddof=ddof))
+
+
+def count_nonzero(data: Array, axis: object = None, keepdims: bool = False) -> Array:
+    return np.asarray(np.count_nonzero(data, axis=axes_of(axis), keepdims=keepdims))
+
+
+def sum_square(data: Array, axis: object = None, keepdims: bool = False) -> Array:
+    return np.sum(data * data, axis=axes_of(axis), keepdims=keepdims, dtype=data.dtype)
+
+
+def vector_norm(data: Array, axis: object = None, keepdims: bool = False, ord: float = 2) -> Array:
+    return np.asarray(np.linalg.vector_norm(data, axis=axes_of(axis), keepdims=keepdims, ord=ord))
+
+
+def logsumexp(data: Array, axis: object = None, keepdims: bool = False) -> Array:
+    top = np.max(data, axis=axes_of(axis), keepdims=True, initial=-np.inf)
+    base = np.where(np.isfinite(top), top, 0)
+    total = np.log(np.sum(np.exp(data - base), axis=axes_of(axis), keepdims=True)) + base
+    return total if keepdims else np.squeeze(total, axis=tuple(range(data.ndim)) if axis is None else axes_of(axis))
+
+
+def trace(data: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    return np.asarray(np.trace(data, offset, axis1, axis2, dtype=data.dtype))

@@ -1,0 +1,111 @@
+"""Elements of images at places that tensors of coordinates tell."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array, Ints, each
+from weft.texpr.references.resizing import cubic
+
+
+def _reflected(place: Array, low: float, high: float) -> Array:
+    if high == low:
+        return np.zeros_like(place)
+    distance, span = np.abs(place - low), high - low
+    rest, times = np.fmod(distance, span), np.floor(distance / span)
+    return np.where(times % 2 == 0, rest, span - rest) + low
+
+
+def _padded(place: Array, extent: int, padding: str, align_corners: bool) -> Array:
+    if padding == "reflection":
+        low, high = (0, extent - 1) if align_corners else (-0.5, extent - 0.5)
+        place = _reflected(place, low, high)
+    return place if padding == "zeros" else np.clip(place, 0, extent - 1)
+
+
+def _cubic(distances: Array) -> Array:
+    return np.array([cubic(distance, -0.75) for distance in distances.reshape(-1).tolist()]).reshape(distances.shape)
+
+
+def grid_sample(
+    data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
+) -> Array:
+    """By axis, the places of the elements that take part and their weights; then the sum over all combinations."""
+    rank = data.ndim - 2
+    taps: list[list[tuple[Array, Array]]] = []
+    for axis in range(rank):
+        extent, x = data.shape[2 + axis], grid[..., rank - 1 - axis].astype(np.float64)
+        place = (x + 1) / 2 * (extent - 1) if align_corners else ((x + 1) * extent - 1) / 2
+        if method == "nearest":
+            taps.append([(np.rint(_padded(place, extent, padding_mode, align_corners)), np.ones_like(place))])
+        elif method == "linear":
+            place = _padded(place, extent, padding_mode, align_corners)
+            first = np.floor(place)
+            taps.append([(first, 1 - (place - first)), (first + 1, place - first)])
+        else:
+            first = np.floor(place)
+            taps.append(
+                [
+                    (_padded(first + step, extent, padding_mode, align_corners), _cubic(place - first - step))
+                    for step in (-1, 0, 1, 2)
+                ]
+            )
+    result = np.zeros((*data.shape[:2], *grid.shape[1:-1]))
+    batch = np.indices((data.shape[0], *[1] * rank))[0]
+    for chosen in itertools.product(*taps):
+        weight, inside = np.ones(grid.shape[:-1]), np.ones(grid.shape[:-1], bool)
+        places: list[Array] = []
+        for (place, share), extent in zip(chosen, data.shape[2:], strict=True):
+            inside &= (place >= 0) & (place <= extent - 1)
+            places.append(np.clip(place, 0, extent - 1).astype(np.int64))
+            weight = weight * share
+        values = np.moveaxis(data[(batch, slice(None), *places)], -1, 1)
+        result += values * (weight * inside)[:, None]
+    return result
+
+
+def _sampled(plane: Array, y: float, x: float, mode: str) -> float:
+    height, width = plane.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return 0.0
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    terms = [
+        float(plane[min(int(y) + down, height - 1), min(int(x) + right, width - 1)])
+        * abs(1 - down - (y - int(y)))
+        * abs(1 - right - (x - int(x)))
+        for down in (0, 1)
+        for right in (0, 1)
+    ]
+    return max(terms) if mode == "max" else math.fsum(terms)
+
+
+def roi_align(
+    data: Array,
+    rois: Array,
+    batch_indices: Array,
+    output_size: Ints,
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = 0,
+    mode: str = "avg",
+    aligned: bool = True,
+) -> Array:
+    """Point by point."""
+    height, width = each(output_size, 2)
+    result = np.zeros((rois.shape[0], data.shape[1], height, width))
+    for r, (region, batch) in enumerate(zip(rois, batch_indices, strict=True)):
+        x1, y1, x2, y2 = (float(np.float32(edge) * np.float32(spatial_scale)) - 0.5 * aligned for edge in region)
+        tall, wide = (y2 - y1, x2 - x1) if aligned else (max(y2 - y1, 1), max(x2 - x1, 1))
+        down, right = tall / height, wide / width
+        rows, columns = sampling_ratio or max(math.ceil(down), 0), sampling_ratio or max(math.ceil(right), 0)
+        for c, i, j in np.ndindex(data.shape[1], height, width):
+            plane = data[min(max(int(batch), 0), data.shape[0] - 1), c]
+            points = [
+                _sampled(plane, y1 + (i + (p + 0.5) / rows) * down, x1 + (j + (q + 0.5) / columns) * right, mode)
+                for p in range(rows)
+                for q in range(columns)
+            ]
+            result[r, c, i, j] = 0 if not points else max(points) if mode == "max" else math.fsum(points) / len(points)
+    return result

@@ -1,0 +1,61 @@
+"""Elements that data choose, in results of a fixed size with their count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array
+
+
+def _fitted(found: Array, size: int, fill: float, axis: int = 0) -> Array:
+    """As many as `size` along an axis: cut off, or filled."""
+    room = np.take(found, range(min(size, found.shape[axis])), axis)
+    widths = [(0, size - room.shape[axis] if d == axis % found.ndim else 0) for d in range(found.ndim)]
+    return np.pad(room, widths, constant_values=fill)
+
+
+def nonzero(data: Array, size: int | None = None, fill_value: int = 0) -> tuple[Array, Array]:
+    found = np.stack(np.nonzero(data))
+    return _fitted(found, data.size if size is None else size, fill_value, 1), np.asarray(found.shape[1])
+
+
+def compress(
+    condition: Array, data: Array, axis: int | None = None, size: int | None = None, fill_value: float = 0
+) -> tuple[Array, Array]:
+    found = np.compress(condition, data, axis)
+    most = condition.size if size is None else size
+    return _fitted(found, most, fill_value, 0 if axis is None else axis), np.asarray(np.count_nonzero(condition))
+
+
+def unique(data: Array, size: int | None = None, fill_value: float = 0) -> tuple[Array, ...]:
+    values, indices, inverse, counts = np.unique(data.ravel(), True, True, True)
+    most = data.size if size is None else size
+    fitted = (_fitted(values, most, fill_value), _fitted(indices, most, 0))
+    return (*fitted, inverse.ravel(), _fitted(counts, most, 0), np.asarray(len(values)))
+
+
+def nms(
+    boxes: Array,
+    scores: Array,
+    iou_threshold: float = 0.5,
+    score_threshold: float | None = None,
+    size: int | None = None,
+) -> tuple[Array, Array]:
+    room = scores.shape[-1] if size is None else size
+    places, counts = np.full((*scores.shape[:-1], room), -1), np.zeros(scores.shape[:-1], int)
+    for at in np.ndindex(*scores.shape[:-1]):
+        kept: list[int] = []
+        for box in np.argsort(-scores[at], stable=True):
+            is_above = score_threshold is None or scores[at][box] > score_threshold
+            if len(kept) < room and is_above and not _overlaps(boxes[at], kept, box, iou_threshold):
+                kept.append(int(box))
+        places[(*at, slice(len(kept)))], counts[at] = kept, len(kept)
+    return places, counts
+
+
+def _overlaps(boxes: Array, kept: list[int], box: int, limit: float) -> bool:
+    others, one = boxes[kept], boxes[box]
+    sides = np.maximum(np.minimum(others[:, 2:], one[2:]) - np.maximum(others[:, :2], one[:2]), 0)
+    shared = sides.prod(1)
+    union = (others[:, 2:] - others[:, :2]).prod(1) + (one[2:] - one[:2]).prod() - shared
+    return bool((shared > boxes.dtype.type(limit) * union).any())

@@ -1,0 +1,30 @@
+"""Sorts, NaN last, and positions in sorted tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.references.arguments import Array
+
+
+def argsort(data: Array, axis: int = -1, descending: bool = False) -> Array:
+    if not descending:
+        return np.argsort(data, axis, stable=True)
+    # The reverse of the stable order of the reversed elements keeps the order of equal ones.
+    reverse = np.flip(np.argsort(np.flip(data, axis), axis, stable=True), axis)
+    return data.shape[axis] - 1 - reverse
+
+
+def sort(data: Array, axis: int = -1, descending: bool = False) -> Array:
+    return np.take_along_axis(data, argsort(data, axis, descending), axis)
+
+
+def topk(data: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
+    places = np.take(argsort(data, axis, largest), np.arange(k), axis)
+    return np.take_along_axis(data, places, axis), places
+
+
+def searchsorted(data: Array, values: Array, side: Any = "left", dtype: str = "int64") -> Array:
+    return np.asarray(np.searchsorted(data, values, side)).astype(dtype)
