@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, i1
@@ -229,14 +230,14 @@ def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> li
 def accesses(root: Operation) -> list[Access]:
     """All accesses in `root`, in program order; their loops include those around `root`."""
     found: list[Access] = []
-    _walk_op(root, Context.around(root), found)
+    _walk_op(root, Context.around(root), found, {})
     return found
 
 
 def accesses_in_scope(root: Operation) -> list[Access]:
     """All accesses in `root` within one instance of the enclosing block: over its iterators and the loops in it."""
     found: list[Access] = []
-    _walk_op(root, Context.in_scope(root), found)
+    _walk_op(root, Context.in_scope(root), found, {})
     return found
 
 
@@ -245,34 +246,38 @@ def accesses_of_instance(block: BlockOp) -> list[Access]:
     return [access for op in block.body.block.ops for access in accesses_in_scope(op)]
 
 
-def _walk_op(op: Operation, context: Context, found: list[Access]) -> None:
+_Roots: TypeAlias = dict[SSAValue, SSAValue]
+"""Buffer -> the buffer that it is a view of, as far as a walk has asked: of a global that is a search."""
+
+
+def _walk_op(op: Operation, context: Context, found: list[Access], roots: _Roots) -> None:
     if type(op) is memref.LoadOp:
-        found.append(_access(op, op.memref, op.indices, False, context))
+        found.append(_access(op, op.memref, op.indices, False, context, roots))
     elif type(op) is memref.StoreOp:
-        found.append(_access(op, op.memref, op.indices, True, context))
+        found.append(_access(op, op.memref, op.indices, True, context, roots))
     elif type(op) is AccessPtrOp:
-        found.extend(_box_accesses(op, context))
+        found.extend(_box_accesses(op, context, roots))
     elif type(op) is AtomicOp:
         for is_write in (False, True):
-            found.append(_access(op, op.buffer, op.indices, is_write, context))
+            found.append(_access(op, op.buffer, op.indices, is_write, context, roots))
     else:
         if touches_memory(op):
-            found.extend(_whole_accesses(op, context))
+            found.extend(_whole_accesses(op, context, roots))
         for region in op.regions:
             for block in region.blocks:
-                _walk_block(op, block, context, found)
+                _walk_block(op, block, context, found, roots)
 
 
-def _walk_block(op: Operation, block: Block, context: Context, found: list[Access]) -> None:
+def _walk_block(op: Operation, block: Block, context: Context, found: list[Access], roots: _Roots) -> None:
     first = block.first_op
     if first is None:
         return
     inner = context.inside(op, first)
     for child in block.ops:
-        _walk_op(child, inner, found)
+        _walk_op(child, inner, found, roots)
 
 
-def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
+def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[Access]:
     """The accesses of external code through a pointer: over loops that step through the box, which are not in the
     module."""
     loops = box_loops(op)
@@ -280,7 +285,7 @@ def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
     whole = op.box_sizes is None
     for is_write, happens in ((False, op.reads), (True, op.writes)):
         if happens:
-            access = _access(op, op.buffer, None if whole else op.indices, is_write, inner)
+            access = _access(op, op.buffer, None if whole else op.indices, is_write, inner, roots)
             indices = access.indices
             if indices is not None:
                 steps = [Index.of(loop.induction_variable) for loop in loops]
@@ -288,7 +293,7 @@ def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
             yield replace(access, indices=indices)
 
 
-def _whole_accesses(op: Operation, context: Context) -> Iterator[Access]:
+def _whole_accesses(op: Operation, context: Context, roots: _Roots) -> Iterator[Access]:
     """The accesses of an op to whole buffers. Those through a pointer belong to the op that takes the pointer."""
     effects = effects_of(op)
     read, written = effects.reads, effects.writes
@@ -297,8 +302,8 @@ def _whole_accesses(op: Operation, context: Context) -> Iterator[Access]:
         read = (*read, *reachable)
         written = (*written, *(reachable if effects.is_opaque else ()))
     for is_write, buffers in ((False, read), (True, written)):
-        for buffer in dict.fromkeys(underlying(b) for b in buffers if isinstance(b.type, MemRefType)):
-            yield _access(op, buffer, None, is_write, context)
+        for buffer in dict.fromkeys(_root(b, roots) for b in buffers if isinstance(b.type, MemRefType)):
+            yield _access(op, buffer, None, is_write, context, roots)
 
 
 def _reachable_from(op: Operation) -> list[SSAValue]:
@@ -313,12 +318,17 @@ def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:
 
 
 def _access(
-    op: Operation, buffer: SSAValue, indices: Sequence[SSAValue] | None, is_write: bool, context: Context
+    op: Operation,
+    buffer: SSAValue,
+    indices: Sequence[SSAValue] | None,
+    is_write: bool,
+    context: Context,
+    roots: _Roots,
 ) -> Access:
     known = indices if is_same_elements(buffer) else None
     return Access(
         op,
-        underlying(buffer),
+        _root(buffer, roots),
         None if known is None else tuple(context.resolve(i) for i in known),
         is_write,
         context.loops,
@@ -326,6 +336,12 @@ def _access(
         context.blocks,
         context.init_of,
     )
+
+
+def _root(buffer: SSAValue, roots: _Roots) -> SSAValue:
+    if buffer not in roots:
+        roots[buffer] = underlying(buffer)
+    return roots[buffer]
 
 
 def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:

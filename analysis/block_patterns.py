@@ -20,7 +20,14 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, precedes, takes_pointers, why_not_complete, why_not_reduction
+from weft.analysis.structure import (
+    ancestors,
+    precedes,
+    takes_pointers,
+    updates_in_place,
+    why_not_complete,
+    why_not_reduction,
+)
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.promises import PROMISES, Promise, promises_of
@@ -360,7 +367,7 @@ def pattern_of(block: BlockOp) -> BlockPattern:
     loads = [_operand(op) for op in own if isinstance(op, memref.LoadOp)]
     reads = tuple(load for load in loads if (load.buffer, load.indices) not in accumulators)
     kind, updates, factors = PatternKind.OPAQUE, None, None
-    if why_not_complete(block) is None:
+    if why_not_complete(block) is None or updates_in_place(block):
         kind = PatternKind.INJECTIVE
     elif writes and IterKind.REDUCE in block.kinds and why_not_reduction(block) is None and has_known_combiners(block):
         updates = updates_of(block)
@@ -405,18 +412,18 @@ def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | No
         fma = update.store.value.owner
         pair = (fma.a, fma.b) if isinstance(fma, math.FmaOp) else None
     else:
-        product = _without_casts(update.term).owner
+        product = without_casts(update.term).owner
         pair = (product.lhs, product.rhs) if isinstance(product, arith.MulfOp | arith.MuliOp) else None
     if pair is None:
         return None
-    loads = [_without_casts(value).owner for value in pair]
+    loads = [without_casts(value).owner for value in pair]
     first, second = loads
     if not isinstance(first, memref.LoadOp) or not isinstance(second, memref.LoadOp):
         return None
     return _operand(first), _operand(second)
 
 
-def _without_casts(value: SSAValue) -> SSAValue:
+def without_casts(value: SSAValue) -> SSAValue:
     """The operand of a chain of casts."""
     while isinstance(value.owner, _CASTS):
         value = value.owner.operands[0]

@@ -118,13 +118,13 @@ def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAVal
             if [v.type for v in block.args] != [v.type for v in other.args]:
                 raise Difference("the body arguments differ in number or type", left, right)
             values.update(zip(block.args, other.args, strict=True))
-            for a, b in zip_longest(_compared_ops(block), _compared_ops(other)):
+            for a, b in zip_longest(compared_ops(block), compared_ops(other)):
                 if a is None or b is None:
                     side = "left" if b is None else "right"
                     raise Difference(f"only the {side} program has another operation here", a, b)
                 compare_ops(a, b, values)
 
 
-def _compared_ops(block: Block) -> Iterator[Operation]:
+def compared_ops(block: Block) -> Iterator[Operation]:
     """The ops of a block except scalar constants."""
     return (op for op in block.ops if not op.results or scalar_constant(op.results[0]) is None)

@@ -305,6 +305,17 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
     return named or _why_not_sole_writer(block, reads_own_output=False)
 
 
+def updates_in_place(block: BlockOp) -> bool:
+    """Whether each instance of `block` computes elements of its own, as those of a *complete* block do, but reads what
+    it overwrites: elements of its outputs at the places where it stores."""
+    if block.init is not None or any(kind is IterKind.REDUCE for kind in block.kinds):
+        return False
+    unknown = why_opaque(block, "") or why_named_twice(block) or why_overlapping(block)
+    if unknown is not None or load_elsewhere(block) is not None:
+        return False
+    return _why_not_sole_writer(block, reads_own_output=True) is None
+
+
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
     """Why `block` is not a *reduction* block, or None when it is: it has an init, combines into elements that depend on
     spatial iterators only, reads no other elements of these buffers or of what may overlap them, and no op in it is
@@ -420,9 +431,9 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
     raise CompileError.at(op, f"{op.name} is not inside the given {ancestor.name}")
 
 
-def is_plain(block: BlockOp) -> bool:
+def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
     """Whether a block without nested blocks is alone in a nest with one serial loop per iterator, in their order,
-    without annotations on the block or its loops."""
+    without annotations on the block or its loops. Unless it is to be `alone`, the loops may hold more."""
     loops = loops_around(block)
     if len(loops) != len(block.iter_vars):
         return False
@@ -433,7 +444,8 @@ def is_plain(block: BlockOp) -> bool:
         return False
     if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in operations_in(block.body)):
         return False
-    return all(loop.kind.data is LoopKind.SERIAL and not loop.attributes and holds_one_nest(loop) for loop in loops)
+    is_serial = all(loop.kind.data is LoopKind.SERIAL and not loop.attributes for loop in loops)
+    return is_serial and (not alone or all(map(holds_one_nest, loops)))
 
 
 def holds_one_nest(loop: ForOp) -> bool:
@@ -441,11 +453,12 @@ def holds_one_nest(loop: ForOp) -> bool:
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
-def why_not_plain(function: FuncOp) -> str | None:
+def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
     """Why a function counts as scheduled already: a block that is not plain, or a temporary with a memory scope or
-    attributes. None when it is as a front end might have written it."""
+    attributes. None when it is as a front end might have written it; blocks may share loops unless they are to be
+    `alone`."""
     for block in child_blocks(function):
-        if not is_plain(block):
+        if not is_plain(block, alone=alone):
             return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'
     for op in operations_in(function):
         if isinstance(op, memref.AllocOp) and not isinstance(op.memref.type.memory_space, NoneAttr):

@@ -4,24 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
+from xdsl.dialects.builtin import (
+    ModuleOp,
+    TensorType,
+    TupleType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
+from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import Shape, ShapeError, shape_of
 from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions that hold ops of the graph dialect, and that no `graph.call_tir` calls."""
-    called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)}
+    """The functions over tensors that hold ops of the graph dialect or that control flow calls, and that no
+    `graph.call_tir` calls."""
+    called = tensor_callees(module)
+    branches = control_callees(module)
     for op in list(module.body.block.ops):
-        if not isinstance(op, FuncOp) or op.sym_name.data in called:
-            continue
-        if any(inner.dialect_name() == DIALECT for block in op.body.blocks for inner in block.ops):
-            yield op
+        if isinstance(op, FuncOp) and op.sym_name.data not in called:
+            is_branch = op.sym_name.data in branches and any(isinstance(t, TensorType) for t in op.function_type.inputs)
+            if is_branch or holds_graph_ops(op):
+                yield op
+
+
+def tensor_callees(module: ModuleOp) -> set[str]:
+    """The names of the functions that `graph.call_tir` calls."""
+    return {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)}
+
+
+def control_callees(module: ModuleOp) -> set[str]:
+    """The names of the functions that control flow calls."""
+    return {callee.string_value() for op in module.walk() if isinstance(op, IfOp | LoopOp) for callee in op.callees}
+
+
+def check_no_cycles(module: ModuleOp) -> None:
+    """Raises `CompileError` at an op by which a graph function calls itself, through others perhaps."""
+    calls: dict[str, list[tuple[Operation, str]]] = {}
+    for function in module.body.block.ops:
+        if isinstance(function, FuncOp):
+            calls[function.sym_name.data] = [call for op in function.walk() for call in _calls_of(op)]
+    done: set[str] = set()
+    for root in calls:
+        path = {root: iter(calls[root])}
+        while path:
+            name = next(reversed(path))
+            call = None if name in done else next(path[name], None)
+            if call is None:
+                done.add(name)
+                path.popitem()
+                continue
+            op, callee = call
+            if callee in path:
+                names = [*path]
+                cycle = " calls ".join(f"@{one}" for one in (*names[names.index(callee) :], callee))
+                raise CompileError.at(op, f"{op.name}: functions of graphs do not call themselves: {cycle}")
+            path[callee] = iter(calls.get(callee, ()))
+
+
+def _calls_of(op: Operation) -> Iterator[tuple[Operation, str]]:
+    if isinstance(op, CallTirOp):
+        yield op, op.callee.string_value()
+    elif isinstance(op, IfOp | LoopOp):
+        for callee in op.callees:
+            yield op, callee.string_value()
+
+
+def holds_graph_ops(function: FuncOp) -> bool:
+    """Whether ops of the graph dialect stand in a function."""
+    return any(inner.dialect_name() == DIALECT for block in function.body.blocks for inner in block.ops)
 
 
 def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:

@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    BytesAttr,
-    DenseIntOrFPElementsAttr,
-    ModuleOp,
-    TensorType,
-)
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 from xdsl.passes import ModulePass
 
+from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import (
+    DimsAttr,
     Extent,
     Shape,
     lone_name,
@@ -41,7 +38,8 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
 
     `values` maps parameter names (without %) to arrays of the parameter's element type and shape. A name that stands
     for an extent of a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for an
-    unknown parameter, a wrong element type or shape, and for two arrays that give one name different extents.
+    unknown parameter, one that is bound already or never used, a wrong element type or shape, and for two arrays that
+    give one name different extents.
 
     ```mlir
     func.func @f(%x: tensor<1x?xf32, #graph.dims<m>>, %w: tensor<?x4xf32, #graph.dims<m>>) -> tensor<1x4xf32> {
@@ -61,8 +59,13 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
     arrays: list[tuple[BlockArgument, NDArray[Any]]] = []
     for name, value in values.items():
         if name not in parameters:
+            _check_not_bound(function, name)
             raise CompileError.at(
                 function, f"@{function_name} has no parameter '{name}'{did_you_mean(name, parameters)}"
+            )
+        if parameters[name].first_use is None:
+            raise CompileError.at(
+                function, f"parameter '{name}' of @{function_name} is never used: bind no array to it"
             )
         array = np.asarray(value)
         _check(function, name, parameters[name], array, extents)
@@ -71,10 +74,23 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
         # Retyping makes new arguments: find them again by position.
         positions = [argument.index for argument, _ in arrays]
         map_types(function, lambda type_: _substituted(type_, extents))
+        for op in function.walk():
+            for key, attribute in op.properties.items():
+                if isinstance(attribute, DimsAttr):
+                    op.properties[key] = DimsAttr(tuple(substitute(extent, extents) for extent in attribute.data))
         arrays = [(function.args[p], array) for p, (_, array) in zip(positions, arrays, strict=True)]
     for argument, array in arrays:
         _bind(function, argument, array)
     function.update_function_type()
+
+
+def _check_not_bound(function: FuncOp, name: str) -> None:
+    """A parameter that was bound before is a constant of its name."""
+    for op in function.body.block.ops:
+        if isinstance(op, ConstantOp) and op.result.name_hint == name:
+            raise CompileError.at(
+                function, f"parameter '{name}' of @{function.sym_name.data} is bound already, to {op.result.type}"
+            )
 
 
 def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[Any], extents: dict[str, int]) -> None:
@@ -124,13 +140,6 @@ def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> Non
     function.body.block.erase_arg(argument)
 
 
-def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
-    """A constant with the elements of an array, whose dtype is that of `element_type`."""
-    little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
-    type_ = TensorType(element_type, array.shape)
-    return DenseIntOrFPElementsAttr(type_, BytesAttr(little_endian.tobytes()))  # pyright: ignore[reportArgumentType]
-
-
 @dataclass(frozen=True)
 class GraphBindParamsPass(ModulePass):
     """Replace parameters of a graph function by constants, the arrays of an `.npz` file:
@@ -159,11 +168,16 @@ class GraphBindParamsPass(ModulePass):
 def load_arrays(path: str) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file. Raises `CompileError` when it cannot be read as one."""
     import zipfile
+    import zlib
 
     import numpy as np
 
     try:
         with np.load(path) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError, EOFError) as error:
+            arrays = {name: archive[name] for name in archive.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # what a member that holds no array is read as
+                raise ValueError(f"'{name}' is no array")
+        return arrays
+    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, AttributeError, EOFError) as error:
         raise CompileError(f"cannot read arrays from '{path}': {error}") from None

@@ -13,10 +13,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.dialects.constant_data import dense_attribute
 from weft.dialects.graph import CallTirOp, ConstantOp, Tensor, callee_of
+from weft.dialects.graph_shapes import Expression
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_bind_params import dense_attribute
 from weft.passes.index_ops import erase_dead
 from weft.texpr.graph_operators import Operator
 
@@ -59,6 +60,9 @@ def _is_worth_folding(op: Operation, limit: int) -> bool:
     if any(extent == DYNAMIC_INDEX for result in op.results for extent in cast("Tensor", result.type).get_shape()):
         return False
     if isinstance(op, CallTirOp) and callee_of(op).is_declaration:
+        return False
+    shapes = [op.passed_extents] if isinstance(op, CallTirOp) else op.shapes if isinstance(op, Operator) else []
+    if any(isinstance(extent, Expression) for shape in shapes for extent in shape):
         return False
     size = sum(map(_bytes, op.results))
     return size <= max(limit, sum(map(_bytes, op.operands)))

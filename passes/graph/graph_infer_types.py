@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import cast
@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp
-from weft.dialects.graph_shapes import Extent, ShapeError, names_in, symbol, tensor_type
+from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp, function_of
+from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_shapes import Extent, ShapeError, lone_name, names_in, symbol, tensor_type
 from weft.passes.graph.functions import graph_functions, retype, shape_at
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import Operator
@@ -33,7 +35,9 @@ def infer_types(function: FuncOp) -> None:
     ```
     """
     _name_parameters(function)
-    _infer_block(function.body.block)
+    shapes = [shape_at(function, a.type) for a in function.args if isinstance(a.type, TensorType)]
+    bound = {name for shape in shapes for extent in shape if (name := lone_name(extent)) is not None}
+    _infer_block(function.body.block, bound)
     function.update_function_type()
 
 
@@ -48,7 +52,7 @@ def _name_parameters(function: FuncOp) -> None:
             retype(argument, tensor_type(named, type_.element_type))
 
 
-def _infer_block(block: Block) -> None:
+def _infer_block(block: Block, bound: Collection[str]) -> None:
     for op in block.ops:
         match op:
             case Operator():
@@ -56,9 +60,20 @@ def _infer_block(block: Block) -> None:
                     types: Sequence[Attribute] = op.infer(op.operand_types, op.properties)
                 except ShapeError as error:
                     raise CompileError.at(op, str(error)) from None
+                for name in sorted({name for shape in op.shapes for extent in shape for name in names_in(extent)}):
+                    if name not in bound:
+                        known = ", ".join(sorted(bound)) or "none"
+                        raise CompileError.at(op, f"{op.name}: no parameter has the extent '{name}' (known: {known})")
             case DataflowOp():
-                _infer_block(op.body.block)
+                _infer_block(op.body.block, bound)
                 types = op.output.operand_types
+            case IfOp() | LoopOp():
+                try:
+                    for callee in op.callees:
+                        infer_types(function_of(op, callee.string_value()))
+                    types = op.inferred()
+                except VerifyException as error:
+                    raise CompileError.at(op, str(error)) from None
             case MakeTupleOp():
                 types = (MakeTupleOp.type_of(op.operand_types),)
             case TupleGetOp():

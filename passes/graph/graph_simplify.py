@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.attribute_values import attribute_of
+from weft.analysis.graph_patterns import number_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, Tensor, TupleGetOp
+from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import DimsAttr, shape_of
 from weft.passes.graph.functions import graph_functions
-from weft.texpr.graph_operators import OPERATORS, Operator
+from weft.passes.graph.operators import axes_of, made, name_of, source_of
+from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 Rule: TypeAlias = "Callable[[Operator], SSAValue | Operator | None]"
 """The value that an operator equals, or an operator on other operands, or None where the rule does not apply."""
 
-_BY_NAME: Final = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
+
+_MERGED: Final = (Operator, CallTirOp, ConstantOp, MakeTupleOp, TupleGetOp, IfOp, LoopOp)
+"""Ops that give the same for the same operands, and are not needed for anything else."""
 
 
 def simplify(function: FuncOp) -> int:
@@ -46,7 +50,7 @@ def _simplify_block(block: Block, outer: Mapping[Any, Operation]) -> int:
             count += _simplify_block(op.body.block, known)
             continue
         current: Operation = op
-        while isinstance(current, Operator) and (found := _simplified(current)) is not None:
+        while isinstance(current, Operator) and (found := identity(current)) is not None:
             count += 1
             if isinstance(found, SSAValue):
                 current.results[0].replace_all_uses_with(found)
@@ -57,7 +61,7 @@ def _simplify_block(block: Block, outer: Mapping[Any, Operation]) -> int:
             Rewriter.replace_op(current, found)
             current = found
         else:
-            if not isinstance(current, Operator | CallTirOp | ConstantOp | MakeTupleOp | TupleGetOp):
+            if not isinstance(current, _MERGED):
                 continue
             key = (current.name, tuple(current.operands), *map(_frozen, (current.properties, current.attributes)))
             key += (tuple(current.result_types),)
@@ -76,56 +80,36 @@ def _erase_unused(block: Block) -> None:
     for op in reversed(list(block.ops)):
         if isinstance(op, DataflowOp):
             _erase_unused(op.body.block)
-        elif isinstance(op, Operator | CallTirOp | ConstantOp | MakeTupleOp | TupleGetOp) and not any(
-            result.first_use for result in op.results
-        ):
+        elif isinstance(op, _MERGED) and not any(result.first_use for result in op.results):
             Rewriter.erase_op(op)
 
 
-def _simplified(op: Operator) -> SSAValue | Operator | None:
-    for rule in _RULES.get(op.name.removeprefix("graph."), ()):
+def identity(op: Operator) -> SSAValue | Operator | None:
+    """A simpler value that `op` equals exactly, of the same type, None where no identity applies."""
+    for rule in IDENTITIES.get(name_of(op), ()):
         found = rule(op)
         if found is not None:
             types = found.result_types if isinstance(found, Operator) else (found.type,)
             if tuple(types) == tuple(op.result_types):  # declared types may say less than inferred ones
                 return found
+            if isinstance(found, Operator):
+                found.drop_all_references()
     return None
-
-
-def _arguments(op: Operator) -> dict[str, Any]:
-    return dict(op.arguments(lambda shape: shape))
-
-
-def _source(value: SSAValue, name: str) -> Operator | None:
-    """The operator of that name that computes `value`."""
-    return value.owner if isinstance(value.owner, Operator) and value.owner.name == f"graph.{name}" else None
-
-
-def _made(name: str, operands: Sequence[SSAValue], **properties: Any) -> Operator:
-    given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
-    return _BY_NAME[name].of(operands, given)
-
-
-def _axes(op: Operator) -> list[int]:
-    """The order of the axes that a transpose gives."""
-    rank = len(cast("Tensor", op.operands[0].type).get_shape())
-    given = _arguments(op).get("axes")
-    return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
 
 
 def _transpose(op: Operator) -> SSAValue | Operator | None:
     """Transposes of transposes; those that keep the order."""
-    axes = _axes(op)
+    axes = axes_of(op)
     if axes == list(range(len(axes))):
         return op.operands[0]
-    inner = _source(op.operands[0], "transpose")
+    inner = source_of(op.operands[0], "transpose")
     if inner is None:
         return None
-    first = _axes(inner)
-    return _made("transpose", [inner.operands[0]], axes=[first[axis] for axis in axes])
+    first = axes_of(inner)
+    return made("transpose", [inner.operands[0]], axes=[first[axis] for axis in axes])
 
 
-_VIEWS: Final = ("reshape", "flatten", "expand_dims", "squeeze")
+VIEWS: Final = ("reshape", "flatten", "expand_dims", "squeeze")
 """Operators that keep the elements in row-major order."""
 
 
@@ -134,11 +118,11 @@ def _view(op: Operator) -> SSAValue | Operator | None:
     source, result = op.operands[0], op.results[0]
     if source.type == result.type:
         return source
-    inner = next((found for name in _VIEWS if (found := _source(source, name)) is not None), None)
+    inner = source_of(source, *VIEWS)
     shape = shape_of(cast("Tensor", result.type))
     if inner is None or any(extent is None for extent in shape):
         return None
-    return _made("reshape", [inner.operands[0]], newshape=DimsAttr(shape))
+    return made("reshape", [inner.operands[0]], newshape=DimsAttr(shape))
 
 
 def _keeps_type(op: Operator) -> SSAValue | None:
@@ -150,6 +134,9 @@ _EXACT: Final = {
     "int8": ("int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
     "int16": ("int32", "int64", "float32", "float64"),
     "int32": ("int64", "float64"),
+    "uint8": ("uint16", "uint32", "uint64", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "uint16": ("uint32", "uint64", "int32", "int64", "float32", "float64"),
+    "uint32": ("uint64", "int64", "float64"),
     "float16": ("float32", "float64"),
     "bfloat16": ("float32", "float64"),
     "float32": ("float64",),
@@ -161,21 +148,13 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
     """Casts to the same type, and of values that were widened without loss."""
     if op.operands[0].type == op.results[0].type:
         return op.operands[0]
-    inner = _source(op.operands[0], "cast")
+    inner = source_of(op.operands[0], "cast")
     if inner is None:
         return None
     first, wide = (element_name(cast("Tensor", v.type).element_type) for v in (inner.operands[0], inner.results[0]))
     if wide not in _EXACT.get(str(first), ()):
         return None
-    return _made("cast", [inner.operands[0]], **{k: v for k, v in op.properties.items()})
-
-
-def _constant(value: SSAValue) -> object:
-    """The number that all elements of a constant are; None for other values."""
-    if not isinstance(value.owner, ConstantOp) or not isinstance(value.owner.value, DenseIntOrFPElementsAttr):
-        return None
-    dense = value.owner.value
-    return dense.get_values()[0] if dense.is_splat() else None
+    return made("cast", [inner.operands[0]], **{k: v for k, v in op.properties.items()})
 
 
 def _neutral(name: str) -> Rule:
@@ -184,9 +163,9 @@ def _neutral(name: str) -> Rule:
     def rule(op: Operator) -> SSAValue | None:
         left, right = op.operands
         neutral = 1 if name in ("multiply", "divide") else 0
-        if _constant(right) == neutral and left.type == op.results[0].type and _is_positive(right):
+        if number_of(right) == neutral and left.type == op.results[0].type and _is_positive(right):
             return left if name != "add" or _is_integral(left) else None
-        if name in ("multiply", "add") and _constant(left) == neutral and right.type == op.results[0].type:
+        if name in ("multiply", "add") and number_of(left) == neutral and right.type == op.results[0].type:
             return right if name != "add" or _is_integral(right) else None
         return None
 
@@ -195,7 +174,7 @@ def _neutral(name: str) -> Rule:
 
 def _is_positive(value: SSAValue) -> bool:
     """Whether a constant is no negative zero."""
-    return str(_constant(value)) != "-0.0"
+    return str(number_of(value)) != "-0.0"
 
 
 def _is_integral(value: SSAValue) -> bool:
@@ -204,17 +183,17 @@ def _is_integral(value: SSAValue) -> bool:
 
 def _idempotent(op: Operator) -> SSAValue | None:
     """An operator of its own result."""
-    return op.operands[0] if _source(op.operands[0], op.name.removeprefix("graph.")) is not None else None
+    return op.operands[0] if source_of(op.operands[0], name_of(op)) is not None else None
 
 
 def _involution(op: Operator) -> SSAValue | None:
-    inner = _source(op.operands[0], op.name.removeprefix("graph."))
+    inner = source_of(op.operands[0], name_of(op))
     return None if inner is None else inner.operands[0]
 
 
-_RULES: Final[Mapping[str, Sequence[Rule]]] = {
+IDENTITIES: Final[Mapping[str, Sequence[Rule]]] = {
     "transpose": (_transpose,),
-    **dict.fromkeys(_VIEWS, (_view,)),
+    **dict.fromkeys(VIEWS, (_view,)),
     **dict.fromkeys(("broadcast_to", "tile"), (_keeps_type,)),
     "cast": (_cast,),
     **{name: (_neutral(name),) for name in ("multiply", "divide", "subtract", "add")},

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.graph import CallTirOp, Tensor
-from weft.dialects.graph_shapes import Expression, Extent, names_in, shape_of, substitute, symbol, tensor_type
+from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, Tensor, callee_of, splat_value
+from weft.dialects.graph_shapes import shape_of
+from weft.passes.graph.canonical_names import CanonicalNames, extents_of
 from weft.passes.graph.functions import graph_functions
 from weft.passes.module_functions import named_ops
 from weft.support.errors import CompileError
 from weft.support.names import free_name
-from weft.texpr.graph_operators import Operator
+from weft.texpr.expr import Number, name_of
+from weft.texpr.graph_operators import Application, Operator, Placeholders
+from weft.texpr.ops.creation import full
+from weft.texpr.tensor import Tensor as TeTensor
+from weft.texpr.tensor import inlined
 
-FunctionKey = tuple[str, tuple[Attribute, ...], frozenset[tuple[str, Attribute]]]
-"""Op name, operand types with names in order of occurrence, properties: what makes two functions the same."""
+FunctionKey: TypeAlias = tuple[str, tuple[Hashable, ...], frozenset[tuple[str, Attribute]]]
+"""Op name, operand types and properties with extents under canonical names: what makes two functions the same."""
 
 
 def legalize_graph(module: ModuleOp) -> None:
-    """Replace each operator by `graph.call_tir` of a function that defines it; equal operators share one.
+    """Replace each operator by `graph.call_tir` of a function that defines it, equal operators by calls of one, and the
+    operators of each fused group by its definition.
 
     Raises `CompileError` for a shape that is not known.
 
@@ -40,47 +47,98 @@ def legalize_graph(module: ModuleOp) -> None:
     ```
     """
     taken = set(named_ops(module))
-    functions: dict[FunctionKey, FuncOp] = {}
+    functions: dict[FunctionKey, tuple[FuncOp, Sequence[str]]] = {}
     for function in graph_functions(module):
         for op in list(function.walk()):
             if isinstance(op, Operator):
                 _legalize(module, op, functions, taken)
+    groups = [op for op in module.ops if isinstance(op, FuncOp) and FUSED in op.attributes]
+    inlined_functions = {callee_of(op) for group in groups for op in group.walk() if isinstance(op, CallTirOp)}
+    for group in groups:
+        Rewriter.replace_op(group, build_fused_function(group))
+    used = {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)} if inlined_functions else ()
+    for function in inlined_functions:
+        if function.sym_name.data not in used and function.sym_visibility == StringAttr("private"):
+            Rewriter.erase_op(function)
 
 
-def _legalize(module: ModuleOp, op: Operator, functions: dict[FunctionKey, FuncOp], taken: set[str]) -> None:
-    key = (op.name, canonical_types(op), frozenset(op.properties.items()))
-    callee = functions.get(key)
-    if callee is None:
+def _legalize(
+    module: ModuleOp, op: Operator, functions: dict[FunctionKey, tuple[FuncOp, Sequence[str]]], taken: set[str]
+) -> None:
+    names = canonical_names(op)
+    key = operator_key(op, names)
+    if key not in functions:
         name = free_name(op.name.removeprefix("graph."), taken)
         taken.add(name)
-        callee = build_function(op, name)
-        functions[key] = callee
-        module.body.block.add_op(callee)
-    call = CallTirOp(callee.sym_name.data, list(op.operands), list(op.result_types))
+        applied = definition(op, names)
+        functions[key] = _private(applied.function(name), op), applied.passed
+        module.body.block.add_op(functions[key][0])
+    callee, passed = functions[key]
+    extents = [names.original(name) for name in passed]
+    call = CallTirOp(callee.sym_name.data, list(op.operands), list(op.result_types), extents)
     call.location = op.location
     Rewriter.replace_op(op, call)
 
 
-def canonical_types(op: Operator) -> tuple[Attribute, ...]:
-    """The operand types of an op, its extents called s0, s1, ... in order of occurrence."""
-    names: dict[str, str] = {}
-
-    def renamed(extent: Extent) -> Extent:
-        if not isinstance(extent, Expression):
-            return extent
-        for name in sorted(names_in(extent)):
-            names.setdefault(name, f"s{len(names)}")
-        return substitute(extent, {name: symbol(new) for name, new in names.items()})
-
-    types = cast("tuple[Tensor, ...]", op.operand_types)
-    return tuple(tensor_type([renamed(e) for e in shape_of(type_)], type_.element_type) for type_ in types)
+def canonical_names(op: Operator) -> CanonicalNames:
+    """Names for the extents that an operator computes with."""
+    return CanonicalNames(op.operand_types, extents_of(op.result_types, op.properties))
 
 
-def build_function(op: Operator, name: str) -> FuncOp:
-    """The function of tensor expressions, private to its module, that defines `op`.
+def operator_key(op: Operator, names: CanonicalNames) -> FunctionKey:
+    """What the function of an operator depends on."""
+    types = tuple(map(names.key, op.operand_types))
+    return op.name, types, frozenset(names.properties(op.properties).items())
 
-    Raises `CompileError` where an extent is unknown.
-    """
+
+def definition(op: Operator, names: CanonicalNames) -> Application:
+    """The operator as tensor expressions over canonical names. Raises `CompileError` where an extent is unknown."""
+    _check_extents(op)
+    types = cast("list[Tensor]", [names.type(type_) for type_ in op.operand_types])
+    return op.on_placeholders(types, names.properties(op.properties))
+
+
+def build_fused_function(group: FuncOp) -> FuncOp:
+    """The function of tensor expressions of a fused group: the definitions of its operators, applied one after the
+    other, and the functions that it calls. Raises `CompileError` where an extent is unknown."""
+    name = group.sym_name.data
+    types = cast("Sequence[Tensor]", group.function_type.inputs.data)
+    inputs = Placeholders(types)
+    tensors: dict[SSAValue, TeTensor] = {}
+    for at, (argument, type_) in enumerate(zip(group.args, types, strict=True)):
+        tensors[argument] = inputs.tensor(type_, argument.name_hint or f"arg{at}")
+    for op in group.body.block.ops:
+        if isinstance(op, ReturnOp):
+            continue
+        if isinstance(op, Operator):
+            _check_extents(op)
+            results = op.on_tensors([tensors[value] for value in op.operands], op.properties, inputs.extents)
+        elif isinstance(op, CallTirOp):
+            shapes = [tuple(map(inputs.extents.of_graph, shape_of(cast("Tensor", v.type)))) for v in op.results]
+            results = inlined(callee_of(op), [tensors[value] for value in op.operands], shapes)
+        elif isinstance(op, ConstantOp) and (number := splat_value(op)) is not None:
+            results = (_filled(op, number),)
+        else:
+            raise CompileError.at(op, f"@{name}: {op.name} has no place in a function with the attribute {FUSED}")
+        tensors.update(zip(op.results, results, strict=True))
+    returned = cast("ReturnOp", group.body.block.last_op)
+    return _private(inputs.application([tensors[value] for value in returned.arguments]).function(name), group)
+
+
+def _filled(op: ConstantOp, number: Number) -> TeTensor:
+    shape, dtype = op.result.type.get_shape(), name_of(op.result.type.element_type)
+    return full(shape, number, dtype, name=op.result.name_hint or "constant")
+
+
+def _private(function: FuncOp, like: Operation) -> FuncOp:
+    """A function as a private one, with the location of `like`."""
+    function.sym_visibility = StringAttr("private")
+    for inner in function.walk():
+        inner.location = like.location
+    return function
+
+
+def _check_extents(op: Operator) -> None:
     for operand, role in zip(op.operands, op.operand_names, strict=True):
         for axis, extent in enumerate(shape_of(cast("Tensor", operand.type))):
             if extent is None:
@@ -89,18 +147,12 @@ def build_function(op: Operator, name: str) -> FuncOp:
                     f"{op.name}: dimension {axis} of %{role} is unknown; "
                     "name the dynamic extents of its type with #graph.dims<...>",
                 )
-    types = cast("tuple[Tensor, ...]", op.operand_types)
-    function = op.on_placeholders(types, op.properties).function(name)
-    function.sym_visibility = StringAttr("private")
-    for inner in function.walk():
-        inner.location = op.location
-    return function
 
 
 @dataclass(frozen=True)
 class LegalizeGraphToTePass(ModulePass):
     """Replace each operator of graph functions by `graph.call_tir` of a function that defines it as a tensor
-    expression.
+    expression, and make such a function of each fused group (`graph.fused`).
 
     Equal operators share one function. Raises `CompileError` for a shape that is not known.
 

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+
+from weft.passes.graph.functions import check_no_cycles, control_callees, graph_functions, tensor_callees
+from weft.passes.insertion import PassSequence, PipelineStep, RunStep, points_of
 
 
 @dataclass(frozen=True)
-class LowerGraphPass(ModulePass):
-    """`graph-infer-types`, `legalize-graph-to-te`, `lower-te-to-tir`, `lower-graph-to-tir`, in this order:
+class LowerGraphPass(PassSequence):
+    """Take graph functions, and functions of tensor expressions, down to functions over buffers:
+    `pipelines.graph_to_tir`.
 
-    extents must be known before an operator can be defined over them; every callee must work on buffers before the
-    graph function allocates and passes them. The module then holds a function of block loops for each different
-    operator, and in the place of the graph function one that calls them. `func` names functions that are lowered too,
-    though they only copy tensors.
+    The module then holds a function of block loops for each different group of operators, and in the place of a graph
+    function one that calls them. With `fuse=false` each operator is a function of its own. `func` names functions that
+    are lowered too, though they only copy tensors.
 
     Requires: graph functions.
 
@@ -25,19 +27,28 @@ class LowerGraphPass(ModulePass):
 
     name = "lower-graph"
 
+    target: str = "llvm"
+    """The target, as `weft.build` takes it."""
+    rewrite: bool = True
+    """Whether operators are replaced by others (`graph-rewrite`), some of which round differently."""
+    layouts: bool = True
+    """Whether images are laid out in blocks of channels where that pays (`graph-block-layouts`)."""
+    fuse: bool = True
+    """Whether operators are fused (`graph-fuse`)."""
     func: tuple[str, ...] = ()
     """Functions that are lowered too, though they only copy tensors."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from weft.passes.graph.graph_infer_types import GraphInferTypesPass
-        from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
-        from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
-        from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
+    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
+        from weft.passes.pipelines import graph_to_tir
 
-        for step in (
-            GraphInferTypesPass(),
-            LegalizeGraphToTePass(),
-            LowerTeToTirPass(self.func),
-            LowerGraphToTirPass(),
-        ):
-            step.apply(ctx, op)
+        check_no_cycles(op)
+        # Simplified, a graph function may hold no operator any more. Functions that are called are known by the calls,
+        # and some become part of a group.
+        graphs = [function.sym_name.data for function in graph_functions(op)]
+        called = control_callees(op) | tensor_callees(op)
+        named = dict.fromkeys(name for name in (*self.func, *graphs) if name not in called)
+        steps = graph_to_tir(
+            self.target, rewrite=self.rewrite, layouts=self.layouts, fuse=self.fuse, named=tuple(named)
+        )
+        for point, step in zip(points_of(steps), steps, strict=True):
+            run(PipelineStep(step, point), ctx, op)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain, count
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
-from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
+    FunctionType,
+    IndexType,
     MemRefType,
     ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
     TensorType,
     TupleType,
     UnitAttr,
+    i8,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -26,7 +30,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from weft.analysis.index import Index
+from weft.dialects.argument_attributes import set_argument_attribute
+from weft.dialects.element_types import bytes_of
 from weft.dialects.graph import (
     CallDpsOp,
     CallTirOp,
@@ -36,31 +41,53 @@ from weft.dialects.graph import (
     TupleGetOp,
     callee_of,
     dense_value,
+    function_of,
 )
+from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
     Expression,
-    ExtentDivision,
     KnownExtent,
     lone_name,
+    multiply,
     shape_of,
     show_extent,
+    tensor_type,
 )
 from weft.dialects.low_access import AccessAttr, AccessMode
-from weft.dialects.tir import AssumeShapeOp
-from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.tir import AssumeShapeOp, BlockOp
+from weft.dialects.tir_kinds import CONSTANT, PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.graph.contiguous_copies import ContiguousCopies, elements
+from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.functions import graph_functions, shape_at
-from weft.passes.index_ops import constant_before, erase_dead, index_before, insert_before, result_before
+from weft.passes.graph.row_functions import copy_function, number_function
+from weft.passes.graph.views import Views
+from weft.passes.index_ops import (
+    constant_before,
+    erase_dead,
+    extent_before,
+    index_before,
+    insert_before,
+    result_before,
+)
+from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.schedule.loop_nests import new_loop
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
+from weft.passes.tir.nest import buffer_type as tir_buffer_type
 from weft.support.errors import CompileError, InternalError
+from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
 
 
-def lower_graph_function(function: FuncOp) -> None:
+def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
     """Give a graph function buffers: parameters and results become `memref` parameters (results last, under their own
-    names), intermediates `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`.
+    names), intermediates `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`,
+    `graph.call_dps` becomes `low.call_registered`. Calls that only copy (`copies`) become views where they can, which
+    lie inside of a buffer where `parts` may (`passes/graph/views.py`).
 
     Requires that every operator was legalised, every callee lowered to buffers, and every extent known. Raises
     `CompileError`.
@@ -85,13 +112,18 @@ def lower_graph_function(function: FuncOp) -> None:
     tuples = fold_tuples(function)
     erase_dead(function.body.block)
     returned = _returned(function, tuples)
-    computed = [value for value in returned if isinstance(value.owner, CallTirOp)]
-    is_used = any(isinstance(use.operation, CallTirOp) for value in computed for use in value.uses)
-    lowering = _FunctionLowering(function, returned)
+    calls = CallTirOp | CallDpsOp | IfOp | LoopOp
+    views = Views(function, returned, copies, parts)
+    computed = [value for value in returned if isinstance(value.owner, calls)]
+    is_read = any(isinstance(use.operation, calls) for value in computed for use in value.uses)
+    is_read |= len(set(computed)) < len(computed)  # the second is copied from the first
+    is_read |= any(isinstance(value.owner, LoopOp) for value in computed)  # it holds the carried value
+    is_read |= bool(views.held_by)
+    lowering = _FunctionLowering(function, returned, views)
     for op in list(lowering.old.ops):
         lowering.lower(op)
     lowering.finish()
-    if is_used:  # a result that other calls read is written before all the same
+    if is_read:  # a result that other calls read is written before all the same
         accesses = [AccessMode.READ] * (len(function.args) - len(returned)) + [AccessMode.WRITE] * len(returned)
         function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
@@ -143,13 +175,58 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
     return leaves
 
 
+def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
+    """State on private functions which parameters get constants of the module in every call (`tir.constant`).
+
+    A function with a reduction that gets a constant from some of its calls only is copied for these: what a reduction
+    reads many times is worth a layout of its own. Only calls from `callers` are known to pass constants.
+    """
+    names = named_ops(module)
+    inside = set(callers)
+    calls: dict[str, dict[frozenset[int], list[CallOp]]] = {}
+    for holder in module.ops:
+        for op in operations_in(holder):
+            if isinstance(op, CallOp):
+                mask = _constant_positions(op) if holder in inside else frozenset[int]()
+                calls.setdefault(op.callee.string_value(), {}).setdefault(mask, []).append(op)
+    for name, by_mask in calls.items():
+        function = names[name]
+        if not isinstance(function, FuncOp) or function.is_declaration or function.sym_visibility != _PRIVATE:
+            continue
+        if any(isinstance(op, CallOp) for op in operations_in(function)):
+            continue  # what it calls may write what it is given
+        if not any(isinstance(op, BlockOp) and op.init is not None for op in operations_in(function)):
+            by_mask = {frozenset[int].intersection(*by_mask): list[CallOp]()}
+        owners = [function]
+        for same in list(by_mask.values())[1:]:
+            owners.append(copy_of(function))
+            owners[-1].sym_name = StringAttr(free_name(name, names))
+            names[owners[-1].sym_name.data] = owners[-1]
+            Rewriter.insert_op(owners[-1], InsertPoint.after(function))
+            for call in same:
+                call.callee = SymbolRefAttr(owners[-1].sym_name.data)
+        for owner, mask in zip(owners, by_mask, strict=True):
+            if mask:
+                set_argument_attribute(owner, sorted(mask), CONSTANT)
+
+
+_PRIVATE = StringAttr("private")
+
+
+def _constant_positions(call: CallOp) -> frozenset[int]:
+    return frozenset(at for at, value in enumerate(call.arguments) if isinstance(value.owner, memref.GetGlobalOp))
+
+
 @dataclass(frozen=True)
 class LowerGraphToTirPass(ModulePass):
     """Give graph functions buffers and calls.
 
     Parameters and results become `memref` parameters (results last, under their own names), intermediates
-    `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`. Raises `CompileError` for extents
-    that are not known.
+    `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`, `graph.call_dps` becomes
+    `low.call_registered`. A call whose callee only copies becomes a view where it can: of a part of an operand, such as
+    a reshape or a slice along the first axis, or of operands that lie one after the other, such as a concatenation of
+    temporaries, which are computed into their places then. Parameters of private functions that get constants in every
+    call are marked `tir.constant`. Raises `CompileError` for extents that are not known.
 
     Requires: graph functions whose callees work on buffers (`lower-te-to-tir`).
 
@@ -158,9 +235,28 @@ class LowerGraphToTirPass(ModulePass):
 
     name = "lower-graph-to-tir"
 
+    views: bool = True
+    """Whether calls that only copy become views."""
+    parts: bool = True
+    """Whether views may start inside of a buffer, and tensors be computed into the one that joins them."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in graph_functions(op):
-            lower_graph_function(function)
+        copies = ContiguousCopies() if self.views else None
+        lowered = list(graph_functions(op))
+        for function in lowered:
+            lower_graph_function(function, copies, self.parts)
+        if copies is not None:
+            _erase_unused(op, copies.functions())
+        mark_constants(op, lowered)
+
+
+def _erase_unused(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
+    """Erase those of `functions` that are private to the module, and that nothing in it refers to."""
+    private = [function for function in functions if function.sym_visibility == _PRIVATE]
+    used = {symbol for op in module.ops for symbol, _ in symbol_uses(op)} if private else set[str]()
+    for function in private:
+        if function.sym_name.data not in used:
+            Rewriter.erase_op(function)
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str | None]:
@@ -177,10 +273,13 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 class _FunctionLowering(Bufferization):
     """Extents, temporaries and constants come first, then the calls. Lower the ops in order, then `finish`."""
 
-    def __init__(self, function: FuncOp, returned: Sequence[SSAValue]) -> None:
+    def __init__(self, function: FuncOp, returned: Sequence[SSAValue], views: Views) -> None:
         self._name = function.sym_name.data
-        self._extents: dict[Expression, SSAValue] = {}
-        """The values of dynamic extents."""
+        self._views = views
+        self._helpers: dict[tuple[str, FunctionType], str] = {}
+        """The functions that loops call, by their wanted name and type."""
+        self._ties: dict[FuncOp, list[tuple[Quantity, Quantity]]] = {}
+        """The dimensions that each callee states to be equal."""
         for argument in function.args:
             if isinstance(argument.type, TupleType):
                 raise CompileError.at(
@@ -190,12 +289,15 @@ class _FunctionLowering(Bufferization):
             if not isinstance(value.type, TensorType):
                 raise CompileError.at(function, f"@{self._name} must return tensors, got {value.type}")
         super().__init__(function, returned, _parameter_names(function, returned))
+        self._extents = ExtentValues(self.head, function)
+        self._bytes: dict[SSAValue, SSAValue] = {}
+        """The buffers of bytes in which several tensors lie."""
         function.attributes[TIR_FUNCTION] = UnitAttr()  # it may hold calls alone
         for tensor, buffer in self.memory.items():
             for axis, extent in enumerate(self._shape(cast("Tensor", tensor.type))):
                 if isinstance(extent, Expression) and lone_name(extent) is not None and extent not in self._extents:
                     dim = memref.DimOp(buffer, constant_before(axis, self.head))
-                    self._know(extent, result_before(dim, self.head))
+                    self._extents.know(extent, result_before(dim, self.head))
         for tensor, buffer in (*self.memory.items(), *self.results):
             self._tie(buffer, cast("Tensor", tensor.type))
 
@@ -221,50 +323,8 @@ class _FunctionLowering(Bufferization):
 
     def _dynamic(self, type_: Tensor) -> list[SSAValue]:
         """The values of the dynamic extents of a tensor."""
-        values = [self._extent(extent) for extent in self._shape(type_)]
+        values = [self._extents.value(extent) for extent in self._shape(type_)]
         return [value for value in values if isinstance(value, SSAValue)]
-
-    def _know(self, extent: Expression, value: SSAValue) -> None:
-        self._extents[extent] = value
-        value.name_hint = value.name_hint or lone_name(extent)
-
-    def _extent(self, extent: KnownExtent) -> int | SSAValue:
-        """A number or an index value. Raises `CompileError` when a name in the extent is not bound."""
-        if isinstance(extent, int):
-            return extent
-        if extent not in self._extents:
-            self._know(extent, index_before(self._index(extent), self.head))
-        return self._extents[extent]
-
-    def _index(self, extent: KnownExtent) -> Index:
-        if isinstance(extent, int):
-            return Index.of(extent)
-        if extent in self._extents:
-            return Index.of(self._extents[extent])
-        total = Index({}, 0)
-        for monomial, coefficient in extent.terms:
-            factors = [self._atom(atom) for atom in monomial] or [Index.of(1)]
-            total = total + reduce(lambda left, right: self._combined(MuliOp, left, right), factors) * coefficient
-        return total
-
-    def _atom(self, atom: str | ExtentDivision) -> Index:
-        if isinstance(atom, ExtentDivision):
-            left, right = self._index(atom.left), self._index(atom.right)
-            if right.is_constant and right.constant > 0:
-                return left // right.constant if atom.kind == "floordiv" else left % right.constant
-            # Extents are not negative, so the remainder of the truncated division is the non-negative one.
-            return self._combined(FloorDivSIOp if atom.kind == "floordiv" else RemSIOp, left, right)
-        value = self._extents.get(Expression((((atom,), 1),)))
-        if value is None:
-            bound = ", ".join(sorted(map(show_extent, self._extents))) or "none"
-            raise CompileError.at(
-                self.function, f"extent '{atom}' is not bound by the shape of any operand (bound: {bound})"
-            )
-        return Index.of(value)
-
-    def _combined(self, op_type: type[MuliOp | FloorDivSIOp | RemSIOp], left: Index, right: Index) -> Index:
-        values = index_before(left, self.head), index_before(right, self.head)
-        return Index.of(result_before(op_type(*values), self.head))
 
     # The body
 
@@ -274,16 +334,16 @@ class _FunctionLowering(Bufferization):
                 self._constant(op)
             case CallTirOp():
                 self._call(op)
+            case IfOp():
+                self._if(op)
+            case LoopOp():
+                self._loop(op)
             case ReturnOp():
                 self._copy_results()
             case MakeTupleOp() | TupleGetOp():
                 pass
             case CallDpsOp():
-                raise CompileError.at(
-                    op,
-                    f'graph.call_dps "{op.callee.data}": functions registered in Python cannot be called from compiled '
-                    "code; use graph.call_tir, or run the graph function in the interpreter",
-                )
+                self._call_registered(op)
             case Operator():
                 raise CompileError.at(op, f"{op.name} must be legalised first (pass legalize-graph-to-te)")
             case _ if any(isinstance(result.type, TensorType) for result in op.results):
@@ -302,23 +362,144 @@ class _FunctionLowering(Bufferization):
         """Call the function with the operands and a buffer for each result: a result parameter or a temporary."""
         callee = callee_of(op)
         wanted = callee.function_type.inputs.data
-        if callee.function_type.outputs or not all(isinstance(t, MemRefType) for t in wanted):
+        if callee.function_type.outputs or not all(isinstance(t, MemRefType | IndexType) for t in wanted):
             raise CompileError.at(
                 op, f"graph.call_tir: @{callee.sym_name.data} works on tensors, lower it first (pass lower-te-to-tir)"
             )
-        _check_call_shapes(op, callee)
-        for result in op.results:
-            buffer = self.result_parameter(result)
-            if buffer is None:
-                extents = self._dynamic(cast("Tensor", result.type))
-                allocation = memref.AllocOp(extents, (), buffer_type(result.type))
-                buffer = self._value(allocation, self.head, op, result.name_hint)
-            self.memory[result] = buffer
-        buffers = [self._buffer(op, value) for value in (*op.operands, *op.results)]
-        arguments = [self._cast(op, buffer, type_) for buffer, type_ in zip(buffers, wanted, strict=True)]
-        call = CallOp(op.callee, arguments, ())
+        if callee not in self._ties:
+            self._ties[callee] = _ties(callee)
+        _check_call_shapes(op, callee, self._ties[callee])
+        if op in self._views.calls:
+            return
+        self._allocate_results(op)
+        inputs, outputs = ([self._buffer(op, value) for value in values] for values in (op.operands, op.results))
+        extents = [index_before(self._extents.index(extent), self.head) for extent in op.passed_extents]
+        self.insert(self._call_of(op, callee, [*inputs, *extents, *outputs]), self.end)
+
+    def _call_registered(self, op: CallDpsOp) -> None:
+        """Call the registered function with the operands and a buffer for each result."""
+        self._allocate_results(op)
+        types = [_tensor(value) for value in (*op.operands, *op.results)]
+        extents = [extent for type_ in types for extent in self._dynamic(type_)]
+        shapes = [MemRefType(type_.element_type, type_.get_shape()) for type_ in types]  # the sign of integers stays
+        operands, results = ([self._buffer(op, value) for value in group] for group in (op.operands, op.results))
+        call = CallRegisteredOp(op.callee.data, operands, results, extents, shapes)
         call.location = op.location
         self.insert(call, self.end)
+
+    def _allocate_results(self, op: Operation) -> None:
+        """Give each result a buffer: a result parameter, a temporary, or a part of another buffer."""
+        for result in op.results:
+            self._memory(op, result)
+
+    def _memory(self, op: Operation, tensor: SSAValue) -> SSAValue:
+        """The buffer of a tensor that an op computes, or takes."""
+        if tensor not in self.memory:
+            self.memory[tensor] = self.result_parameter(tensor) or self._place(op, tensor)
+        return self.memory[tensor]
+
+    def _place(self, op: Operation, tensor: SSAValue) -> SSAValue:
+        """A buffer for a tensor that is no result of the function: of its own, or a view."""
+        root, before = self._views.place(tensor)
+        type_ = cast("Tensor", tensor.type)
+        if root in self._views.shifted:
+            size = bytes_of(type_.element_type)
+            if root not in self._bytes:
+                bytes_ = self._extents.value(multiply(elements(self._shape(_tensor(root))), size) or 0)
+                extents, static = ([], bytes_) if isinstance(bytes_, int) else ([bytes_], DYNAMIC_INDEX)
+                allocation = memref.AllocOp(extents, (), MemRefType(i8, [static]))
+                self._bytes[root] = self._value(allocation, self.head, op, root.name_hint)
+            shift = extent_before(self._extents.value(multiply(before, size) or 0), self.head)
+            view = memref.ViewOp(self._bytes[root], shift, self._dynamic(type_), buffer_type(type_))
+            return self._value(view, self.head, op, tensor.name_hint)
+        source = self._views.held_by.get(root, root)
+        if source is tensor:
+            return self._allocate(op, type_, tensor.name_hint)
+        return self._reshaped(self._memory(op, source), type_, op, tensor.name_hint)
+
+    def _reshaped(self, buffer: SSAValue, type_: Tensor, op: Operation, hint: str | None) -> SSAValue:
+        """The first elements of a buffer in the shape of a tensor."""
+        extents = self._extents_of(type_)
+        strides: list[int | SSAValue] = []
+        for stride, static in zip(_strides(self._shape(type_)), buffer_type(type_).get_strides() or (), strict=True):
+            value = self._extents.value(stride)
+            strides.append(value if static is not None else extent_before(value, self.head))
+        cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], extents, strides, buffer_type(type_))
+        return self._value(cast_, self.head, op, hint)
+
+    def _allocate(self, op: Operation, type_: Tensor, hint: str | None) -> SSAValue:
+        return self._value(memref.AllocOp(self._dynamic(type_), (), buffer_type(type_)), self.head, op, hint)
+
+    def _call_of(self, op: Operation, callee: FuncOp, given: Sequence[SSAValue]) -> CallOp:
+        """A call of a function that is over buffers, or will be."""
+        type_ = callee.function_type
+        wanted = [buffer_type(t) if isinstance(t, TensorType) else t for t in (*type_.inputs, *type_.outputs)]
+        arguments = [self._cast(op, value, type_) for value, type_ in zip(given, wanted, strict=True)]
+        call = CallOp(callee.sym_name.data, arguments, ())
+        call.location = op.location
+        return call
+
+    def _if(self, op: IfOp) -> None:
+        """Call one function or the other, with the same buffers."""
+        self._allocate_results(op)
+        buffers = [self._buffer(op, value) for value in (*op.arguments, *op.results)]
+        condition = self._value(memref.LoadOp.get(self._buffer(op, op.condition), []), self.end, op)
+        calls = [self._call_of(op, function_of(op, callee.string_value()), buffers) for callee in op.callees]
+        then, otherwise = ([call, scf.YieldOp()] for call in calls)
+        branch = scf.IfOp(condition, [], then, otherwise)
+        for new in (branch, *(inner for region in branch.regions for inner in region.block.ops)):
+            new.location = op.location
+        self.insert(branch, self.end)
+
+    def _loop(self, op: LoopOp) -> None:
+        """Call the function in a loop. Results hold the carried values, which are overwritten after each step; rows are
+        copied from and to the whole tensors."""
+        self._allocate_results(op)
+        results, number = list(op.results), len(op.carried)
+        carried = [self.memory[result] for result in results[:number]]
+        stacked = [self.memory[result] for result in results[number:]]
+        callee = function_of(op, op.body.string_value())
+        label = callee.sym_name.data
+        for value, buffer in zip(op.carried, carried, strict=True):
+            self.insert(self._copied(f"{label}_copy", self._buffer(op, value), buffer, op), self.end)
+        row_types = [tensor_type(shape_of(t)[1:], t.element_type) for t in map(_tensor, results[number:])]
+        step = self._value(memref.AllocOp((), (), buffer_type(STEP)), self.head, op, "step")
+        rows = [self._allocate(op, type_, "row") for type_ in op.row_types()]
+        following = [self._allocate(op, _tensor(result), "next") for result in results[:number]]
+        made = [self._allocate(op, type_, "made") for type_ in row_types]
+        loop = new_loop(self._extents.value(op.count), "t", op)
+        body = loop.body.block
+        number = number_function(f"{label}_number", op)
+        body.add_op(self._helper_call(number, [loop.induction_variable, step]))
+        for value, row in zip(op.scanned, rows, strict=True):
+            body.add_op(self._copied(f"{label}_row", self._buffer(op, value), row, op, step))
+        captured = [self._buffer(op, value) for value in op.captured]
+        body.add_op(self._call_of(op, callee, [step, *carried, *rows, *captured, *following, *made]))
+        for source, target in zip(following, carried, strict=True):
+            body.add_op(self._copied(f"{label}_copy", source, target, op))
+        for row, whole in zip(made, stacked, strict=True):
+            body.add_op(self._copied(f"{label}_stack", row, whole, op, step))
+        self.insert(loop, self.end)
+
+    def _copied(self, name: str, source: SSAValue, target: SSAValue, op: Operation, *step: SSAValue) -> CallOp:
+        """A call that copies a buffer to another one, or to or from the row of a step."""
+        function = copy_function(name, tir_buffer_type(source), tir_buffer_type(target), op)
+        return self._helper_call(function, [*step, source, target])
+
+    def _helper_call(self, function: FuncOp, arguments: Sequence[SSAValue]) -> CallOp:
+        """A call of a function, which the module gets unless one of this name and type came before."""
+        name, key = function.sym_name.data, (function.sym_name.data, function.function_type)
+        if key not in self._helpers:
+            module = cast("ModuleOp", self.function.parent_op())
+            self._helpers[key] = free_name(name, named_ops(module))
+            function.sym_name = StringAttr(self._helpers[key])
+            module.body.block.add_op(function)
+        call = CallOp(self._helpers[key], arguments, ())
+        call.location = function.location
+        return call
+
+    def _extents_of(self, type_: Tensor) -> list[int | SSAValue]:
+        return [self._extents.value(extent) for extent in self._shape(type_)]
 
     def _value(self, op: Operation, section: Operation, like: Operation, hint: str | None = None) -> SSAValue:
         """The result of an op that is put into a section, with the location of `like`."""
@@ -328,6 +509,8 @@ class _FunctionLowering(Bufferization):
         return op.results[0]
 
     def _buffer(self, op: Operation, tensor: SSAValue) -> SSAValue:
+        if tensor.owner in self._views.calls:
+            self._memory(op, tensor)
         buffer = self.memory.get(tensor)
         if buffer is None:
             raise InternalError(f"{op.name} uses %{tensor.name_hint}, which has no buffer")
@@ -344,28 +527,41 @@ class _FunctionLowering(Bufferization):
         for value, target in self.results:
             source = self._buffer(self.function, value)
             if source is not target:
-                extents = [self._extent(extent) for extent in self._shape(cast("Tensor", value.type))]
+                extents = self._extents_of(cast("Tensor", value.type))
                 self.copy(source, target, extents, f"copy_{target.name_hint}", "v", self.function)
 
 
-def _check_call_shapes(call: CallTirOp, callee: FuncOp) -> None:
-    """Every two dimensions that `tir.assume_shape` ties in `callee` are the same extent in `call`.
+def _tensor(value: SSAValue) -> Tensor:
+    return cast("Tensor", value.type)
+
+
+def _strides(shape: Sequence[KnownExtent]) -> list[KnownExtent]:
+    """The strides of a dense buffer."""
+    return [elements(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _ties(callee: FuncOp) -> list[tuple[Quantity, Quantity]]:
+    """Dimensions of parameters that `tir.assume_shape` states to be equal."""
+    stated = [pair for op in callee.walk() if isinstance(op, AssumeShapeOp) for pair in stated_quantities(op)]
+    pairs = [(first, quantity_of(value)) for first, value in stated]
+    return [(first, second) for first, second in pairs if second is not None and not second.is_stride]
+
+
+def _check_call_shapes(call: CallTirOp, callee: FuncOp, ties: Sequence[tuple[Quantity, Quantity]]) -> None:
+    """Every two dimensions that `callee` ties are the same extent in `call`.
 
     Compiled calls pass each extent once, so a result that is declared too small would be written beyond its end. Raises
     `CompileError` with both dimensions.
     """
-    shapes = [shape_of(cast("Tensor", value.type)) for value in (*call.operands, *call.results)]
+    tensors = (*call.operands, *[None] * len(call.passed_extents), *call.results)
+    shapes = [() if value is None else shape_of(cast("Tensor", value.type)) for value in tensors]
 
     def show(dimension: Quantity) -> str:
-        position = dimension.parameter - len(call.operands)
+        position = dimension.parameter - len(shapes) + len(call.results)
         role = f"operand {dimension.parameter}" if position < 0 else f"result {position}"
         return f"dimension {dimension.dimension} of {role}"
 
-    stated = [op for op in callee.walk() if isinstance(op, AssumeShapeOp)]
-    for first, value in [pair for op in stated for pair in stated_quantities(op)]:
-        second = quantity_of(value)
-        if second is None or second.is_stride:
-            continue
+    for first, second in ties:
         one, other = (shapes[quantity.parameter][quantity.dimension] for quantity in (first, second))
         if one != other:
             raise CompileError.at(

@@ -239,3 +239,30 @@ func.func @f(%x: tensor<4xf32>) {
   %y = graph.tuple_get %t[2] : tuple<tensor<4xf32>, tensor<4xf32>>
   func.return
 }
+
+// -----
+
+func.func private @g(tensor<?xf32>, index) -> tensor<?xf32>
+func.func @f(%x: tensor<?xf32, #graph.dims<2 * n>>) {
+  // expected-error@+1 {{graph.call_tir @g: the call has 1 operands, 2 extents and 1 results, but the function takes 2 arguments and gives 1}}
+  %y = graph.call_tir @g(%x) extents <n, 2 * n> : (tensor<?xf32, #graph.dims<2 * n>>) -> tensor<?xf32, #graph.dims<n>>
+  func.return
+}
+
+// -----
+
+func.func private @g(tensor<?xf32>, i64) -> tensor<?xf32>
+func.func @f(%x: tensor<?xf32, #graph.dims<2 * n>>) {
+  // expected-error@+1 {{graph.call_tir @g: extent 0 is of type index, but the function takes i64}}
+  %y = graph.call_tir @g(%x) extents <n> : (tensor<?xf32, #graph.dims<2 * n>>) -> tensor<?xf32, #graph.dims<n>>
+  func.return
+}
+
+// -----
+
+func.func private @g(tensor<?xf32>, index) -> tensor<?xf32>
+func.func @f(%x: tensor<?xf32, #graph.dims<2 * n>>) {
+  // expected-error@+1 {{graph.call_tir: extents that are passed are known, got #graph.dims<?>}}
+  %y = graph.call_tir @g(%x) extents <?> : (tensor<?xf32, #graph.dims<2 * n>>) -> tensor<?xf32, #graph.dims<n>>
+  func.return
+}

@@ -50,6 +50,8 @@ func.func @calls(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %y, %z = graph.dataflow -> (tensor<2x4xf32>, tensor<2x4xf32>) {
     // CHECK-NEXT: %[[C:\w+]] = graph.call_tir @copy(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
     %c = graph.call_tir @copy(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    // CHECK-NEXT: graph.call_tir @iota() extents <n, 2 * n> : () -> tensor<?xf32, #graph.dims<n>>
+    %iota = graph.call_tir @iota() extents <n, 2 * n> : () -> tensor<?xf32, #graph.dims<n>>
     // CHECK-NEXT: %a, %b = graph.call_dps "env.split"(%[[C]]) : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
     %a, %b = graph.call_dps "env.split"(%c) : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
     // CHECK-NEXT: %[[T:\w+]] = graph.make_tuple %a, %b : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
@@ -80,3 +82,4 @@ func.func @extents(
     %d: tensor<?xf32>) {
   func.return
 }
+func.func private @iota(index, index) -> tensor<?xf32>

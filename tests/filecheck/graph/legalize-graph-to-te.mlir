@@ -73,3 +73,90 @@ func.func @unknown(%x: tensor<?xf32>) -> tensor<?xf32> {
   %a = graph.relu %x : tensor<?xf32>
   func.return %a : tensor<?xf32>
 }
+
+// -----
+
+// An extent that no operand has by itself is passed. An expression that is computed with as a whole is an extent as any.
+// CHECK-LABEL: func.func @extents
+// CHECK-NEXT:    %a = graph.call_tir @reshape(%x) :
+// CHECK-NEXT:    %b = graph.call_tir @exp(%a) : (tensor<?xf32, #graph.dims<8 * n>>) -> tensor<?xf32, #graph.dims<8 * n>>
+// CHECK-NEXT:    %c = graph.call_tir @reshape_1(%b) extents <n> : (tensor<?xf32, #graph.dims<8 * n>>)
+// CHECK-NEXT:    %d = graph.call_tir @exp(%y) :
+// CHECK-NEXT:    %e = graph.call_tir @full() extents <n> : () -> tensor<?xf32, #graph.dims<n>>
+// CHECK:       func.func private @reshape(%data: tensor<?x8xf32>) -> tensor<?xf32>
+// CHECK:       func.func private @exp(%data: tensor<?xf32>) -> tensor<?xf32>
+// CHECK:       func.func private @reshape_1(%data: tensor<?xf32>, %s0: index) -> tensor<?x8xf32>
+// CHECK:         te.assume_shape %data[%{{.*}}] : tensor<?xf32>
+// CHECK:       func.func private @full(%s0: index) -> tensor<?xf32>
+func.func @extents(%x: tensor<?x8xf32, #graph.dims<n>>, %y: tensor<?xf32, #graph.dims<n>>) {
+  %a = graph.reshape %x {newshape = #graph.dims<8 * n>} : tensor<?x8xf32, #graph.dims<n>>
+  %b = graph.exp %a : tensor<?xf32, #graph.dims<8 * n>>
+  %c = graph.reshape %b {newshape = #graph.dims<n, 8>} : tensor<?xf32, #graph.dims<8 * n>>
+  %d = graph.exp %y : tensor<?xf32, #graph.dims<n>>
+  %e = graph.full {shape = #graph.dims<n>, fill_value = 2.0 : f64}
+  func.return
+}
+
+// -----
+
+// Functions are shared only where their shapes are over the same extents of the operands.
+// CHECK-LABEL: func.func @swapped
+// CHECK-NEXT:    graph.call_tir @reshape(%x)
+// CHECK-NEXT:    graph.call_tir @reshape_1(%y)
+// CHECK-NEXT:    graph.call_tir @reshape(%y)
+func.func @swapped(%x: tensor<?x?xf32, #graph.dims<m, n>>, %y: tensor<?x?xf32, #graph.dims<n, m>>) {
+  %a = graph.reshape %x {newshape = #graph.dims<n, m>} : tensor<?x?xf32, #graph.dims<m, n>>
+  %b = graph.reshape %y {newshape = #graph.dims<n, m>} : tensor<?x?xf32, #graph.dims<n, m>>
+  %c = graph.reshape %y {newshape = #graph.dims<m, n>} : tensor<?x?xf32, #graph.dims<n, m>>
+  func.return
+}
+
+// -----
+
+// A fused group becomes one tensor expression: the definitions of its operators, one after the other.
+// CHECK-LABEL: func.func @group
+// CHECK-NEXT:    graph.call_tir @fused(%x, %x)
+// CHECK:       func.func private @fused(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+// CHECK:         te.assume_shape %b
+// CHECK:         %half = te.compute "half"
+// CHECK:         %multiply = te.compute "multiply"
+// CHECK:           tensor.extract %b
+// CHECK:         %add = te.compute "add"
+// CHECK-NEXT:      tensor.extract %a
+// CHECK-NEXT:      tensor.extract %multiply
+// CHECK:         func.return %add
+func.func @group(%x: tensor<?xf32, #graph.dims<n>>) -> tensor<?xf32, #graph.dims<n>> {
+  %y = graph.call_tir @fused(%x, %x) : (tensor<?xf32, #graph.dims<n>>, tensor<?xf32, #graph.dims<n>>) -> tensor<?xf32, #graph.dims<n>>
+  func.return %y : tensor<?xf32, #graph.dims<n>>
+}
+func.func private @fused(%a: tensor<?xf32, #graph.dims<s0>>, %b: tensor<?xf32, #graph.dims<s0>>) -> tensor<?xf32, #graph.dims<s0>> attributes {graph.fused} {
+  %half = graph.constant dense<0.5> : tensor<f32>
+  %h = graph.multiply %b, %half : tensor<?xf32, #graph.dims<s0>>, tensor<f32>
+  %y = graph.add %a, %h : tensor<?xf32, #graph.dims<s0>>, tensor<?xf32, #graph.dims<s0>>
+  func.return %y : tensor<?xf32, #graph.dims<s0>>
+}
+
+// -----
+
+func.func private @fused(%a: tensor<2xf32>) -> tensor<2xf32> attributes {graph.fused} {
+  // expected-error@+1 {{@fused: graph.call_dps has no place in a function with the attribute graph.fused}}
+  %b = graph.call_dps "env.f"(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %b : tensor<2xf32>
+}
+
+// -----
+
+func.func private @fused(%a: tensor<2xf32>) -> tensor<2xf32> attributes {graph.fused} {
+  // expected-error@+1 {{@fused: graph.constant has no place in a function with the attribute graph.fused}}
+  %w = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = graph.add %a, %w : tensor<2xf32>, tensor<2xf32>
+  func.return %b : tensor<2xf32>
+}
+
+// -----
+
+func.func private @fused(%a: tensor<?xf32>) -> tensor<?xf32> attributes {graph.fused} {
+  // expected-error@+1 {{graph.exp: dimension 0 of %data is unknown; name the dynamic extents of its type with #graph.dims<...>}}
+  %b = graph.exp %a : tensor<?xf32>
+  func.return %b : tensor<?xf32>
+}

@@ -34,7 +34,7 @@ func.func private @relu(%A: memref<?x?xf32>, %B: memref<?x?xf32>)
 // -----
 
 // What no call computes is copied: a parameter, a constant, a tensor returned twice. Tuples are taken apart.
-// CHECK-LABEL: func.func @copies(%x: memref<2xf32>, %n: index, %x_out: memref<2xf32>, %k: memref<f32>, %r: memref<2xf32>, %r_out: memref<2xf32>) attributes {tir.function} {
+// CHECK-LABEL: func.func @copies(%x: memref<2xf32>, %n: index, %x_out: memref<2xf32>, %k: memref<f32>, %r: memref<2xf32>, %r_out: memref<2xf32>) attributes {tir.function, tir.parameter_access = [#low<access read>, #low<access read>, #low<access write>, #low<access write>, #low<access write>, #low<access write>]} {
 // CHECK:         %k_1 = memref.get_global @copies_k : memref<f32>
 // CHECK:         func.call @relu(%x, %r)
 // CHECK:         tir.block "copy_x_out" iters(%v0: spatial<2>) = [%i0] {
@@ -70,6 +70,58 @@ func.func private @f(%A: memref<?xf32>, %B: memref<?x?xf32>, %C: memref<?x?xf32>
 
 // -----
 
+// Parameters that get constants in every call are marked. A function with a reduction that gets one in some calls only is
+// copied for these, and one that others call is left.
+// CHECK-LABEL: func.func @constants(
+// CHECK:         func.call @scale(%x, %{{[kw].*}}, %{{.*}})
+// CHECK:         func.call @dot(%{{.*}}, %{{[kw].*}}, %{{.*}})
+// CHECK:         func.call @dot_1(%{{.*}}, %{{.*}}, %{{.*}})
+// CHECK:         func.call @public(
+// CHECK:       func.func private @scale(%a: memref<2xf32>, %w: memref<2xf32> {tir.constant}, %b: memref<2xf32>)
+// CHECK:       func.func private @dot(%a: memref<2xf32>, %w: memref<2xf32> {tir.constant}, %b: memref<f32>)
+// CHECK:       func.func private @dot_1(%a: memref<2xf32>, %w: memref<2xf32>, %b: memref<f32>)
+// CHECK:       func.func @public(memref<2xf32>, memref<2xf32>, memref<2xf32>)
+func.func @constants(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>, tensor<2xf32>) {
+  %w = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %a = graph.call_tir @scale(%x, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %b = graph.call_tir @scale(%a, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %c = graph.call_tir @dot(%b, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<f32>
+  %d = graph.call_tir @dot(%b, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<f32>
+  %e = graph.call_tir @public(%x, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %c, %d, %e : tensor<f32>, tensor<f32>, tensor<2xf32>
+}
+func.func private @scale(%a: memref<2xf32>, %w: memref<2xf32>, %b: memref<2xf32>) {
+  tir.for %i in 2 {
+    tir.block "scale" iters(%v: spatial<2>) = [%i] {
+      %e = memref.load %a[%v] : memref<2xf32>
+      %d = memref.load %w[%v] : memref<2xf32>
+      %s = arith.mulf %e, %d : f32
+      memref.store %s, %b[%v] : memref<2xf32>
+    }
+  }
+  func.return
+}
+func.func private @dot(%a: memref<2xf32>, %w: memref<2xf32>, %b: memref<f32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 2 {
+    tir.block "dot" iters(%v: reduce<2>) = [%i] {
+      tir.init {
+        memref.store %zero, %b[] : memref<f32>
+      }
+      %e = memref.load %a[%v] : memref<2xf32>
+      %d = memref.load %w[%v] : memref<2xf32>
+      %p = arith.mulf %e, %d : f32
+      %o = memref.load %b[] : memref<f32>
+      %s = arith.addf %o, %p : f32
+      memref.store %s, %b[] : memref<f32>
+    }
+  }
+  func.return
+}
+func.func @public(%a: memref<2xf32>, %w: memref<2xf32>, %b: memref<2xf32>)
+
+// -----
+
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{graph.relu must be legalised first (pass legalize-graph-to-te)}}
   %y = graph.relu %x : tensor<4xf32>
@@ -78,10 +130,15 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{graph.call_dps "env.relu": functions registered in Python cannot be called from compiled code}}
-  %y = graph.call_dps "env.relu"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-  func.return %y : tensor<4xf32>
+// A registered function gets the extents of its arrays, and writes buffers of the caller.
+// CHECK-LABEL: func.func @registered(%x: memref<?x4xf32>, %y: memref<?xf32>, %z: memref<f32>) attributes {tir.function, tir.parameter_access = {{.*}}read>, {{.*}}write>, {{.*}}write>]}
+// CHECK:         %h = memref.alloc(%n) : memref<?x4xf32>
+// CHECK-NEXT:    low.call_registered "env.split"(%x) outs(%h, %y) extents(%n, %n, %{{.*}}) [memref<?x4xf32>, memref<?x4xf32>, memref<?xf32>] : (memref<?x4xf32>) -> (memref<?x4xf32>, memref<?xf32>)
+// CHECK-NEXT:    low.call_registered "env.sum"(%h, %y) outs(%z) extents(%n, %{{.*}}) [memref<?x4xf32>, memref<?xf32>, memref<f32>] : (memref<?x4xf32>, memref<?xf32>) -> (memref<f32>)
+func.func @registered(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?xf32, #graph.dims<2 * n>>, tensor<f32>) {
+  %h, %y = graph.call_dps "env.split"(%x) : (tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x4xf32, #graph.dims<n>>, tensor<?xf32, #graph.dims<2 * n>>)
+  %z = graph.call_dps "env.sum"(%h, %y) : (tensor<?x4xf32, #graph.dims<n>>, tensor<?xf32, #graph.dims<2 * n>>) -> tensor<f32>
+  func.return %y, %z : tensor<?xf32, #graph.dims<2 * n>>, tensor<f32>
 }
 
 // -----
@@ -147,3 +204,19 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %z : tensor<4xf32>
 }
 func.func private @relu(%A: memref<?xf32>, %B: memref<?xf32>)
+
+// -----
+
+// A function that calls others passes its parameters on, to what may write them.
+// CHECK-LABEL: func.func private @step
+// CHECK-SAME:    (%t: memref<i64>, %h: memref<2xf32>, %w: memref<2xf32>, %s: memref<2xf32>)
+func.func private @step(%t: tensor<i64>, %h: tensor<2xf32>, %w: tensor<2xf32>) -> tensor<2xf32> {
+  %s = graph.call_tir @scale(%h, %w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %s : tensor<2xf32>
+}
+func.func @captured(%h: tensor<2xf32>) -> tensor<2xf32> {
+  %w = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %last = graph.loop @step for 3 carried(%h) captured(%w) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %last : tensor<2xf32>
+}
+func.func private @scale(%a: memref<2xf32>, %w: memref<2xf32>, %b: memref<2xf32>)

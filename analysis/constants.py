@@ -1,0 +1,80 @@
+"""Values that are known when a program is built, of which what reads them can be computed ahead."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import AllocOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from weft.analysis.structure import buffers_stored_by, function_of, stored_buffer
+from weft.dialects.argument_attributes import has_argument_attribute
+from weft.dialects.effects import is_pure, opaque_op, views_of
+from weft.dialects.tir_kinds import CONSTANT
+from weft.dialects.traversal import ancestors, captured_values, operations_in
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether a value is the same in all calls: a number, a parameter marked `tir.constant`, or a temporary that nests
+    of its function compute from such values alone."""
+    return _is_constant(value, frozenset())
+
+
+def is_constant_nest(nest: Operation) -> bool:
+    """Whether an op at the top of a function, such as a loop, computes constants from constants."""
+    return _computes_constants(nest, frozenset())
+
+
+def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
+    """Whether a value is constant where the temporaries `inside` are, of which some nest is looked at."""
+    if value in inside:
+        return True
+    if isinstance(value, BlockArgument):
+        function = value.block.parent_op()
+        return isinstance(function, FuncOp) and has_argument_attribute(function, value.index, CONSTANT)
+    op = value.owner
+    if not isinstance(op, Operation) or not all(_is_constant(operand, inside) for operand in op.operands):
+        return False
+    if not isinstance(op, AllocOp):
+        return is_pure(op) and not isinstance(value.type, MemRefType)
+    if any(view is not value for view in views_of(value)):
+        return False
+    writers = [nest for nest in _nests_using(op) if _writes(nest, value)]
+    return bool(writers) and all(_computes_constants(nest, inside | {value}) for nest in writers)
+
+
+def _computes_constants(nest: Operation, inside: frozenset[SSAValue]) -> bool:
+    if not nest.regions or opaque_op(nest) is not None:
+        return False
+    return all(_is_constant(value, inside) for value in (*nest.operands, *captured_values(nest)))
+
+
+def _writes(nest: Operation, buffer: SSAValue) -> bool:
+    inside = operations_in(nest)
+    return any(stored_buffer(op) is buffer or buffer in buffers_stored_by(op) for op in inside)
+
+
+def _nests_using(op: AllocOp) -> list[Operation]:
+    """The ops at the top of the function that use a temporary."""
+    function = function_of(op)
+    found: dict[Operation, None] = {}
+    for use in op.memref.uses:
+        around = (use.operation, *ancestors(use.operation))
+        found.update(dict.fromkeys(place for place in around if place.parent_op() is function))
+    return list(found)
+
+
+def verify_constants(function: FuncOp) -> None:
+    """A parameter marked `tir.constant` is a buffer of known shape that the function does not write. Raises
+    `VerifyException`."""
+    for argument in function.args:
+        if not has_argument_attribute(function, argument.index, CONSTANT):
+            continue
+        type_, name = argument.type, argument.name_hint or f"arg{argument.index}"
+        what = f"parameter '{name}' of @{function.sym_name.data} is marked {CONSTANT}"
+        if not isinstance(type_, MemRefType) or not type_.has_static_shape():
+            raise VerifyException(f"{what}: that is a buffer of static shape, got {type_}")
+        names = {argument, *views_of(argument)}
+        if any(not names.isdisjoint(buffers_stored_by(op)) for op in operations_in(function)):
+            raise VerifyException(f"{what}, and the function writes it")

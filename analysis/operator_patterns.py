@@ -1,0 +1,149 @@
+"""Patterns of operators: what a function of tensor expressions computes as a whole, and how it reads each operand.
+
+Read from the element regions, whatever the operator is called. Operators of several stages (softmax, convolutions with
+padding, attention) have one pattern; `block_patterns` has those of single blocks after lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum, auto
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.tensor import ExtractOp
+from xdsl.ir import Block, SSAValue
+
+from weft.analysis.block_patterns import without_casts
+from weft.analysis.index import Index
+from weft.dialects.te import Combiner, ComputeOp, ReduceOp
+from weft.dialects.te_extern import ExternOp
+
+
+class Access(IntEnum):
+    """How elements of a tensor are read, over all stages between it and the results. Later ones read more."""
+
+    ELEMENTWISE = auto()
+    """At the index of the result."""
+    BROADCAST = auto()
+    """At some of the indices of the result, in order."""
+    INJECTIVE = auto()
+    """Anywhere else, a few times for a result: permuted, shifted, strided, gathered."""
+    REDUCED = auto()
+    """Over the axes of a reduction, each element for one result."""
+    WINDOW = auto()
+    """Over the axes of a reduction, at places that move with the result: windows that overlap."""
+    SHARED = auto()
+    """Over the axes of a reduction, each element for many results: the factors of products of matrices."""
+
+
+class OperatorKind(IntEnum):
+    """What an operator computes. Up to `INJECTIVE`, an element of the result takes a few elements of the operands."""
+
+    ELEMENTWISE = auto()
+    """Each result from elements at the same index."""
+    BROADCAST = auto()
+    """The same, with operands that are repeated along axes."""
+    INJECTIVE = auto()
+    """From elements at any place: transposed, reshaped, padded, concatenated, gathered."""
+    REDUCTION = auto()
+    """Over rows, in one stage or several: sums, softmax, normalisations, pooling."""
+    CONTRACTION = auto()
+    """Sums of products whose results may be elements of an epilogue at the same index: products of matrices,
+    convolutions, also with padding before and a bias behind."""
+    OPAQUE = auto()
+    """Anything else: several contractions, statements, functions that are no tensor expressions."""
+
+
+@dataclass(frozen=True)
+class OperatorPattern:
+    """The kind of an operator, and how it reads each tensor that it takes."""
+
+    kind: OperatorKind
+    accesses: tuple[Access, ...]
+
+
+def operator_pattern(function: FuncOp) -> OperatorPattern:
+    """The pattern of a function of tensor expressions."""
+    # Other parameters are extents, which operands of an operator do not show.
+    tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
+    opaque = OperatorPattern(OperatorKind.OPAQUE, (Access.SHARED,) * len(tensors))
+    returned = function.get_return_op()
+    if returned is None or any(isinstance(op, ExternOp) for op in function.body.block.ops):
+        return opaque
+    on_the_way = {value: Access.ELEMENTWISE for value in returned.arguments}
+    """How the results read each tensor."""
+    kind, contractions, reductions = OperatorKind.ELEMENTWISE, 0, 0
+    for stage in reversed([op for op in function.body.block.ops if isinstance(op, ComputeOp)]):
+        uses = [on_the_way[tensor] for tensor in stage.results if tensor in on_the_way]
+        if not uses:
+            continue
+        reads = list(_reads(stage))
+        reduces = [op for op in stage.walk() if isinstance(op, ReduceOp)]
+        if any(_is_product(op) for op in reduces) and any(access >= Access.WINDOW for _, access in reads):
+            contractions += 1
+            if max(uses) != Access.ELEMENTWISE or len(reduces) > 1:
+                return opaque
+        elif reduces:
+            reductions += 1
+        for tensor, access in reads:
+            on_the_way[tensor] = max(access, *uses, on_the_way.get(tensor, access))
+            kind = max(kind, OperatorKind(min(access, OperatorKind.INJECTIVE)))
+    if contractions > 1 or (contractions and reductions):
+        return opaque
+    if contractions or reductions:
+        kind = OperatorKind.CONTRACTION if contractions else OperatorKind.REDUCTION
+    return OperatorPattern(kind, tuple(on_the_way.get(tensor, Access.ELEMENTWISE) for tensor in tensors))
+
+
+def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, Access]]:
+    axes = list[SSAValue](stage.indices)
+    long: set[SSAValue] = {axis for axis, extent in zip(axes, stage.extents, strict=True) if extent != 1}
+    for op in stage.walk():
+        if isinstance(op, ExtractOp):
+            yield op.tensor, _access(op, axes, long, _reduce_axes(op, stage))
+
+
+def _reduce_axes(op: ExtractOp, stage: ComputeOp) -> set[SSAValue]:
+    """The axes of the reductions around a read."""
+    found: set[SSAValue] = set()
+    block: Block | None = op.parent
+    while block is not None and block is not stage.body.block:
+        parent = block.parent_op()
+        if isinstance(parent, ReduceOp):
+            found.update(block.args)
+        block = None if parent is None else parent.parent
+    return found
+
+
+def _access(read: ExtractOp, axes: list[SSAValue], long: set[SSAValue], reduced: set[SSAValue]) -> Access:
+    indices = [Index.of(index) for index in read.indices]
+    sources = [index.sources() for index in indices]
+    if reduced:
+        if any(source & reduced and source & long for source in sources):
+            return Access.WINDOW
+        return Access.REDUCED if long <= set[SSAValue]().union(*sources) else Access.SHARED
+    places: list[int] = []
+    for index in indices:
+        if index.is_constant:
+            continue
+        value = index.single_value
+        if value is None or value not in axes:
+            return Access.INJECTIVE
+        places.append(axes.index(value))
+    if places != sorted(set(places)):
+        return Access.INJECTIVE
+    return Access.ELEMENTWISE if len(places) == len(indices) == len(axes) else Access.BROADCAST
+
+
+def _is_product(reduce: ReduceOp) -> bool:
+    """Whether a reduction sums products of two elements."""
+    last = reduce.body.block.last_op
+    if reduce.kind is not Combiner.SUM or last is None:
+        return False
+    product = without_casts(last.operands[0]).owner
+    if not isinstance(product, arith.MulfOp | arith.MuliOp):
+        return False
+    return all(isinstance(without_casts(factor).owner, ExtractOp) for factor in product.operands)

@@ -1,0 +1,352 @@
+"""Where buffers with lifetimes lie in one arena: offsets by best fit, those of symbolic sizes as sums and maxima. Or in
+which of several slots, for devices that cannot address parts of their memory.
+
+Sizes are polynomials of extents (`graph_shapes`). Buffers are placed with numbers for their sizes, one after the other:
+each into the smallest gap that takes it among the buffers alive with it (best fit, Pisarchyk and Lee, Efficient Memory
+Management for Deep Neural Net Inference, 2020). The order of placement that takes the least is kept. What is symbolic
+keeps the order of the buffers in the arena: each starts where the last of those below it that are alive with it ends.
+This holds for all extents; a buffer overlaps another one's bytes only where their lifetimes are disjoint.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from weft.dialects.graph_shapes import (
+    Expression,
+    ExtentDivision,
+    KnownExtent,
+    add,
+    evaluate,
+    floordiv,
+    multiply,
+    names_in,
+    subtract,
+)
+
+ALIGNMENT: Final = 64
+"""Bytes to which buffers are aligned: a cache line, and the widest vector."""
+_TYPICAL_EXTENT: Final = 64
+"""The extent by whose value buffers of symbolic sizes are put in order."""
+_ROUNDED_FROM: Final = 1024
+"""Bytes an extent from which on a coefficient is rounded up, in place of the size at the call: at most 1/16 is lost."""
+_MOST_ALTERNATIVES: Final = 4
+"""Sizes whose greatest is taken at the call, before they are replaced by one that is at least each of them."""
+_MOST_PLACEMENTS: Final = 4096
+"""Placements of single buffers that are spent on better orders."""
+
+Greatest = tuple[KnownExtent, ...]
+"""The greatest of several polynomials."""
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """The steps at which a buffer is alive, from 1 on, `first` and `last` included, and its bytes."""
+
+    first: int
+    last: int
+    size: KnownExtent
+
+
+@dataclass(frozen=True)
+class ArenaLayout:
+    """The offset of each buffer in bytes, and the size of the arena."""
+
+    offsets: Sequence[Greatest]
+    size: Greatest
+
+
+def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> ArenaLayout:
+    """Offsets for buffers, multiples of `ALIGNMENT`. `not_negative` are the names that stand for numbers from 0 on."""
+    sizes = [aligned(lifetime.size, not_negative) for lifetime in lifetimes]
+    spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
+    typical = [_typical(size) for size in sizes]
+    offsets = place_buffers(spans, typical)
+    if all(isinstance(size, int) for size in sizes):
+        end = max((offset + size for offset, size in zip(offsets, typical, strict=True)), default=0)
+        return ArenaLayout([(offset,) for offset in offsets], (end,))
+    found: list[Greatest] = [(0,)] * len(sizes)
+    ends: list[Greatest] = [(0,)] * len(sizes)
+    below = _Alive(max(last for _, last in spans))
+    for buffer in sorted(range(len(sizes)), key=lambda at: (offsets[at], at)):
+        first, last = spans[buffer]
+        others = [end for other in below.overlapping(first, last) for end in ends[other]]
+        found[buffer] = _greatest(others, not_negative)
+        ends[buffer] = tuple(_plus(offset, sizes[buffer]) for offset in found[buffer])
+        below.insert(first, last, buffer)
+    return ArenaLayout(found, _greatest((end for several in ends for end in several), not_negative))
+
+
+@dataclass(frozen=True)
+class SlotLayout:
+    """The slot of each buffer, and the size of each slot in bytes."""
+
+    slots: Sequence[int]
+    sizes: Sequence[Greatest]
+
+
+def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> SlotLayout:
+    """Slots for buffers, one buffer at a time in each, from its start on; slots are as large as the largest of theirs.
+    `not_negative` are the names that stand for numbers from 0 on."""
+    spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
+    typical = [_typical(lifetime.size) for lifetime in lifetimes]
+    slots = share_slots(spans, typical)
+    members: list[list[KnownExtent]] = [[] for _ in set(slots)]
+    for slot, lifetime in zip(slots, lifetimes, strict=True):
+        members[slot].append(lifetime.size)
+    return SlotLayout(slots, [_greatest(sizes, not_negative) for sizes in members])
+
+
+# Symbolic sizes
+
+
+def aligned(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
+    """A size, or a little more, that is a multiple of `ALIGNMENT`."""
+    if isinstance(size, int):
+        return _rounded(size)
+    if all(_is_rounded_whole(monomial, factor, not_negative) for monomial, factor in size.terms):
+        terms = ((monomial, _rounded(factor)) for monomial, factor in size.terms)
+        return Expression(tuple(terms))
+    return _known(multiply(floordiv(add(size, ALIGNMENT - 1), ALIGNMENT), ALIGNMENT))
+
+
+def _rounded(number: int) -> int:
+    return -(-number // ALIGNMENT) * ALIGNMENT
+
+
+def _is_rounded_whole(monomial: tuple[str | ExtentDivision, ...], factor: int, not_negative: Collection[str]) -> bool:
+    if factor % ALIGNMENT == 0 or not monomial:
+        return True
+    return factor >= _ROUNDED_FROM and _is_not_negative(monomial, not_negative)
+
+
+def _is_not_negative(monomial: Iterable[str | ExtentDivision], names: Collection[str]) -> bool:
+    for atom in monomial:
+        if isinstance(atom, str):
+            if atom not in names:
+                return False
+        elif not all(_has_no_negative_term(side, names) for side in (atom.left, atom.right)):
+            return False
+    return True
+
+
+def _has_no_negative_term(extent: KnownExtent, names: Collection[str]) -> bool:
+    if isinstance(extent, int):
+        return extent >= 0
+    return all(factor > 0 and _is_not_negative(monomial, names) for monomial, factor in extent.terms)
+
+
+def _typical(size: KnownExtent) -> int:
+    if isinstance(size, int):
+        return size
+    return max(evaluate(size, dict.fromkeys(names_in(size), _TYPICAL_EXTENT)), ALIGNMENT)
+
+
+def _known(extent: KnownExtent | None) -> KnownExtent:
+    return 0 if extent is None else extent
+
+
+def _plus(left: KnownExtent, right: KnownExtent) -> KnownExtent:
+    return left + right if isinstance(left, int) and isinstance(right, int) else _known(add(left, right))
+
+
+def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Greatest:
+    """The greatest of `sizes`, none of which is negative, without those that are never greater than another one."""
+    numbers: list[int] = []
+    kept: list[KnownExtent] = []
+    for size in dict.fromkeys(sizes):
+        if isinstance(size, int):
+            numbers.append(size)
+        elif not any(_is_at_least(other, size, not_negative) for other in kept):
+            kept = [other for other in kept if not _is_at_least(size, other, not_negative)]
+            kept.append(size)
+    number = max(numbers, default=0)
+    if not kept or (number and not any(_is_at_least(size, number, not_negative) for size in kept)):
+        kept.append(number)
+    if len(kept) > _MOST_ALTERNATIVES and all(_has_no_negative_term(size, not_negative) for size in kept):
+        kept = [_at_least_each(kept)]
+    return tuple(kept)
+
+
+def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
+    """Whether `left` is known not to be less than `right`, whatever the extents are."""
+    if _has_no_negative_term(_known(subtract(left, right)), not_negative):
+        return True
+    most = _not_less(right, not_negative)
+    return most != right and _has_no_negative_term(_known(subtract(left, most)), not_negative)
+
+
+def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
+    """A polynomial without the quotients that `aligned` makes that is nowhere less than `size`: of (4 * n + 63) // 64
+    it has n, at least the quotient for each n from 0 on."""
+    total: KnownExtent = 0
+    for monomial, factor in size.terms if isinstance(size, Expression) else (((), size),):
+        atom = monomial[0] if len(monomial) == 1 else None
+        term: KnownExtent = Expression(((monomial, factor),)) if monomial else factor
+        if isinstance(atom, ExtentDivision) and factor > 0 and isinstance(atom.left, Expression):
+            terms = dict(atom.left.terms)
+            if (
+                atom.kind == "floordiv"
+                and atom.right == ALIGNMENT
+                and terms.pop((), 0) < ALIGNMENT
+                and _has_no_negative_term(Expression(tuple(terms.items())), not_negative)
+            ):
+                rounded = tuple((inner, -(-times // ALIGNMENT) * factor) for inner, times in terms.items())
+                term = Expression(rounded)
+        total = _plus(total, term)
+    return total
+
+
+def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
+    """The polynomial with the greatest coefficient of each monomial: at least each of `sizes`, which have no negative
+    term."""
+    total: dict[tuple[str | ExtentDivision, ...], int] = {}
+    for size in sizes:
+        for monomial, factor in (((), size),) if isinstance(size, int) else size.terms:
+            total[monomial] = max(factor, total.get(monomial, 0))
+    found: KnownExtent = 0
+    for monomial, factor in total.items():
+        found = _plus(found, Expression(((monomial, factor),)) if monomial else factor)
+    return found
+
+
+# Numbers
+
+
+def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
+    """Offsets of buffers, given the steps from which to which each is alive, and the sizes."""
+    least = _most_at_once(spans, sizes)
+    best: list[int] = []
+    best_end = -1
+    for key in _ORDERS:
+        order = sorted(range(len(sizes)), key=lambda at: key(spans[at], sizes[at]))
+        spent = 0
+        while True:
+            offsets = _best_fit(order, spans, sizes)
+            ends = [offset + size for offset, size in zip(offsets, sizes, strict=True)]
+            end = max(ends, default=0)
+            if not best or end < best_end:
+                best, best_end = offsets, end
+            if end == least or best_end == least:
+                return best
+            spent += len(order)
+            # Those that lie on top are placed first the next time.
+            top = [at for at in order if ends[at] == end]
+            if spent >= _MOST_PLACEMENTS or order[: len(top)] == top:
+                break
+            order = [*top, *(at for at in order if ends[at] != end)]
+    return best
+
+
+def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
+    """The slots of buffers, numbered from 0, given the steps from which to which each is alive, and the sizes.
+
+    Buffers are given slots one after the other: of the free ones that which grows least, and of these the one in which
+    least is left over (greedy by size, Pisarchyk and Lee, as above, where buffers are in order of their sizes).
+    """
+    best: list[int] = []
+    least = -1
+    for key in _ORDERS:
+        found, rooms = _least_growth(sorted(range(len(sizes)), key=lambda at: key(spans[at], sizes[at])), spans, sizes)
+        if least < 0 or sum(rooms) < least:
+            best, least = found, sum(rooms)
+    return best
+
+
+def _least_growth(
+    order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Give buffers slots in order; the slot of each, and the sizes of slots."""
+    slots = [0] * len(sizes)
+    rooms: list[int] = []
+    taken: list[list[tuple[int, int]]] = []
+    """The spans of each slot, in order."""
+    for buffer in order:
+        span, size = spans[buffer], sizes[buffer]
+        free = [slot for slot, others in enumerate(taken) if _is_free(others, span)]
+        slot = min(free, key=lambda at: (max(size - rooms[at], 0), rooms[at]), default=len(rooms))
+        if slot == len(rooms):
+            rooms.append(0)
+            taken.append([])
+        rooms[slot] = max(rooms[slot], size)
+        insort(taken[slot], span)
+        slots[buffer] = slot
+    return slots, rooms
+
+
+def _is_free(others: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
+    """Whether a span shares no step with others, which share none with each other and are in order."""
+    at = bisect_left(others, span)
+    return (at == 0 or others[at - 1][1] < span[0]) and (at == len(others) or span[1] < others[at][0])
+
+
+_ORDERS: Final[tuple[Callable[[tuple[int, int], int], tuple[int, ...]], ...]] = (
+    # Greatest first; of equal ones, those that live longest.
+    lambda span, size: (-size, span[0] - span[1], span[0]),
+    # Greatest product of size and lifetime first.
+    lambda span, size: (-size * (span[1] - span[0] + 1), span[0]),
+    # Longest lifetime first.
+    lambda span, size: (span[0] - span[1], -size, span[0]),
+    # As the program runs.
+    lambda span, size: (span[0], -size),
+)
+"""Orders in which buffers are placed."""
+
+
+def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
+    """The most bytes that are alive at one step: no arena is smaller."""
+    if not spans:
+        return 0
+    changes = [0] * (max(last for _, last in spans) + 2)
+    for (first, last), size in zip(spans, sizes, strict=True):
+        changes[first] += size
+        changes[last + 1] -= size
+    return max(accumulate(changes))
+
+
+def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
+    """Place buffers in order, each into the smallest gap between those alive with it that takes it, the lowest of
+    equal ones; else above them."""
+    offsets = [0] * len(sizes)
+    placed = _Alive(max((last for _, last in spans), default=0))
+    for buffer in order:
+        first, last = spans[buffer]
+        size, end, found, room = sizes[buffer], 0, -1, 0
+        for offset, above in sorted((offsets[at], offsets[at] + sizes[at]) for at in placed.overlapping(first, last)):
+            gap = offset - end
+            if gap >= size and (found < 0 or gap < room):
+                found, room = end, gap
+            end = max(end, above)
+        offsets[buffer] = end if found < 0 else found
+        placed.insert(first, last, buffer)
+    return offsets
+
+
+class _Alive:
+    """Intervals of steps 1 .. `last`, each with a number, in an interval tree.
+
+    Step s is a node. In the binary tree of them the even ones are above the odd ones, those that 4 divides above these,
+    and so on. An interval is kept at the uppermost node that it contains.
+    """
+
+    def __init__(self, last: int) -> None:
+        self._levels = range(last.bit_length() + 1)
+        self._at: list[list[tuple[int, int, int]]] = [[] for _ in range(last + 1)]
+
+    def insert(self, first: int, last: int, number: int) -> None:
+        level = ((first - 1) ^ last).bit_length() - 1
+        self._at[last >> level << level].append((first, last, number))
+
+    def overlapping(self, first: int, last: int) -> list[int]:
+        """The numbers of the intervals that share a step with this one."""
+        found = [number for step in range(first, last + 1) for _, _, number in self._at[step]]
+        for step in {first >> level << level for level in self._levels} - {0, first}:
+            found += [number for _, end, number in self._at[step] if end >= first]
+        for step in {-(-last >> level) << level for level in self._levels} - {last}:
+            if step < len(self._at):
+                found += [number for start, _, number in self._at[step] if start <= last]
+        return found

@@ -1,0 +1,98 @@
+"""Extents under canonical names, so that operators over differently named extents compare equal."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Expression,
+    Extent,
+    KnownExtent,
+    lone_name,
+    names_in,
+    shape_of,
+    substitute,
+    symbol,
+    tensor_type,
+)
+
+
+class CanonicalNames:
+    """Calls the names in extents s0, s1, ... in the order in which they are met.
+
+    An expression is called by one name as a whole where no operand binds the names in it and no other expression is
+    over them: `8 * n` is s0 for operators that compute nothing else with n.
+    """
+
+    def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:
+        """`operands` are the types that bind names, `others` further extents over names."""
+        own = [extent for type_ in operands for extent in _dynamic(type_)]
+        bound = {lone_name(extent) for extent in own}
+        users: dict[str, set[Extent]] = {}
+        for extent in (*own, *others):
+            for name in names_in(extent) - bound:
+                users.setdefault(name, set()).add(extent)
+        wholes = {e for e in own if names_in(e).isdisjoint(bound) and all(users[name] == {e} for name in names_in(e))}
+        self.unbound = any(not extents <= wholes for extents in users.values())
+        """Whether there are names that no operand binds."""
+        self._wholes = wholes
+        self._new: dict[str | Expression, Expression] = {}
+        self._originals: dict[str, KnownExtent] = {}
+
+    def _name(self, given: str | Expression) -> Expression:
+        if given not in self._new:
+            name = f"s{len(self._new)}"
+            self._new[given] = symbol(name)
+            self._originals[name] = symbol(given) if isinstance(given, str) else given
+        return self._new[given]
+
+    def original(self, name: str) -> KnownExtent:
+        """The extent that a canonical name stands for."""
+        return self._originals[name]
+
+    def extent(self, extent: Extent) -> Extent:
+        if not isinstance(extent, Expression):
+            return extent
+        if extent in self._wholes:
+            return self._name(extent)
+        if (name := lone_name(extent)) is not None:
+            return self._name(name)
+        return substitute(extent, {name: self._name(name) for name in sorted(names_in(extent))})
+
+    def type(self, type_: Attribute) -> Attribute:
+        """A tensor type with renamed extents; other types as they are."""
+        if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
+            return type_
+        return tensor_type([self.extent(extent) for extent in shape_of(type_)], type_.element_type)
+
+    def key(self, type_: Attribute) -> Hashable:
+        """What is equal for two types where `type` is, at a fraction of the cost."""
+        if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
+            return type_
+        return type_.element_type, type_.get_shape(), tuple(map(self.extent, type_.encoding.data))
+
+    def properties(self, properties: Mapping[str, Attribute]) -> dict[str, Attribute]:
+        """Properties, of which those that are shapes have renamed extents."""
+        return {
+            name: DimsAttr(tuple(map(self.extent, attribute.data))) if isinstance(attribute, DimsAttr) else attribute
+            for name, attribute in sorted(properties.items())
+        }
+
+
+def extents_of(types: Iterable[Attribute], properties: Mapping[str, Attribute]) -> list[Extent]:
+    """The symbolic extents of types and of properties that are shapes."""
+    found = [extent for type_ in types for extent in _dynamic(type_)]
+    for attribute in properties.values():
+        if isinstance(attribute, DimsAttr):
+            found += attribute.data
+    return found
+
+
+def _dynamic(type_: Attribute) -> Sequence[Extent]:
+    if isinstance(type_, TensorType) and isinstance(type_.encoding, DimsAttr):
+        return type_.encoding.data
+    return ()

@@ -1,0 +1,293 @@
+"""Calls that only copy: whose result is a contiguous part of an operand, or its operands one after the other.
+
+Found from the loops of the callee, whatever operator they come from: reshape, flatten, squeeze, expand_dims, a slice or
+a split along the first axis, concatenate and stack along it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
+
+from weft.analysis.structure import child_blocks, is_plain
+from weft.dialects.effects import is_pure
+from weft.dialects.graph import CallTirOp, callee_of
+from weft.dialects.graph_shapes import (
+    Expression,
+    ExtentDivision,
+    KnownExtent,
+    ShapeError,
+    add,
+    divide,
+    multiply,
+    names_in,
+    shape_of,
+    subtract,
+    symbol,
+)
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
+from weft.dialects.tir_kinds import SPATIAL
+from weft.dialects.traversal import operations_in
+from weft.passes.graph.extents import ExtentNames, is_not_negative
+
+
+@dataclass(frozen=True)
+class Copied:
+    """An operand of a call, and how many elements of it lie before those of the result: for an operand that is a part
+    of the result, less than 0 or 0."""
+
+    operand: int
+    offset: KnownExtent
+
+
+class ContiguousCopies:
+    """The calls of a module that only copy. Each callee is read once."""
+
+    def __init__(self) -> None:
+        self._nests: dict[FuncOp, Sequence[_CopyNest]] = {}
+
+    def functions(self) -> list[FuncOp]:
+        """The functions that only copy, of those that were read."""
+        return [function for function, nests in self._nests.items() if nests]
+
+    def of(self, call: CallTirOp) -> Sequence[Sequence[Copied]]:
+        """What each result of a call is a copy of: one operand, of which it is a part, or several, which it consists of
+        in this order. Nothing where that is not proved of all."""
+        callee = callee_of(call)
+        if callee not in self._nests:
+            self._nests[callee] = _copy_nests(callee)
+        nests = self._nests[callee]
+        given = [known_shape(value) for value in (*call.operands, *call.results)]
+        shapes = [shape for shape in given if shape is not None]
+        if len(nests) != len(call.results) or len(shapes) < len(given):
+            return ()
+        extents = _extents_of_dimensions(callee, shapes)
+        found = [] if extents is None else [nest.copied(shapes, extents) for nest in nests]
+        return found if all(found) else ()
+
+
+def _extents_of_dimensions(
+    function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
+) -> Mapping[SSAValue, KnownExtent] | None:
+    """The extents that a function asks for, when its parameters have these shapes; None where it takes no such ones."""
+    extents: dict[SSAValue, KnownExtent] = {}
+    for op in operations_in(function):
+        if isinstance(op, memref.DimOp):
+            dimension = constant_integer(op.index)
+            if not isinstance(op.source, BlockArgument) or dimension is None:
+                return None
+            extents[op.result] = shapes[op.source.index][dimension]
+        elif isinstance(op, AssumeShapeOp) and not _is_met(op, shapes, extents):
+            return None
+    return extents
+
+
+def _is_met(
+    stated: AssumeShapeOp, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
+) -> bool:
+    """Whether the shapes of a call are what its callee states of them."""
+    if not isinstance(stated.buffer, BlockArgument):
+        return False
+    shape, values = shapes[stated.buffer.index], ExtentNames(extents)
+    pairs = zip(stated.dimensions, stated.values, strict=True)
+    return all(shape[dimension] == values.extent(value) for dimension, value in pairs)
+
+
+_Condition: TypeAlias = tuple[SSAValue, bool]
+
+
+@dataclass(frozen=True)
+class _CopyNest:
+    """A block that stores elements of parameters to another parameter."""
+
+    block: BlockOp
+    store: memref.StoreOp
+    loads: Sequence[tuple[memref.LoadOp, Sequence[_Condition]]]
+    """The loads, one of which gives the stored value, and the conditions under which each runs."""
+
+    def copied(
+        self, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
+    ) -> Sequence[Copied]:
+        """What the stored buffer becomes a copy of, when parameters have these shapes."""
+        result = shapes[cast("BlockArgument", self.store.memref).index]
+        found: list[Copied] = []
+        for load, conditions in self.loads:
+            operand = cast("BlockArgument", load.memref).index
+            values = ExtentNames({**extents, **self._iterators(conditions, extents)})
+            read, written = (
+                _position([values.extent(index) for index in access.indices], shape)
+                for access, shape in ((load, shapes[operand]), (self.store, result))
+            )
+            offset = without_remainders(_known(subtract(read, written)))
+            if values.values or any(name.startswith(_ITERATOR) for name in names_in(offset)):
+                return ()
+            found.append(Copied(operand, offset))
+        if len(found) == 1:
+            return found if is_not_negative(found[0].offset) else ()
+        return found if _lie_side_by_side(found, shapes, elements(result)) else ()
+
+    def _iterators(
+        self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
+    ) -> dict[SSAValue, KnownExtent]:
+        """The iterators of the block as extents of their own, or as the numbers that they are under conditions."""
+        found: dict[SSAValue, KnownExtent] = {}
+        for position, (variable, extent) in enumerate(zip(self.block.iter_vars, self.block.extents, strict=True)):
+            most = ExtentNames(extents).extent(extent) if isinstance(extent, SSAValue) else extent
+            found[variable] = symbol(f"{_ITERATOR}{position}")
+            if isinstance(most, int) and most <= _MOST_PARTS:
+                left = set(range(most))
+                for condition, holds in conditions:
+                    left = _restricted(left, variable, condition, holds)
+                if len(left) == 1:
+                    found[variable] = left.pop()
+        return found
+
+
+_ITERATOR: Final = "%"
+"""How names of iterators begin, and no others."""
+_MOST_PARTS: Final = 64
+"""Tensors that a call stacks: for more of them conditions on an iterator are not looked at."""
+
+
+def _restricted(numbers: set[int], variable: SSAValue, condition: SSAValue, holds: bool) -> set[int]:
+    """The numbers of `variable` for which a condition holds, or does not, where it compares the variable with one."""
+    op = condition.owner
+    if isinstance(op, arith.CmpiOp) and op.lhs is variable and (number := constant_integer(op.rhs)) is not None:
+        kept = _RELATIONS.get(op.predicate.value.data)
+        return numbers if kept is None else {n for n in numbers if kept(n, number) is holds}
+    return numbers
+
+
+_RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
+    0: operator.eq,
+    1: operator.ne,
+    2: operator.lt,
+    3: operator.le,
+}
+"""Number of the predicate of a comparison -> what it tests."""
+
+
+def _position(indices: Sequence[KnownExtent], shape: Sequence[KnownExtent]) -> KnownExtent:
+    """The number of elements before one."""
+    total: KnownExtent = 0
+    for index, extent in zip(indices, shape, strict=True):
+        total = _known(add(multiply(total, extent), index))
+    return total
+
+
+def without_remainders(extent: KnownExtent) -> KnownExtent:
+    """The same number in terms of quotients only, those of quotients as one: equal positions become equal."""
+    if isinstance(extent, int):
+        return extent
+    total: KnownExtent = 0
+    for monomial, factor in extent.terms:
+        term: KnownExtent = factor
+        for atom in monomial:
+            term = _known(multiply(term, symbol(atom) if isinstance(atom, str) else _by_quotient(atom)))
+        total = _known(add(total, term))
+    return total
+
+
+def _by_quotient(atom: ExtentDivision) -> KnownExtent:
+    left, right = without_remainders(atom.left), without_remainders(atom.right)
+    quotient = _known(divide("floordiv", left, right))
+    match left:
+        case Expression(terms=(((ExtentDivision(kind="floordiv", left=inner, right=int(by)),), 1),)) if (
+            isinstance(right, int) and by > 0 and right > 0
+        ):
+            quotient = _known(divide("floordiv", inner, by * right))
+        case _:
+            pass
+    return quotient if atom.kind == "floordiv" else _known(subtract(left, multiply(quotient, right)))
+
+
+def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
+    """Whether parts fill a result of so many elements in their order. Each element of the result is then one of a
+    certain part, for the loads of other ones would leave their buffers there."""
+    end: KnownExtent = 0
+    for part in parts:
+        if _known(add(part.offset, end)) != 0:
+            return False
+        end = _known(add(end, elements(shapes[part.operand])))
+    return end == size
+
+
+def elements(shape: Sequence[KnownExtent]) -> KnownExtent:
+    """The number of elements of a shape."""
+    total: KnownExtent = 1
+    for extent in shape:
+        total = _known(multiply(total, extent))
+    return total
+
+
+def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
+    """The extents of a tensor; None where one is not known."""
+    try:
+        shape = shape_of(cast("TensorType[Attribute]", value.type))
+    except ShapeError:
+        return None
+    return None if None in shape else cast("Sequence[KnownExtent]", shape)
+
+
+def _known(extent: KnownExtent | None) -> KnownExtent:
+    return 0 if extent is None else extent
+
+
+# Reading a function
+
+
+def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
+    """A function as copies, one for each of its last parameters; none where it does anything else."""
+    if len(function.body.blocks) != 1 or function.function_type.outputs.data:
+        return ()
+    if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
+        return ()
+    accesses = 0
+    for op in operations_in(function):
+        if isinstance(op, memref.LoadOp | memref.StoreOp):
+            accesses += 1
+        elif not isinstance(op, _HARMLESS) and not is_pure(op):
+            return ()
+    blocks = child_blocks(function)
+    operands, results = function.args[: -len(blocks) or None], function.args[-len(blocks) or None :]
+    found = [nest for block in blocks if (nest := _copy_nest(block, operands)) is not None]
+    if len(found) < len(blocks) or accesses != sum(1 + len(nest.loads) for nest in found):
+        return ()
+    by_result = {nest.store.memref: nest for nest in found}
+    return [by_result[result] for result in results] if by_result.keys() == set(results) else ()
+
+
+def _copy_nest(block: BlockOp, operands: Sequence[SSAValue]) -> _CopyNest | None:
+    stores = [op for op in block.body.block.ops if isinstance(op, memref.StoreOp)]
+    if not is_plain(block) or any(kind != SPATIAL for kind in block.iter_kinds) or len(stores) != 1:
+        return None
+    loads = [(load, where) for load, where in _loads(stores[0].value, ()) if load is not None]
+    whole = len(loads) == len(list(_loads(stores[0].value, ())))
+    return _CopyNest(block, stores[0], loads) if whole and all(load.memref in operands for load, _ in loads) else None
+
+
+_HARMLESS = (AssumeShapeOp, BlockOp, ForOp, FuncOp, ReturnOp, scf.IfOp, scf.YieldOp)
+"""Ops that hold others or state facts, besides those that only compute. Of facts, those that calls check are none."""
+
+
+def _loads(
+    value: SSAValue, conditions: tuple[_Condition, ...]
+) -> Iterator[tuple[memref.LoadOp | None, tuple[_Condition, ...]]]:
+    """The loads of which one gives a value; None in the place of anything else that does."""
+    op = value.owner
+    if isinstance(value, OpResult) and isinstance(op, scf.IfOp):
+        position = value.index
+        for region, holds in ((op.true_region, True), (op.false_region, False)):
+            end = region.block.last_op
+            if end is not None:
+                yield from _loads(end.operands[position], (*conditions, (op.cond, holds)))
+    else:
+        yield op if isinstance(op, memref.LoadOp) else None, conditions

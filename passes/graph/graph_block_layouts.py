@@ -1,0 +1,270 @@
+"""`graph-block-layouts`: convolution nets whose channels are in lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.graph_shapes import KnownExtent
+from weft.passes.graph.blocked_operators import (
+    Form,
+    bytes_of_element,
+    elements_of,
+    form_of,
+    image_of,
+    is_convolution,
+    reshaped,
+    transposed,
+)
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.graph_fold_constants import fold_constants
+from weft.passes.graph.operators import detached_ops, extents_of
+from weft.support.statistics import Statistic
+from weft.support.target import Target
+
+_CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "operators that work on blocks of channels")
+
+_VECTORS: Final = (2, 3, 5, 1)
+"""Vectors of channels that make a block, the best first: with two or three, weights and elements of the data arrive as
+fast as they are multiplied, and enough sums are in registers."""
+_LANES: Final = 8
+"""Lanes that a vector of channels has at least where not all channels fill whole vectors of the machine."""
+_COST_OF_AN_ELEMENT: Final = 22
+"""What it takes to convert an element, in multiply-adds (measured, as all of these)."""
+_COST_OF_PLAIN_DATA: Final = 1 / 10
+"""What it takes to read data without blocks, as a share of a convolution: elements of channels are far apart."""
+_FEW_CHANNELS: Final = 4
+"""Channels up to which this costs nothing."""
+
+
+def width_of(channels: int, lanes: int) -> int | None:
+    """How many of a number of channels make a block: whole vectors. None where no vectors divide the number."""
+    for wide in dict.fromkeys((lanes, min(lanes, _LANES))):
+        for vectors in _VECTORS:
+            if channels % (vectors * wide) == 0:
+                return vectors * wide
+    return None
+
+
+@dataclass
+class _Group:
+    """Images in blocks of one size: what carriers (pools, sums, activations) read and write."""
+
+    forms: list[Form] = field(default_factory=list[Form])
+    images: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    width: int = 0
+
+
+class _Layouts:
+    """Which operators of a block compute in blocks of channels."""
+
+    def __init__(self, block: Block, target: Target) -> None:
+        self._target = target
+        self.forms = {op: form for op in block.ops if (form := form_of(op)) is not None}
+        self._root: dict[SSAValue, SSAValue] = {}
+        for form in self.forms.values():
+            for value in form.joined:
+                self._root[self._find(value)] = self._find(form.result)
+        self.groups: dict[SSAValue, _Group] = {}
+        for form in self.forms.values():
+            group = self.groups.setdefault(self._find(form.result), _Group())
+            group.forms.append(form)
+            group.images.update(dict.fromkeys((*form.joined, form.result)))
+        for root, group in list(self.groups.items()):
+            width = self.width_for(group.images)
+            if width is None:
+                self._drop(root)
+            else:
+                group.width = width
+
+    def choose(self) -> None:
+        """Leave the groups that gain more than converting what comes into them and leaves them takes. The fewer are
+        left, the less each of them gains."""
+        while worse := [root for root, group in self.groups.items() if self._gain(group) <= 0]:
+            for root in worse:
+                self._drop(root)
+
+    def width_for(self, images: Collection[SSAValue]) -> int | None:
+        """How many channels make a block of some images; None where none do."""
+        lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
+        channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
+        return width_of(channels, lanes) if lanes > 1 else None
+
+    def group_of(self, value: SSAValue) -> _Group | None:
+        """The group of an image, where it is in blocks."""
+        return self.groups.get(self._find(value))
+
+    def has_plain_use(self, value: SSAValue) -> bool:
+        """Whether something reads an image without blocks."""
+        return any(use.operation not in self.forms for use in value.uses)
+
+    def _find(self, value: SSAValue) -> SSAValue:
+        while (parent := self._root.get(value, value)) is not value:
+            value = parent
+        return value
+
+    def _drop(self, root: SSAValue) -> None:
+        for form in self.groups.pop(root).forms:
+            del self.forms[form.op]
+
+    def _gain(self, group: _Group) -> float:
+        gain = sum(form.gain for form in group.forms)
+        for value in group.images:
+            is_inside = isinstance(value.owner, Operation) and value.owner in self.forms
+            if not is_inside or self.has_plain_use(value):
+                gain -= conversion(value)
+        for form in group.forms:
+            if form.data is not None and self.group_of(form.data) is None:
+                gain -= min(cost_of_reading(form), conversion(form.data))
+        return gain
+
+
+def cost_of_reading(form: Form) -> float:
+    """What it takes a convolution to read its data without blocks."""
+    image = None if form.data is None else image_of(form.data)
+    return 0 if image is None or image[1] <= _FEW_CHANNELS else _COST_OF_PLAIN_DATA * form.work
+
+
+def conversion(value: SSAValue) -> float:
+    """What it takes to convert an image: nothing where each channel is one element."""
+    _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
+    return 0 if rows * columns == 1 else _COST_OF_AN_ELEMENT * elements_of(value)
+
+
+class _Conversion:
+    """Puts the operators of a block that are in blocks of channels in the place of those that are not."""
+
+    def __init__(self, layouts: _Layouts) -> None:
+        self._layouts = layouts
+        self._in_blocks: dict[SSAValue, SSAValue] = {}
+        """Results of the operators in blocks."""
+        self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
+        """Other images in blocks of so many channels."""
+
+    def run(self) -> None:
+        forms = self._layouts.forms
+        for op, form in forms.items():
+            group = self._layouts.group_of(form.result)
+            width = 0 if group is None else group.width
+            found = form.build(lambda value, form=form, width=width: self._read(form, value, width), width).results[0]
+            self._insert(found, op)
+            found.name_hint = form.result.name_hint
+            self._in_blocks[form.result] = found
+            if self._layouts.has_plain_use(form.result):
+                image = whole(found, form.result)
+                self._insert(image, op)
+                form.result.replace_uses_with_if(image, lambda use: use.operation not in forms)
+        for op in reversed(forms):
+            Rewriter.erase_op(op)
+
+    def _read(self, form: Form, value: SSAValue, width: int) -> SSAValue:
+        """An operand of a form in blocks: of `width` channels, of any number for data."""
+        if value in self._in_blocks:
+            return self._in_blocks[value]
+        if value is form.data:
+            is_converted = conversion(value) < cost_of_reading(form)
+            width = (is_converted and self._layouts.width_for([value])) or 1
+        if (value, width) not in self._converted:
+            self._converted[value, width] = in_blocks(value, width)
+            self._insert(self._converted[value, width], form.op)
+        return self._converted[value, width]
+
+    def _insert(self, value: SSAValue, op: Operation) -> None:
+        """Put the ops behind a value before `op`."""
+        block = cast("Block", op.parent)
+        for made in detached_ops(value):
+            made.location = op.location
+            block.insert_op_before(made, op)
+
+
+def in_blocks(image: SSAValue, width: int) -> SSAValue:
+    """An image in blocks of so many channels, by ops that stand nowhere yet."""
+    batch, channels, rows, columns = cast("tuple[KnownExtent, int, int, int]", image_of(image))
+    if width == 1 or rows * columns == 1:
+        return reshaped(image, [batch, channels // width, rows, columns, width])
+    return transposed(reshaped(image, [batch, channels // width, width, rows, columns]), [0, 1, 3, 4, 2])
+
+
+def whole(value: SSAValue, image: SSAValue) -> SSAValue:
+    """A value in blocks as the image that it stands for, likewise."""
+    _, _, rows, columns = cast("tuple[KnownExtent, int, int, int]", image_of(image))
+    turned = value if rows * columns == 1 else transposed(value, [0, 1, 4, 2, 3])
+    return reshaped(turned, extents_of(image))
+
+
+def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False) -> int:
+    """Let operators of a graph function compute in blocks of channels where that pays, or wherever they can, in place;
+    returns their number."""
+    count = 0
+    for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
+        if block is not None:
+            layouts = _Layouts(block, target)
+            if not everywhere:
+                layouts.choose()
+            _Conversion(layouts).run()
+            count += len(layouts.forms)
+    if count:
+        fold_constants(function)
+    return count
+
+
+@dataclass(frozen=True)
+class GraphBlockLayoutsPass(ModulePass):
+    """Lay out the images of convolution nets in blocks of channels, (N, C / b, H, W, b), where that pays.
+
+    A block is one to five vectors of channels. Convolutions with constant weights compute in blocks, weights laid out
+    accordingly, and so do the operators around them: activations, sums with images and with a term for each channel,
+    products, pools, means of images, concatenation. Images are converted where others read them, and where others
+    give them; data of a few channels are read as they are. Operators that share images go into blocks together if
+    what convolutions gain, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
+    multiple of a vector stay as they are, and all of them on targets other than `llvm`.
+
+    Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
+    Leaves: graph functions that compute the same; sums of convolutions may be formed in another order.
+
+    ```mlir
+    func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
+      %w = graph.constant dense<0.5> : tensor<16x3x3x3xf32>
+      %b = graph.constant dense<1.0> : tensor<16x1x1xf32>
+      %c = graph.conv2d %x, %w : tensor<1x3x8x8xf32>, tensor<16x3x3x3xf32> -> tensor<1x16x6x6xf32>
+      %y = graph.add %c, %b : tensor<1x16x6x6xf32>, tensor<16x1x1xf32> -> tensor<1x16x6x6xf32>
+      %m = graph.mean %y {axis = [2, 3], keepdims = true} : tensor<1x16x6x6xf32> -> tensor<1x16x1x1xf32>
+      func.return %m : tensor<1x16x1x1xf32>
+    }
+    // becomes, with target="llvm -mcpu=haswell"
+    func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
+      %d = graph.reshape %x {newshape = #graph.dims<1, 3, 8, 8, 1>} : tensor<1x3x8x8xf32> -> tensor<1x3x8x8x1xf32>
+      %w = graph.constant dense<0.5> : tensor<1x3x3x3x1x16xf32>
+      %c = graph.conv2d_blocked %d, %w
+           : tensor<1x3x8x8x1xf32>, tensor<1x3x3x3x1x16xf32> -> tensor<1x1x6x6x16xf32>
+      %b = graph.constant dense<1.0> : tensor<1x1x1x16xf32>
+      %y = graph.add %c, %b : tensor<1x1x6x6x16xf32>, tensor<1x1x1x16xf32> -> tensor<1x1x6x6x16xf32>
+      %p = graph.mean %y {axis = [2, 3], keepdims = true} : tensor<1x1x6x6x16xf32> -> tensor<1x1x1x1x16xf32>
+      %m = graph.reshape %p {newshape = #graph.dims<1, 16, 1, 1>} : tensor<1x1x1x1x16xf32> -> tensor<1x16x1x1xf32>
+      func.return %m : tensor<1x16x1x1xf32>
+    }
+    ```
+    """
+
+    name = "graph-block-layouts"
+
+    target: str = "llvm"
+    """The target, as `weft.build` takes it."""
+    everywhere: bool = False
+    """Whether images are in blocks wherever they can be, also where that does not pay."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target.parse(self.target)
+        if target.kind != "llvm":
+            return
+        for function in list(graph_functions(op)):
+            _CONVERTED.add(block_layouts(function, target, everywhere=self.everywhere))

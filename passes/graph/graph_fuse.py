@@ -1,0 +1,461 @@
+"""`graph-fuse`: operators that one kernel computes become a function of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.tensor import DimOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.operator_patterns import Access, OperatorKind, OperatorPattern, operator_pattern
+from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, DataflowOp, Tensor, splat_value
+from weft.dialects.graph_shapes import shape_of
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp
+from weft.passes.graph.canonical_names import CanonicalNames, extents_of
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.graph_simplify import VIEWS
+from weft.passes.graph.legalize_graph_to_te import canonical_names, definition
+from weft.passes.module_functions import named_ops
+from weft.passes.tir.flat_signature import stated_quantities
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.gpu_machine import GPU_KINDS
+from weft.support.names import free_name
+from weft.support.target import target_kinds
+from weft.texpr.graph_operators import Operator
+
+MOST_OPERATORS: Final = 64
+"""Operators of a group: a chain of thousands would be compiled as one function."""
+_NAMED: Final = 5
+"""Operators that the name of a group lists."""
+_MOST_BUFFERS: Final = 24
+"""Operands and results of a group for GPUs: Metal gives a kernel 31 buffers, OpenCL 128 pointers at least."""
+
+
+def fuse(module: ModuleOp, target: str) -> int:
+    """Move operators of the graph functions of a module into private functions with the attribute `graph.fused`, each
+    called by `graph.call_tir`, in place; returns the number of groups. Raises `CompileError` for an unknown target.
+
+    A group has one root: every other member is used by members alone. So no path leaves a group and comes back, nothing
+    is computed twice, and a group has the results of its root. A value with users in several groups is computed on its
+    own. Equal groups share a function.
+
+    ```mlir
+    %h = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
+    %y = graph.relu %h : tensor<8x2xf32> -> tensor<8x2xf32>
+    // becomes
+    %y = graph.call_tir @fused_matmul_relu(%x, %w) : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+    ```
+    """
+    kind = target.partition(" ")[0]
+    if kind not in target_kinds():
+        raise CompileError(f"graph-fuse: unknown target '{target}'{did_you_mean(kind, target_kinds())}")
+    most_buffers = _MOST_BUFFERS if kind in GPU_KINDS else None
+    patterns = Patterns(module)
+    functions = _GroupFunctions(module, patterns)
+    count = 0
+    for function in list(graph_functions(module)):
+        for block in _blocks(function.body.block):
+            for group in groups_in(block, patterns, most_buffers):
+                count += functions.replace(group)
+    return count
+
+
+def _blocks(block: Block) -> Iterator[Block]:
+    """A block and the dataflow regions in it."""
+    yield block
+    for op in list(block.ops):
+        if isinstance(op, DataflowOp):
+            yield from _blocks(op.body.block)
+
+
+Member: TypeAlias = Operator | CallTirOp
+"""What a group may hold: operators, and calls of functions of tensor expressions."""
+
+
+class Patterns:
+    """The pattern of each operator and of each call of a function of tensor expressions; equal ones are analysed
+    once."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        self._of_function: dict[FuncOp, OperatorPattern] = {}
+        self._patterns: dict[Operation, OperatorPattern | None] = {}
+        self._known: dict[Hashable, OperatorPattern | None] = {}
+
+    def of(self, op: Operation) -> OperatorPattern | None:
+        """None for what is no operator of known extents."""
+        if op not in self._patterns:
+            match op:
+                case Operator():
+                    self._patterns[op] = self._found(op)
+                case CallTirOp():
+                    self._patterns[op] = self._of_call(op)
+                case _:
+                    self._patterns[op] = None
+        return self._patterns[op]
+
+    def _of_call(self, op: CallTirOp) -> OperatorPattern | None:
+        function = self._functions.get(op.callee.string_value())
+        if function is None or op.extents is not None or not _is_inlined(op, function):
+            return None
+        if function not in self._of_function:
+            self._of_function[function] = operator_pattern(function)
+        return self._of_function[function]
+
+    def _found(self, op: Operator) -> OperatorPattern | None:
+        key = op.name, op.operand_types, frozenset(op.properties.items())
+        if key not in self._known:
+            try:
+                self._known[key] = operator_pattern(definition(op, canonical_names(op)).function("pattern"))
+            except CompileError:  # an unknown extent, which legalisation reports
+                self._known[key] = None
+        return self._known[key]
+
+    def access(self, op: Operation, operand: int) -> Access:
+        """How an operator reads one of its operands."""
+        pattern = self.of(op)
+        return Access.SHARED if pattern is None else pattern.accesses[operand]
+
+
+def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
+    """Whether a function may stand in the place of its call: one of tensor expressions, whose assumptions on shapes
+    hold there for certain."""
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    ops = [] if function.is_declaration else list(function.body.block.ops)
+    is_te = any(isinstance(op, ComputeOp) for op in ops) and all(isinstance(type_, TensorType) for type_ in types)
+    if not is_te or PARAMETER_ORDER in function.attributes:
+        return False
+    shapes = [shape_of(cast("Tensor", type_)) for type_ in call.operand_types]
+    for op in ops:
+        for first, value in stated_quantities(op) if isinstance(op, AssumeShapeOp) else ():
+            second = value.owner
+            if not isinstance(second, DimOp) or not isinstance(second.source, BlockArgument):
+                return False
+            at = constant_integer(second.index)
+            if at is None or shapes[first.parameter][first.dimension] != shapes[second.source.index][at]:
+                return False
+    return True
+
+
+# Groups
+
+
+@dataclass(eq=False)
+class Group:
+    """Operators that become one function. Only the last, the root, is used outside."""
+
+    members: list[Member]
+    """Each behind those that it uses."""
+    kind: OperatorKind
+    """The greatest of the members: at most one of them is a contraction."""
+    is_injective: bool
+    """Whether a member reads its operands at other places than that of its result."""
+    reduces: set[Attribute] = field(default_factory=set[Attribute])
+    """The types that members reduce."""
+
+    @property
+    def root(self) -> Member:
+        return self.members[-1]
+
+
+def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> list[Group]:
+    """The groups of several operators in a block.
+
+    Two sweeps from the last operator to the first. The first gives contractions and reductions what follows them
+    element by element, so that a value is rather part of the epilogue of what computes it than of what reads it. The
+    second joins groups: transposes and slices with their readers, producers with reductions and contractions.
+    """
+    fusion = _Fusion(patterns, most_buffers)
+    for op in reversed(list(block.ops)):
+        fusion.add(op)
+    return fusion.joined()
+
+
+class _Fusion:
+    """The groups of a block, while they grow."""
+
+    def __init__(self, patterns: Patterns, most_buffers: int | None) -> None:
+        self._patterns = patterns
+        self._most_buffers = most_buffers
+        self._group_of: dict[Operation, Group] = {}
+        self._groups: list[Group] = []
+        """Those that begin with their root, from the last root to the first."""
+
+    def add(self, op: Operation) -> None:
+        """An operator, after all that use it."""
+        pattern = self._patterns.of(op)
+        if pattern is None or pattern.kind is OperatorKind.OPAQUE or not isinstance(op, Member):
+            return
+        single = Group([op], pattern.kind, pattern.kind is OperatorKind.INJECTIVE)
+        if pattern.kind is OperatorKind.REDUCTION:
+            reads = zip(op.operand_types, pattern.accesses, strict=True)
+            single.reduces = {type_ for type_, access in reads if access >= Access.REDUCED}
+        group = self._only_user(op)
+        if group is not None and not single.is_injective and self._fits(single, group, producers=False):
+            self._join(single, group)
+        else:
+            self._groups.append(single)
+            self._group_of[op] = single
+
+    def joined(self) -> list[Group]:
+        """The groups, joined where that is allowed, in the order of their roots."""
+        kept: list[Group] = []
+        for group in self._groups:
+            user = self._only_user(group.root)
+            if user is not None and self._fits(group, user, producers=True):
+                self._join(group, user)
+            else:
+                kept.append(group)
+        for group in kept:
+            self._leave_views(group)
+        return [group for group in reversed(kept) if len(group.members) > 1]
+
+    def _only_user(self, op: Operation) -> Group | None:
+        """The group that has all users of an operator."""
+        found: Group | None = None
+        for result in op.results:
+            for use in result.uses:
+                group = self._group_of.get(use.operation)
+                if group is None or use.operation.parent is not op.parent or (found is not None and group is not found):
+                    return None
+                found = group
+        return found
+
+    def _join(self, group: Group, user: Group) -> None:
+        user.members = [*group.members, *user.members]
+        user.kind = max(user.kind, group.kind)
+        user.is_injective |= group.is_injective
+        user.reduces |= group.reduces
+        for op in group.members:
+            self._group_of[op] = user
+
+    def _fits(self, group: Group, user: Group, *, producers: bool) -> bool:
+        """Whether a group may become part of the only one that uses it. With `producers`, also in front of its
+        reductions and of operators that read at other places."""
+        if len(group.members) + len(user.members) > MOST_OPERATORS or self._has_too_many_buffers(group, user):
+            return False
+        uses = [self._patterns.access(use.operation, use.index) for result in group.root.results for use in result.uses]
+        worst = max(uses, default=Access.ELEMENTWISE)
+        if worst > Access.BROADCAST and not producers:
+            return False
+        match group.kind, user.kind:
+            case OperatorKind.CONTRACTION, OperatorKind.ELEMENTWISE | OperatorKind.BROADCAST:
+                return self._follow(group, user, Access.ELEMENTWISE)
+            case OperatorKind.REDUCTION, OperatorKind.ELEMENTWISE | OperatorKind.BROADCAST:
+                return self._follow(group, user, Access.BROADCAST)
+            case OperatorKind.REDUCTION, OperatorKind.REDUCTION:
+                return worst <= Access.REDUCED and group.reduces == user.reduces
+            case ((OperatorKind.CONTRACTION | OperatorKind.REDUCTION), _):
+                return False
+            case _, OperatorKind.REDUCTION:
+                return worst <= Access.REDUCED and not group.is_injective
+            case _, OperatorKind.CONTRACTION:
+                return worst > Access.INJECTIVE or not group.is_injective
+            case _:
+                return True
+
+    def _has_too_many_buffers(self, group: Group, user: Group) -> bool:
+        if self._most_buffers is None:
+            return False
+        members = [*group.members, *user.members]
+        inside = {result for op in members for result in op.results}
+        operands = {operand for op in members for operand in op.operands} - inside
+        return len(operands) + len(user.root.results) > self._most_buffers
+
+    def _follow(self, group: Group, user: Group, most: Access) -> bool:
+        """Whether all members of `user` on the way from the results of `group` to the root read them by `most`."""
+        reached: set[SSAValue] = set(group.root.results)
+        for op in user.members:
+            on_the_way = [at for at, operand in enumerate(op.operands) if operand in reached]
+            if any(self._patterns.access(op, at) > most for at in on_the_way):
+                return False
+            if on_the_way:
+                reached.update(op.results)
+        return True
+
+    def _leave_views(self, group: Group) -> None:
+        """Take reshapes out of a group at its ends: alone, they are other views of the same memory."""
+        while len(group.members) > 1 and self._is_view(group.root):
+            # The view has one operand, so the member before it is the one that computes it.
+            group.members.pop()
+        inside: set[SSAValue] = set()
+        kept: list[Member] = []
+        for op in group.members:
+            if not self._is_view(op) or op.operands[0] in inside:
+                kept.append(op)
+                inside.update(op.results)
+        group.members = kept
+
+    def _is_view(self, op: Member) -> bool:
+        pattern = self._patterns.of(op)
+        is_moved = pattern is not None and pattern.kind is OperatorKind.INJECTIVE
+        return is_moved and op.name.removeprefix("graph.") in VIEWS
+
+
+# Functions of groups
+
+_MemberKey: TypeAlias = tuple[str, tuple[int, ...], frozenset[tuple[str, Attribute]]]
+
+
+class _GroupFunctions:
+    """The functions of groups, one for all that are equal."""
+
+    def __init__(self, module: ModuleOp, patterns: Patterns) -> None:
+        self._module = module
+        self._patterns = patterns
+        self._taken = set(named_ops(module))
+        self._functions: dict[object, FuncOp] = {}
+
+    def replace(self, group: Group) -> bool:
+        """Call a function in the place of a group, unless it computes with extents that no operand binds."""
+        parts = _parts(group, self._patterns)
+        inside = {result for op in parts for result in op.results}
+        operands = list(dict.fromkeys(v for op in parts for v in op.operands if v not in inside))
+        inner = [extent for op in parts for extent in extents_of(op.result_types, op.properties)]
+        names = CanonicalNames([value.type for value in operands], inner)
+        if names.unbound:
+            return False
+        key = _key(parts, operands, group.root, names)
+        if key not in self._functions:
+            self._functions[key] = self._made(group, parts, operands, names)
+            self._module.body.block.add_op(self._functions[key])
+        callee = self._functions[key].sym_name.data
+        root = group.root
+        call = CallTirOp(callee, operands, list(root.result_types))
+        call.location = root.location
+        for new, old in zip(call.results, root.results, strict=True):
+            new.name_hint = old.name_hint
+        Rewriter.replace_op(root, call)
+        for op in reversed(group.members[:-1]):
+            Rewriter.erase_op(op)
+        for op in parts:
+            if isinstance(op, ConstantOp) and op.result.first_use is None:
+                Rewriter.erase_op(op)
+        return True
+
+    def _made(
+        self, group: Group, parts: Sequence[Operation], operands: Sequence[SSAValue], names: CanonicalNames
+    ) -> FuncOp:
+        block = Block(arg_types=[names.type(value.type) for value in operands])
+        values: dict[SSAValue, SSAValue] = dict(zip(operands, block.args, strict=True))
+        for argument, hint in zip(block.args, _argument_names(operands, group), strict=True):
+            argument.name_hint = hint
+        for op in parts:
+            copy = op.clone(values)
+            copy.properties = names.properties(copy.properties)
+            for result in list(copy.results):
+                Rewriter.replace_value_with_new_type(result, names.type(result.type))
+            values.update(zip(op.results, copy.results, strict=True))
+            block.add_op(copy)
+        block.add_op(ReturnOp(*(values[result] for result in group.root.results)))
+        types = [argument.type for argument in block.args], [values[result].type for result in group.root.results]
+        function = FuncOp(self._new_name(group), types, Region(block), StringAttr("private"))
+        function.attributes[FUSED] = UnitAttr()
+        function.location = group.root.location
+        return function
+
+    def _new_name(self, group: Group) -> str:
+        labels = list(map(_label, group.members))
+        rest = len(labels) - _NAMED
+        listed = "_".join(labels[:_NAMED])
+        name = free_name(f"fused_{listed}_and_{rest}_more" if rest > 0 else f"fused_{listed}", self._taken)
+        self._taken.add(name)
+        return name
+
+
+def _label(op: Member) -> str:
+    return op.callee.string_value() if isinstance(op, CallTirOp) else op.name.removeprefix("graph.")
+
+
+def _parts(group: Group, patterns: Patterns) -> list[Operation]:
+    """The members, and before them the constants that are one number, where members read them element by element."""
+    found: dict[ConstantOp, bool] = {}
+    for op in group.members:
+        for at, operand in enumerate(op.operands):
+            if isinstance(operand.owner, ConstantOp):
+                is_inside = patterns.access(op, at) <= Access.BROADCAST
+                found[operand.owner] = is_inside and found.get(operand.owner, True)
+    constants = [op for op, is_inside in found.items() if is_inside and splat_value(op) is not None]
+    return [*constants, *group.members]
+
+
+def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operation, names: CanonicalNames) -> Hashable:
+    """What makes two groups the same: operators, properties, and where their operands come from."""
+    places = {value: at for at, value in enumerate(operands)}
+    types = tuple(names.key(value.type) for value in operands)
+    members: list[_MemberKey] = []
+    for op in parts:
+        sources = tuple(places[operand] for operand in op.operands)
+        members.append((op.name, sources, frozenset(names.properties(op.properties).items())))
+        for result in op.results:
+            places[result] = len(places)
+    return types, tuple(members), places[root.results[0]]
+
+
+def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
+    """A name for each operand: its own where that is a word, and none of an operator's."""
+    found: list[str] = []
+    taken = set(map(_label, group.members))
+    for at, value in enumerate(operands):
+        hint = value.name_hint or f"arg{at}"
+        hint = hint if hint.isidentifier() and hint.isascii() else f"arg{at}"
+        number = 0
+        while hint in taken:
+            number += 1
+            hint = f"{hint}x"
+        taken.add(hint)
+        found.append(hint)
+    return found
+
+
+@dataclass(frozen=True)
+class GraphFusePass(ModulePass):
+    """Move operators that one kernel computes into functions of their own, with the attribute `graph.fused`.
+
+    What an operator, or a function that `graph.call_tir` calls, computes is read from its tensor expression
+    (`analysis.operator_patterns`). A group is a chain of
+    injective operators, or a contraction or convolution with what follows it element by element (bias, activation,
+    residual) and with injective producers of its operands, or reductions over rows (softmax, norms) with what stands
+    before and behind them. Every member but the
+    last is used in the group alone. Constants of one number move into the group, others are operands. Reshapes at the
+    ends of a group, and operators alone, stay as they are.
+
+    Requires: graph functions whose types are known (`graph-infer-types`).
+
+    Leaves: calls of functions that hold operators; equal groups call the same.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>) -> tensor<8x2xf32> {
+      %h = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
+      %y = graph.relu %h : tensor<8x2xf32> -> tensor<8x2xf32>
+      func.return %y : tensor<8x2xf32>
+    }
+    // becomes
+    func.func @f(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>) -> tensor<8x2xf32> {
+      %y = graph.call_tir @fused_matmul_relu(%x, %w) : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+      func.return %y : tensor<8x2xf32>
+    }
+    func.func private @fused_matmul_relu(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>) -> tensor<8x2xf32>
+        attributes {graph.fused} {
+      %h = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
+      %y = graph.relu %h : tensor<8x2xf32> -> tensor<8x2xf32>
+      func.return %y : tensor<8x2xf32>
+    }
+    ```
+    """
+
+    name = "graph-fuse"
+
+    target: str = "llvm"
+    """The target, as `weft.build` takes it."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        fuse(op, self.target)

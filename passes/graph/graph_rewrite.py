@@ -1,0 +1,105 @@
+"""`graph-rewrite`: operators recognised from their parts, products with folded scales, fewer transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.graph_simplify import IDENTITIES, identity
+from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
+from weft.passes.graph.rewriting import Rule, rewrite
+from weft.passes.graph.view_motion import CASTS, RESHAPES, TRANSPOSES
+from weft.passes.graph.weight_folding import FOLD_SCALES, MERGE_CONSTANTS, merge_products
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from weft.texpr.graph_operators import Operator
+
+RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    "activations": ACTIVATIONS,
+    "norms": NORMALIZATIONS,
+    "attention": ATTENTION,
+    "casts": CASTS,
+    "reshapes": RESHAPES,
+    "transposes": TRANSPOSES,
+    "scales": FOLD_SCALES,
+    "constants": MERGE_CONSTANTS,
+    "products": (),
+}
+"""The rules by name, in the order in which an op is tried."""
+
+DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products"))
+"""Rules that gain something wherever they apply. Merged constants round differently, and gain nothing where operators
+are fused; merged products gain where the parts of their result are not copied."""
+
+_IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Operator", op)))
+
+
+def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
+    """Apply the rules of these names to a graph function, in place; returns how many replacements were made."""
+    rules = [_IDENTITIES, *(rule for name in RULES if name in names for rule in RULES[name])]
+    return rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+
+
+@dataclass(frozen=True)
+class GraphRewritePass(ModulePass):
+    """Replace operators by others that compute the same with less work.
+
+    | rules | what they do |
+    |---|---|
+    | `activations` | gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
+    | `norms` | layer norm, rms norm, softmax, log softmax, logsumexp; a norm takes the scale and shift behind it |
+    | `attention` | softmax(q k^T * scale + mask) v recognised; a constant mask may be the causal one |
+    | `casts` | no casts to float32 around an operator that computes in float32 by itself |
+    | `reshapes`, `transposes` | moved behind elementwise operators, where they cancel; products read transposed |
+    | `scales` | scales and batch norms behind a product become part of its constant weights, and one term |
+    | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
+    | `products` | products of one operand with constant matrices become one, which is split; not by default |
+
+    `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others round otherwise: what
+    is recognised is computed by one operator, a weight is scaled in float64 and rounded once. `log(1 + exp(x))` and
+    `exp(x) / sum(exp(x))` do not overflow any more. A value with users outside of what would be replaced stays as it
+    is, with what computes it.
+
+    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
+    and constants folded (`graph-fold-constants`).
+    Leaves: graph functions.
+
+    ```mlir
+    func.func @f(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+      %w = graph.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+      %scale = graph.constant dense<[2.0, 0.5]> : tensor<2xf32>
+      %p = graph.matmul %x, %w : tensor<3x2xf32>, tensor<2x2xf32> -> tensor<3x2xf32>
+      %s = graph.multiply %p, %scale : tensor<3x2xf32>, tensor<2xf32> -> tensor<3x2xf32>
+      %g = graph.sigmoid %s : tensor<3x2xf32> -> tensor<3x2xf32>
+      %y = graph.multiply %s, %g : tensor<3x2xf32>, tensor<3x2xf32> -> tensor<3x2xf32>
+      func.return %y : tensor<3x2xf32>
+    }
+    // becomes
+    func.func @f(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+      %w = graph.constant dense<[[2.0, 1.0], [6.0, 2.0]]> : tensor<2x2xf32>
+      %p = graph.matmul %x, %w : tensor<3x2xf32>, tensor<2x2xf32> -> tensor<3x2xf32>
+      %y = graph.silu %p : tensor<3x2xf32> -> tensor<3x2xf32>
+      func.return %y : tensor<3x2xf32>
+    }
+    ```
+    """
+
+    name = "graph-rewrite"
+
+    rules: tuple[str, ...] = DEFAULT_RULES
+    """Which rules apply, by their names."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for name in self.rules:
+            if name not in RULES:
+                raise CompileError(f"there is no rule '{name}'{did_you_mean(name, RULES)}")
+        for function in list(graph_functions(op)):
+            rewrite_graph(function, self.rules)

@@ -1,0 +1,84 @@
+"""Operators of graphs as rules read and make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from weft.dialects.attribute_values import attribute_of
+from weft.dialects.constant_data import dense_attribute
+from weft.dialects.graph import ConstantOp, Tensor
+from weft.dialects.graph_shapes import Shape, shape_of
+from weft.interp.values import narrow, round_array
+from weft.support.errors import CompileError
+from weft.texpr.graph_operators import OPERATORS, Operator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OPERATOR_OF: Final = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
+"""The operators by their names in `te.ops`."""
+
+
+def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> Operator:
+    """The operator of that name, which stands nowhere yet; properties are attributes or Python values. Raises
+    `ShapeError` when it does not take the operands."""
+    given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
+    return OPERATOR_OF[name].of(operands, given)
+
+
+def made_constant(array: NDArray[Any], element_type: Attribute) -> ConstantOp:
+    """A constant of these elements, rounded to `element_type`; it stands nowhere yet."""
+    return ConstantOp(dense_attribute(narrow(round_array(array, element_type), element_type), element_type))
+
+
+def name_of(op: Operation) -> str:
+    """The name of an op without that of its dialect."""
+    return op.name.partition(".")[2]
+
+
+def source_of(value: SSAValue, *names: str) -> Operator | None:
+    """The operator that computes `value`, when it has one of these names."""
+    owner = value.owner
+    return owner if isinstance(owner, Operator) and name_of(owner) in names else None
+
+
+def type_of(value: SSAValue) -> Tensor:
+    return cast("Tensor", value.type)
+
+
+def extents_of(value: SSAValue) -> Shape:
+    """The shape of a tensor."""
+    return shape_of(type_of(value))
+
+
+def axes_of(op: Operator) -> list[int]:
+    """The order of the axes that a transpose gives."""
+    rank = len(type_of(op.operands[0]).get_shape())
+    given = cast("Sequence[int] | None", op.arguments(lambda shape: shape).get("axes"))
+    return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
+
+
+def detached_ops(value: SSAValue) -> list[Operation]:
+    """The ops without a place that `value` needs, each after its operands. Raises `CompileError` for a variable of no
+    function."""
+    order: dict[Operation, None] = {}
+    pending = [(value, False)]
+    while pending:
+        current, is_ready = pending.pop()
+        op = current.owner
+        if not isinstance(op, Operation):
+            if op.parent_op() is None:
+                what = f"variable '{current.name_hint}'"
+                raise CompileError(f"{what} is no parameter or value of the function: pass it to the function")
+            continue
+        if op.parent is not None or op in order:
+            continue
+        if is_ready:
+            order[op] = None
+            continue
+        pending.append((current, True))
+        pending += [(operand, False) for operand in reversed(op.operands)]
+    return list(order)

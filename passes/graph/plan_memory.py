@@ -1,0 +1,221 @@
+"""`plan-memory`: the temporaries that a function passes to others share one arena, or several slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import takewhile
+from math import prod
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.arith import MaxSIOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr, i8, i64
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.arena import ARENA_BYTES, arena_attribute
+from weft.dialects.element_types import bytes_of
+from weft.dialects.graph_shapes import KnownExtent, multiply, symbol
+from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_registered import CallRegisteredOp
+from weft.dialects.tir import BlockOp
+from weft.dialects.traversal import ancestors
+from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
+from weft.passes.graph.extents import ExtentNames, ExtentValues
+from weft.passes.graph.in_place import InPlaceFunctions, write_over_operands
+from weft.passes.index_ops import extent_before, insert_before, result_before
+from weft.passes.tir.nest import buffer_functions, buffer_type
+from weft.support.errors import CompileError
+
+_MOST_BYTES: Final = 1 << 56
+"""Bytes of an address space: virtual addresses have 57 bits at most, of which one tells the half of the system."""
+_RENAMES: Final = (memref.CastOp, memref.ReinterpretCastOp, memref.ViewOp, AccessPtrOp)
+"""Ops that give a temporary, or a pointer into it, another name."""
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """Let the temporaries that a function passes to the functions that it calls share one buffer.
+
+    A temporary is alive from the first call that takes it to the last one. Those that are never alive together may lie
+    at one place (`passes/graph/arena_layout.py`). Where a call is the last one that takes a temporary, its result is
+    written over it if the callee computes element by element (`passes/graph/in_place.py`). Offsets and sizes that
+    depend on extents are computed at the call. `tir.arena_bytes` states the bytes of the arena.
+
+    Devices may be unable to address parts of their buffers. With `arena=false` there is a buffer for each of several
+    slots, and temporaries lie at the start of one. `tir.arena_bytes` lists the bytes of each.
+
+    Requires: functions over buffers that allocate and call (`lower-graph-to-tir`). Temporaries that loops of the
+    function access stay as they are. Raises `CompileError` where the arena is larger than an address space.
+
+    Leaves: the same functions; temporaries are `memref.view`s of one `memref.alloc`, or of one for each slot.
+    """
+
+    name = "plan-memory"
+
+    in_place: bool = True
+    """Whether results are written over operands."""
+    arena: bool = True
+    """Whether one buffer holds all temporaries."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = InPlaceFunctions(op)
+        for function in list(buffer_functions(op)):
+            if ARENA_BYTES in function.attributes or not _temporaries(function):
+                continue
+            if self.in_place:
+                write_over_operands(function, functions)
+            _share_memory(function, _temporaries(function), self.arena)
+        functions.erase_unused()
+
+
+@dataclass(frozen=True)
+class _Temporary:
+    """An allocation, and the places of the first and the last op that accesses it among the ops of the function."""
+
+    alloc: memref.AllocOp
+    first: int
+    last: int
+    renames: Sequence[Operation]
+    """The ops that give it other names."""
+
+
+def _temporaries(function: FuncOp) -> list[_Temporary]:
+    """The allocations that can lie in an arena, in order: calls take them, and their extents are known before the
+    first access to one of them."""
+    block = function.body.block
+    places = {op: place for place, op in enumerate(block.ops, 1)}
+    found: list[_Temporary] = []
+    for op in places:
+        if isinstance(op, memref.AllocOp) and _is_plain(op):
+            renames: list[Operation] = []
+            users = _users(op.memref, renames)
+            if users and any(isinstance(user, CallOp | CallRegisteredOp) for user in users):
+                # An op that holds others starts with the first name that it gives.
+                inner = (rename for rename in renames if rename.parent is not block)
+                at = [places[_op_of(block, user)] for user in (*users, *inner)]
+                found.append(_Temporary(op, min(at), max(at), renames))
+    start = min((temporary.first for temporary in found), default=0)
+    return [t for t in found if not t.alloc.dynamic_sizes or places[t.alloc] < start]
+
+
+def _op_of(block: Block, op: Operation) -> Operation:
+    """The op of a block that is or holds another one."""
+    while op.parent is not block and (parent := op.parent_op()) is not None:
+        op = parent
+    return op
+
+
+def _is_plain(alloc: memref.AllocOp) -> bool:
+    type_ = buffer_type(alloc.memref)
+    aligned = alloc.alignment
+    return (
+        isinstance(type_.layout, NoneAttr)
+        and isinstance(type_.memory_space, NoneAttr)
+        and not alloc.symbol_operands
+        and not alloc.attributes
+        and (aligned is None or ALIGNMENT % aligned.value.data == 0)
+    )
+
+
+def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None:
+    """The ops that access a buffer under any name, and, added to `renames`, those that give it names; None where one of
+    them may pass the buffer on, or stands in a block, whose accesses are those of its buffers alone."""
+    found: list[Operation] = []
+    for use in buffer.uses:
+        user = use.operation
+        if isinstance(user, _RENAMES):
+            renames.append(user)
+            inner = _users(user.results[0], renames)
+            if inner is None:
+                return None
+            found += inner
+        elif (
+            user.regions
+            or any(isinstance(result.type, MemRefType) for result in user.results)
+            or any(isinstance(parent, BlockOp) for parent in ancestors(user))
+        ):
+            return None
+        else:
+            found.append(user)
+    return found
+
+
+def _share_memory(function: FuncOp, temporaries: Sequence[_Temporary], in_arena: bool) -> None:
+    if not temporaries:  # all were merged into results
+        function.attributes[ARENA_BYTES] = arena_attribute([0])
+        return
+    block = function.body.block
+    anchor = list(block.ops)[min(temporary.first for temporary in temporaries) - 1]
+    renames = {rename for temporary in temporaries for rename in temporary.renames if rename.parent is block}
+    early = [op for op in takewhile(lambda op: op is not anchor, block.ops) if op in renames]
+    names = ExtentNames()
+    lifetimes = [Lifetime(t.first, t.last, _bytes(t.alloc, names)) for t in temporaries]
+    not_negative = {name for name, value in names.values.items() if isinstance(value.owner, memref.DimOp)}
+    if in_arena:
+        arena = arena_layout(lifetimes, not_negative)
+        places, sizes = [(0, offset) for offset in arena.offsets], [arena.size]
+        function.attributes[ARENA_BYTES] = arena_attribute(arena.size)
+    else:
+        slots = slot_layout(lifetimes, not_negative)
+        places, sizes = [(slot, (0,)) for slot in slots.slots], slots.sizes
+        function.attributes[ARENA_BYTES] = ArrayAttr(map(arena_attribute, sizes))
+    least = sum(_least_bytes(size) for size in sizes)
+    if least >= _MOST_BYTES:
+        raise CompileError.at(
+            function,
+            f"@{function.sym_name.data}: its temporaries take {least:,} bytes at a time, more than an address space "
+            f"holds ({_MOST_BYTES:,})",
+        )
+    values = ExtentValues(anchor, function)
+    for name, value in names.values.items():
+        values.know(symbol(name), value)
+    name = "arena" if in_arena else "slot"
+    buffers = [_allocate(name, _greatest_before(size, values, anchor), anchor) for size in sizes]
+    for temporary, (buffer, offset) in zip(temporaries, places, strict=True):
+        old = temporary.alloc
+        shift = extent_before(_greatest_before(offset, values, anchor), anchor)
+        view = memref.ViewOp(buffers[buffer], shift, old.dynamic_sizes, buffer_type(old.memref))
+        insert_before(anchor, [view])
+        view.location = old.location
+        view.result.name_hint = old.memref.name_hint
+        old.memref.replace_all_uses_with(view.result)
+        Rewriter.erase_op(old)
+    for rename in early:  # behind the views
+        rename.detach()
+        block.insert_op_before(rename, anchor)
+
+
+def _bytes(alloc: memref.AllocOp, names: ExtentNames) -> KnownExtent:
+    type_ = buffer_type(alloc.memref)
+    static = prod(extent for extent in type_.get_shape() if extent != DYNAMIC_INDEX) * bytes_of(type_.element_type)
+    total: KnownExtent = static
+    for extent in alloc.dynamic_sizes:
+        total = multiply(total, names.extent(extent)) or 0
+    return total
+
+
+def _least_bytes(sizes: Greatest) -> int:
+    """What the greatest of several sizes is at least."""
+    return max(size if isinstance(size, int) else dict(size.terms).get((), 0) for size in sizes)
+
+
+def _greatest_before(sizes: Greatest, values: ExtentValues, anchor: Operation) -> int | SSAValue:
+    """The greatest of several sizes, computed before `anchor` where it is not a number."""
+    if len(sizes) == 1:
+        return values.value(sizes[0])
+    found = [extent_before(values.value(size), anchor) for size in sizes]
+    return reduce(lambda left, right: result_before(MaxSIOp(left, right), anchor), found)
+
+
+def _allocate(name: str, size: int | SSAValue, anchor: Operation) -> SSAValue:
+    extents = [] if isinstance(size, int) else [size]
+    type_ = MemRefType(i8, [size if isinstance(size, int) else DYNAMIC_INDEX])
+    alloc = memref.AllocOp(extents, (), type_, IntegerAttr(ALIGNMENT, i64))
+    alloc.memref.name_hint = name
+    return result_before(alloc, anchor)

@@ -1,0 +1,195 @@
+"""Rewriting of graph functions by rules, which replace an operator by other operators that compute its results."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.graph_patterns import Match, Pattern
+from weft.dialects.graph import DIALECT, CallDpsOp, CallTirOp, ConstantOp
+from weft.dialects.graph_shapes import ShapeError
+from weft.passes.graph.operators import detached_ops, name_of
+from weft.texpr.graph_operators import Operator
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
+Replacement: TypeAlias = "SSAValue | Operation | Sequence[SSAValue] | None"
+"""The values that replace the results of an op, those of an op, or None where a rule does not apply."""
+Build: TypeAlias = Callable[[Match, OpResult], Replacement]
+"""The replacement of a value that a pattern matched, of ops that stand nowhere yet."""
+
+_REWRITTEN = (Operator, CallTirOp, CallDpsOp)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rewrite of ops with certain names. It makes ops that stand nowhere yet, and does so only where it applies."""
+
+    names: frozenset[str] | None
+    """The names of the ops that it may replace, without that of the dialect; None for all."""
+    apply: Callable[[Operation], Replacement]
+
+
+def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) -> Rule:
+    """Replace values that the pattern matches. Where an operator of the match has users outside of it, and so would
+    stay, nothing is done, unless `allow_shared`."""
+
+    def apply(op: Operation) -> Replacement:
+        match = pattern.match(op.results[0]) if len(op.results) == 1 else None
+        if match is None or not (allow_shared or is_closed(match, op)):
+            return None
+        return build(match, op.results[0])
+
+    return Rule(pattern.heads, apply)
+
+
+def is_closed(match: Match, root: Operation) -> bool:
+    """Whether only operators of the match use what the others than its root compute."""
+    return all(op is root or match.owns(op) for op in match.ops)
+
+
+def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True) -> int:
+    """Apply rules to the ops of a graph function, in the order of the rules; returns how many replacements were made.
+
+    Each op is looked at in order, and again when an operand or a user of it was replaced; so are the new ops. Unless
+    `until_done`, each op is looked at once, the last first, so that a match is not replaced before a larger one. A
+    replacement of another type than the op is not made. What nothing uses after it is erased.
+    """
+    by_name: dict[str, list[Rule]] = {}
+    ops = [op for op in function.walk() if isinstance(op, _REWRITTEN)]
+    work = _Work(ops if until_done else reversed(ops))
+    count = 0
+    try:
+        while (op := work.next()) is not None:
+            name = name_of(op)
+            if name not in by_name:
+                by_name[name] = [rule for rule in rules if rule.names is None or name in rule.names]
+            found = next((values for rule in by_name[name] if (values := _applied(rule, op)) is not None), None)
+            if found is not None:
+                count += 1
+                around = _users(op)
+                around += _replace(op, found)
+                work.add(around if until_done else ())
+    finally:
+        _discard_detached(function)
+    return count
+
+
+class _Work:
+    """Ops that rules have yet to look at, each once."""
+
+    def __init__(self, ops: Iterable[Operation]) -> None:
+        self._queue = deque(ops)
+        self._waiting = set(self._queue)
+
+    def next(self) -> Operation | None:
+        while self._queue:
+            op = self._queue.popleft()
+            self._waiting.discard(op)
+            if op.parent is not None:
+                return op
+        return None
+
+    def add(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            if op.parent is not None and op not in self._waiting and isinstance(op, _REWRITTEN):
+                self._waiting.add(op)
+                self._queue.append(op)
+
+
+def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
+    """The values that replace the results of `op`, of the same types."""
+    try:
+        found = rule.apply(op)
+    except ShapeError:  # an operator does not take these operands
+        return None
+    if found is None:
+        return None
+    values = [found] if isinstance(found, SSAValue) else list(found.results if isinstance(found, Operation) else found)
+    types: list[Attribute] = [value.type for value in values]
+    if types == list(op.result_types) and not any(value.owner is op for value in values):
+        return values
+    for value in values:
+        _discard(detached_ops(value))
+    return None
+
+
+def _discard(ops: Sequence[Operation]) -> None:
+    """Let ops that stand nowhere, in order, use nothing any more."""
+    for op in reversed(ops):
+        op.drop_all_references()
+
+
+def _discard_detached(function: FuncOp) -> None:
+    """Let ops that were made, but not put into the function, use nothing any more."""
+    pending = [value for op in function.walk() for value in op.results]
+    pending += [argument for argument in function.args]
+    for value in pending:
+        for use in list(value.uses):
+            if use.operation.parent is None and use.operation is not function:
+                pending += use.operation.results
+                use.operation.drop_all_references()
+
+
+def _users(op: Operation) -> list[Operation]:
+    return [use.operation for result in op.results for use in result.uses]
+
+
+def _replace(op: Operation, values: Sequence[SSAValue]) -> list[Operation]:
+    """Put the ops behind `values` in the place of `op`. Returns them, and those whose users changed."""
+    block = op.parent
+    if block is None:
+        return []
+    new = [made for value in values for made in detached_ops(value)]
+    for made in dict.fromkeys(new):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    for value, result in zip(values, op.results, strict=True):
+        if value.owner in new:
+            value.name_hint = result.name_hint
+    operands = list(op.operands)
+    Rewriter.replace_op(op, [], list(values))
+    return [*new, *_erase_unused(operands)]
+
+
+def _erase_unused(values: Iterable[SSAValue]) -> list[Operation]:
+    """Erase what computes the values, where nothing uses it. Returns what computes those that are still used."""
+    kept: list[Operation] = []
+    pending = list(values)
+    while pending:
+        op = pending.pop().owner
+        if not isinstance(op, Operator | ConstantOp | CallTirOp) or op.parent is None:
+            continue
+        if any(result.first_use is not None for result in op.results):
+            kept.append(op)
+            if all(result.has_one_use() for result in op.results):  # its user may be rewritten now
+                kept += _users(op)
+            continue
+        pending += op.operands
+        Rewriter.erase_op(op)
+    return kept
+
+
+class GraphRewritePattern(RewritePattern):
+    """A rule as a rewrite pattern of xDSL."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if op.dialect_name() != DIALECT or (self._rule.names is not None and name_of(op) not in self._rule.names):
+            return
+        found = _applied(self._rule, op)
+        if found is not None:
+            new = dict.fromkeys(made for value in found for made in detached_ops(value))
+            for made in new:
+                made.location = op.location
+            rewriter.replace(op, list(new), list(found))

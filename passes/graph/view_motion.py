@@ -1,0 +1,211 @@
+"""Rules that move transposes and reshapes towards the users of their results, where they cancel or become part of a
+product, and that drop casts which an operator makes by itself. All are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, cast
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
+from weft.dialects.element_types import bytes_of, element_name
+from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_shapes import DimsAttr
+from weft.passes.graph.graph_simplify import VIEWS
+from weft.passes.graph.operators import axes_of, extents_of, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.rewriting import Replacement, Rule
+from weft.texpr.graph_operators import SEGMENTS, Operator
+from weft.texpr.ops import activations, elementwise
+
+_ACTIVATIONS: Final = cast("list[str]", activations.__all__)
+ELEMENTWISE: Final = frozenset((*cast("list[str]", elementwise.__all__), *_ACTIVATIONS)) - {"quantize", "dequantize"}
+"""Operators without axes: they work on any shape."""
+
+_Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
+"""An operand as the operator takes it before the move; None where there is none."""
+
+
+def _moved(op: Operation, names: Sequence[str], operand: Callable[[Operator], _Moved]) -> Operator | None:
+    """`op` on the operands of those of its operands that are views of these names, used by it alone; `operand` gives
+    the other operands, for the first of these views."""
+    result = op.results[0]
+    if not isinstance(op, Operator) or (name_of(op) == "cast" and _widens(op)):
+        return None
+    if None in extents_of(result):  # two unknown extents may differ
+        return None
+    views = [view for value in op.operands if (view := source_of(value, *names)) is not None]
+    views = [view for view in views if all(use.operation is op for use in view.results[0].uses)]
+    views = [view for view in views if extents_of(view.results[0]) == extents_of(result)]
+    if not views:
+        return None
+    other, values = operand(views[0]), list[SSAValue]()
+    for value in op.operands:
+        view = next((view for view in views if view.results[0] is value), None)
+        source = other(value) if view is None else _source_like(view, views[0])
+        if source is None:
+            return None
+        values.append(source)
+    groups = op.grouped(values, op.properties)
+    return made(name_of(op), groups, **{key: a for key, a in op.properties.items() if key != SEGMENTS})
+
+
+def _source_like(view: Operator, first: Operator) -> SSAValue | None:
+    """The operand of a view that changes its operand as the first one does."""
+    source, other = view.operands[0], first.operands[0]
+    if extents_of(source) != extents_of(other):
+        return None
+    is_same = name_of(first) != "transpose" or axes_of(view) == axes_of(first)
+    return source if is_same else None
+
+
+def _widens(op: Operator) -> bool:
+    return bytes_of(type_of(op.results[0]).element_type) > bytes_of(type_of(op.operands[0]).element_type)
+
+
+def _number(value: SSAValue) -> SSAValue | None:
+    """A constant of one number as a scalar."""
+    number = number_of(value)
+    if number is None or not type_of(value).get_shape():
+        return None if number is None else value
+    array = array_of_constant(cast("ConstantOp", value.owner))
+    return made_constant(array.reshape(-1)[0], type_of(value).element_type).result
+
+
+# Transposes
+
+
+def _elementwise_of_transpose(op: Operation) -> Replacement:
+    """f(transpose(x), transpose(y), constant) is transpose(f(x, y, constant)), with the constant's axes in the order
+    before."""
+
+    def operand(view: Operator) -> _Moved:
+        axes = axes_of(view)
+
+        def moved(value: SSAValue) -> SSAValue | None:
+            if (number := _number(value)) is not None or not isinstance(value.owner, ConstantOp):
+                return number
+            array = array_of_constant(value.owner)
+            array = array.reshape((1,) * (len(axes) - array.ndim) + array.shape)
+            inverse = [axes.index(axis) for axis in range(len(axes))]
+            return made_constant(array.transpose(inverse), type_of(value).element_type).result
+
+        return moved
+
+    found = _moved(op, ("transpose",), operand)
+    if found is None:
+        return None
+    views = [view for value in op.operands if (view := source_of(value, "transpose")) is not None]
+    return made("transpose", [found.results[0]], axes=axes_of(views[0]))
+
+
+def _product_of_transpose(op: Operation) -> Replacement:
+    """A product of a transposed matrix reads the matrix itself, transposed."""
+    product = cast("Operator", op)
+    operands, arguments = list(op.operands), arguments_of(op)
+    flags = {key: bool(arguments.get(key, key == "transpose_b")) for key in ("transpose_a", "transpose_b")}
+    before = dict(flags)
+    for position, flag in enumerate(flags):
+        transpose = source_of(operands[position], "transpose")
+        if transpose is None or (name_of(product) == "dense" and position == 0):
+            continue
+        axes = axes_of(transpose)
+        rank = len(axes)
+        if rank >= 2 and axes == [*range(rank - 2), rank - 1, rank - 2]:
+            operands[position] = transpose.operands[0]
+            flags[flag] = not flags[flag]
+    if flags == before:
+        return None
+    if name_of(product) != "dense":
+        kept = {key: a for key, a in product.properties.items() if key not in flags}
+        return made(name_of(product), operands, **kept, **flags)
+    options = {key: a for key, a in product.properties.items() if key == "out_dtype"}
+    matmul = made("matmul", operands[:2], **options)
+    return matmul if len(operands) == 2 else made("add", [matmul.results[0], operands[2]])
+
+
+def _transpose_of_units(op: Operation) -> Replacement:
+    """A transpose that moves axes of one element only is a reshape."""
+    shape = extents_of(op.results[0])
+    axes = axes_of(cast("Operator", op))
+    long = [axis for axis, extent in zip(axes, shape, strict=True) if extent != 1]
+    if None in shape or long != sorted(long):
+        return None
+    return made("reshape", [op.operands[0]], newshape=DimsAttr(shape))
+
+
+# Reshapes
+
+
+def _elementwise_of_view(op: Operation) -> Replacement:
+    """f(reshape(x), reshape(y), z) is reshape(f(x, y, z)), where z has no axes that the reshape changes."""
+    shape = extents_of(op.results[0])
+    if None in shape:
+        return None
+
+    def operand(view: Operator) -> _Moved:
+        source = extents_of(view.operands[0])
+
+        def moved(value: SSAValue) -> SSAValue | None:
+            if (number := _number(value)) is not None:
+                return number
+            own = extents_of(value)
+            while isinstance(value.owner, ConstantOp) and own[:1] == (1,):
+                own = own[1:]
+            if (
+                len(own) > len(source)
+                or own != shape[len(shape) - len(own) :]
+                or own != source[len(source) - len(own) :]
+            ):
+                return None
+            if len(own) == len(extents_of(value)):
+                return value
+            array = array_of_constant(cast("ConstantOp", value.owner))
+            return made_constant(
+                array.reshape(array.shape[array.ndim - len(own) :]), type_of(value).element_type
+            ).result
+
+        return moved
+
+    found = _moved(op, VIEWS, operand)
+    return None if found is None else made("reshape", [found.results[0]], newshape=DimsAttr(shape))
+
+
+# Casts
+
+_WIDE: Final = (
+    *("softmax", "log_softmax", "layer_norm", "rms_norm", "instance_norm", "group_norm", "batch_norm"),
+    *(name for name in _ACTIVATIONS if name != "relu"),
+    *("sum", "mean", "matmul", "batch_matmul", "conv1d", "conv2d", "conv3d", "depthwise_conv2d", "attention"),
+)
+"""Operators that compute floats of 16 bits in float32, and round once."""
+
+
+def _narrow(op: Operation) -> Replacement:
+    """A cast back from float32 to the type that all operands were cast from."""
+    inner = source_of(op.operands[0], *_WIDE) if op.operands[0].has_one_use() else None
+    narrow: Attribute = type_of(op.results[0]).element_type
+    if inner is None or element_name(narrow) not in ("float16", "bfloat16"):
+        return None
+    if any(arguments_of(inner).get(key) is not None for key in ("dtype", "out_dtype")):
+        return None
+    sources: list[SSAValue] = []
+    for value in inner.operands:
+        cast_ = source_of(value, "cast")
+        if element_name(type_of(value).element_type) != "float32" or cast_ is None:
+            return None
+        if type_of(cast_.operands[0]).element_type != narrow:
+            return None
+        sources.append(cast_.operands[0])
+    groups = inner.grouped(sources, inner.properties)
+    return made(name_of(inner), groups, **{key: a for key, a in inner.properties.items() if key != SEGMENTS})
+
+
+TRANSPOSES: Final = (
+    Rule(ELEMENTWISE, _elementwise_of_transpose),
+    Rule(frozenset(("matmul", "batch_matmul", "dense")), _product_of_transpose),
+    Rule(frozenset(("transpose",)), _transpose_of_units),
+)
+RESHAPES: Final = (Rule(ELEMENTWISE, _elementwise_of_view),)
+CASTS: Final = (Rule(frozenset(("cast",)), _narrow),)

@@ -1,0 +1,116 @@
+"""Which tensors of a graph function lie in the memory of others: results of calls that only copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from weft.dialects.graph import CallTirOp
+from weft.dialects.graph_control import IfOp, LoopOp
+from weft.dialects.graph_shapes import KnownExtent, add, multiply
+from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, elements, known_shape
+
+
+class Views:
+    """Calls that need not run, and where the tensors of a function lie without them.
+
+    A part of a tensor, as of a slice or a reshape, lies in the tensor. Tensors that a call joins are computed straight
+    into the result. What callers pass stays as it is: a result of the function is no view of a parameter, and a view of
+    a buffer of the caller starts where the buffer starts, since `memref.view` is of bytes alone. Without
+    parts, so do all.
+    """
+
+    def __init__(
+        self, function: FuncOp, returned: Sequence[SSAValue], copies: ContiguousCopies | None, has_parts: bool = True
+    ) -> None:
+        self.calls = set[CallTirOp]()
+        """The calls that need not run."""
+        self.shifted = set[SSAValue]()
+        """Tensors in which others lie that do not start with them."""
+        self.held_by: dict[SSAValue, SSAValue] = {}
+        """Tensors whose memory is that of a result of the function -> the result."""
+        self._returned = set(returned)
+        self._has_parts = has_parts
+        self._around: dict[SSAValue, tuple[SSAValue, KnownExtent]] = {}
+        """A tensor -> the one that it lies in, and the number of elements before it there."""
+        for op in function.body.block.ops:
+            parts = copies.of(op) if isinstance(op, CallTirOp) and copies is not None else ()
+            if isinstance(op, CallTirOp) and parts and self._are_views(op, parts):
+                self.calls.add(op)
+
+    def place(self, tensor: SSAValue) -> tuple[SSAValue, KnownExtent]:
+        """The tensor in whose memory one lies, itself where it lies in no other, and the number of elements before
+        it."""
+        before: KnownExtent = 0
+        while tensor in self._around:
+            tensor, offset = self._around[tensor]
+            before = _sum(before, offset)
+        return tensor, before
+
+    def _are_views(self, call: CallTirOp, parts: Sequence[Sequence[Copied]]) -> bool:
+        """Decide whether a call needs to run."""
+        pairs = list(zip(call.results, parts, strict=True))
+        if len(pairs) == 1 and len(parts[0]) > 1:
+            return self._joins(call.results[0], [(call.operands[part.operand], part.offset) for part in parts[0]])
+        sources = [(result, call.operands[own[0].operand], own[0].offset) for result, own in pairs if len(own) == 1]
+        if len(sources) < len(pairs) or not all(self._can_lie_in(*source) for source in sources):
+            return False
+        for result, source, offset in sources:
+            self._put(result, source, offset)
+        return True
+
+    def _can_lie_in(self, result: SSAValue, source: SSAValue, offset: KnownExtent) -> bool:
+        root, before = self.place(source)
+        before = _sum(before, offset)
+        if result not in self._returned:
+            return before == 0 or (self._has_parts and self._is_own(root))
+        is_whole = before == 0 and _elements(root) == _elements(result)
+        return is_whole and self._is_own(root) and root not in self.shifted
+
+    def _put(self, result: SSAValue, source: SSAValue, offset: KnownExtent) -> None:
+        root, before = self.place(source)
+        if result in self._returned:
+            self.held_by[root] = result
+        elif _sum(before, offset) != 0:
+            self.shifted.add(root)
+        self._around[result] = source, offset
+
+    def _joins(self, result: SSAValue, parts: Sequence[tuple[SSAValue, KnownExtent]]) -> bool:
+        """Let temporaries lie in `result`, if all can; with each the number of elements from it to the result's."""
+        roots = [self.place(part)[0] for part, _ in parts]
+        if not self._has_parts or result in self._returned or len(set(roots)) < len(roots):
+            return False
+        if not all(self._is_own(root) and self._is_whole(part) for (part, _), root in zip(parts, roots, strict=True)):
+            return False
+        for root, (_, offset) in zip(roots, parts, strict=True):
+            self._around[root] = result, _negative(offset)
+        self.shifted.add(result)
+        return True
+
+    def _is_whole(self, tensor: SSAValue) -> bool:
+        """Whether a tensor is all of the one that it lies in."""
+        root, before = self.place(tensor)
+        return before == 0 and _elements(root) == _elements(tensor)
+
+    def _is_own(self, root: SSAValue) -> bool:
+        """Whether the function computes a tensor, and its memory is no result of the function."""
+        return isinstance(root.owner, _COMPUTE) and root not in self._returned and root not in self.held_by
+
+
+_COMPUTE = (CallTirOp, IfOp, LoopOp)
+"""Ops that write their results to any buffers that they are given. Registered functions get arrays of their own."""
+
+
+def _elements(tensor: SSAValue) -> KnownExtent | None:
+    shape = known_shape(tensor)
+    return None if shape is None else elements(shape)
+
+
+def _sum(left: KnownExtent, right: KnownExtent) -> KnownExtent:
+    return add(left, right) or 0
+
+
+def _negative(extent: KnownExtent) -> KnownExtent:
+    return multiply(-1, extent) or 0

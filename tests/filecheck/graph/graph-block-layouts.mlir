@@ -1,0 +1,63 @@
+// RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=haswell"}' --split-input-file --validate | filecheck %s
+// RUN: weft-opt %s -p 'graph-block-layouts{target=c}' --split-input-file | filecheck %s --check-prefix=OTHERS
+// RUN: weft-opt %s -p 'lower-graph{target="llvm -mcpu=haswell" layouts=false}' --split-input-file | filecheck %s --check-prefix=OTHERS
+// OTHERS-NOT: conv2d_blocked
+
+// Data of few channels are read as they are, means of images need no conversion: nothing is converted.
+// CHECK-LABEL: func.func @net
+// CHECK-NEXT:    %[[X:\w+]] = graph.reshape %x {newshape = #graph.dims<n, 3, 8, 8, 1>}
+// CHECK-NEXT:    %w0 = graph.constant {{.*}} : tensor<1x3x3x3x1x16xf32>
+// CHECK-NEXT:    %c = graph.conv2d_blocked %[[X]], %w0 {padding = 1 : i64}
+// CHECK-NEXT:    %[[B:\w+]] = graph.constant {{.*}} : tensor<1x1x1x16xf32>
+// CHECK-NEXT:    %s = graph.add %c, %[[B]]
+// CHECK-NEXT:    %w1 = graph.constant {{.*}} : tensor<1x3x3x16xf32>
+// CHECK-NEXT:    %d = graph.depthwise_conv2d_blocked %s, %w1 {strides = 2 : i64}
+// CHECK-NEXT:    %p = graph.max_pool3d %d {layout = "NDHWC", kernel = [1 : i64, 2 : i64, 2 : i64], strides = [1 : i64, 1 : i64, 1 : i64]}
+// CHECK-NEXT:    %m = graph.mean %p {axis = [2 : i64, 3 : i64], keepdims = true}
+// CHECK-NEXT:    %[[M:\w+]] = graph.reshape %m {newshape = #graph.dims<n, 16, 1, 1>}
+// CHECK-NEXT:    func.return %[[M]]
+func.func @net(%x: tensor<?x3x8x8xf32, #graph.dims<n>>) -> tensor<?x16x1x1xf32, #graph.dims<n>> {
+  %w0 = graph.constant dense<0.5> : tensor<16x3x3x3xf32>
+  %bias = graph.constant dense<2.0> : tensor<16x1x1xf32>
+  %w1 = graph.constant dense<0.25> : tensor<16x1x3x3xf32>
+  %c = graph.conv2d %x, %w0 {padding = 1 : i64} : tensor<?x3x8x8xf32, #graph.dims<n>>, tensor<16x3x3x3xf32>
+  %s = graph.add %c, %bias : tensor<?x16x8x8xf32, #graph.dims<n>>, tensor<16x1x1xf32>
+  %d = graph.conv2d %s, %w1 {strides = 2 : i64, groups = 16 : i64} : tensor<?x16x8x8xf32, #graph.dims<n>>, tensor<16x1x3x3xf32>
+  %p = graph.max_pool2d %d {kernel = 2 : i64, strides = 1 : i64} : tensor<?x16x3x3xf32, #graph.dims<n>>
+  %m = graph.mean %p {axis = [2 : i64, 3 : i64], keepdims = true} : tensor<?x16x2x2xf32, #graph.dims<n>>
+  func.return %m : tensor<?x16x1x1xf32, #graph.dims<n>>
+}
+
+// -----
+
+// The result is converted, and the data, once for both convolutions that read them.
+// CHECK-LABEL: func.func @borders
+// CHECK:         %[[R:\w+]] = graph.reshape %x {newshape = #graph.dims<1, 4, 16, 3, 3>}
+// CHECK-NEXT:    %[[X:\w+]] = graph.transpose %[[R]] {axes = [0 : i64, 1 : i64, 3 : i64, 4 : i64, 2 : i64]}
+// CHECK:         %a = graph.conv2d_blocked %[[X]]
+// CHECK:         %b = graph.conv2d_blocked %[[X]]
+// CHECK:         %y = graph.add %a, %b
+// CHECK-NEXT:    %[[T:\w+]] = graph.transpose %y {axes = [0 : i64, 1 : i64, 4 : i64, 2 : i64, 3 : i64]}
+// CHECK-NEXT:    %[[Y:\w+]] = graph.reshape %[[T]] {newshape = #graph.dims<1, 128, 3, 3>}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @borders(%x: tensor<1x64x3x3xf32>) -> tensor<1x128x3x3xf32> {
+  %w0 = graph.constant dense<0.5> : tensor<128x64x3x3xf32>
+  %w1 = graph.constant dense<0.25> : tensor<128x64x3x3xf32>
+  %a = graph.conv2d %x, %w0 {padding = 1 : i64} : tensor<1x64x3x3xf32>, tensor<128x64x3x3xf32>
+  %b = graph.conv2d %x, %w1 {padding = 1 : i64} : tensor<1x64x3x3xf32>, tensor<128x64x3x3xf32>
+  %y = graph.add %a, %b : tensor<1x128x3x3xf32>, tensor<1x128x3x3xf32>
+  func.return %y : tensor<1x128x3x3xf32>
+}
+
+// -----
+
+// Converting the result takes more than the convolution gains; weights are a parameter.
+// CHECK-LABEL: func.func @stay
+// CHECK-NOT:     blocked
+// CHECK:         func.return
+func.func @stay(%x: tensor<1x16x8x8xf32>, %w1: tensor<64x16x3x3xf32>) -> tensor<1x64x6x6xf32> {
+  %w0 = graph.constant dense<0.5> : tensor<16x16x1x1xf32>
+  %a = graph.conv2d %x, %w0 : tensor<1x16x8x8xf32>, tensor<16x16x1x1xf32>
+  %y = graph.conv2d %a, %w1 : tensor<1x16x8x8xf32>, tensor<64x16x3x3xf32>
+  func.return %y : tensor<1x64x6x6xf32>
+}
