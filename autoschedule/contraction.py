@@ -9,10 +9,12 @@ from typing import Final
 from xdsl.ir import Attribute, BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.analysis.constants import is_constant
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written
-from weft.autoschedule.inlining import fuse_consumers, fuse_producer
+from weft.autoschedule.inlining import fuse_consumers, fuse_producer, inline_factor
 from weft.autoschedule.rules import (
+    chosen,
     extent_of,
     fused,
     keep_in_registers,
@@ -24,10 +26,11 @@ from weft.autoschedule.rules import (
 )
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
+    best_tile,
     cache_for_panels,
     depth_of_panels,
     panels_together,
-    register_tile,
+    register_tiles,
     utilization,
 )
 from weft.dialects.element_types import bytes_of
@@ -48,6 +51,8 @@ class Factor:
     rank: int
     contiguous: bool
     element_bytes: int
+    constant: bool
+    """Whether it is known when the program is built, so that any layout of it costs nothing."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | N
         rank=len(operand.indices),
         contiguous=iterator is not None and operand.stride_of(iterator) == 1,
         element_bytes=bytes_of(operand.element_type),
+        constant=is_constant(operand.buffer),
     )
 
 
@@ -149,10 +155,13 @@ _ROWS_THAT_PAY_TRANSPOSED: Final = 8
 """The same, where a panel is read column by column otherwise."""
 _WORK_OF_THREADS: Final = 1 << 21
 """Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
+_ROWS_PER_LOAD: Final = 4
+"""Multiply-adds that take as long as a load from beyond the second cache, for each element."""
 _LINE_BYTES: Final = 64
 """What caches move at once."""
 _STEPS_AT_ONCE: Final = 2
 """Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
+_STEPS_TO_TRY: Final = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
@@ -256,6 +265,8 @@ class ContractionPlan(Panels):
 
     pack_right: bool
     pack_left: bool
+    packs_ahead: bool
+    """Whether the right factor is packed when the program is built."""
     pad_columns: bool
     """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
     prefetches_panels: bool
@@ -264,20 +275,27 @@ class ContractionPlan(Panels):
     """Steps of the reduction between two tests for its end."""
 
 
-def plan_of(roles: Roles, target: Target) -> ContractionPlan:
-    """The sizes for a contraction on a machine."""
+def plan_of(sch: Schedule, roles: Roles, target: Target) -> ContractionPlan:
+    """The sizes for a contraction on a machine. A search may choose the register tile, and how many steps of the
+    reduction are unrolled."""
     paying = _ROWS_THAT_PAY if roles.right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
     many = roles.row_count is None or roles.row_count >= paying
+    ahead = roles.right.constant and not roles.same_buffer
     pack_left = many and roles.left.contiguous and not roles.same_buffer
-    tile = _tile(roles, target, pack_left)
+    tile = _tile(sch, roles, target, pack_left)
     columns = roles.columns
     in_place = roles.right.contiguous and columns is not None and columns <= tile.columns
     ragged = columns is None or columns % tile.lanes != 0
-    pack_right = many and (ragged or not in_place)
+    pack_right = (many or ahead) and (ragged or not in_place)
     steps = product(roles.extents[at] for at in roles.reduced)
-    in_parts = pack_right and len(roles.reduced) == 1
-    element_bytes = roles.right.element_bytes
-    panels = panels_of(roles, tile, steps, element_bytes, _WORK_OF_THREADS, target, in_parts=in_parts)
+    # What passes by once need not stay in a cache.
+    passes_once = ahead and roles.row_count is not None and roles.row_count <= tile.rows
+    in_parts = pack_right and len(roles.reduced) == 1 and not passes_once
+    work = _WORK_OF_THREADS
+    if ahead and roles.row_count is not None:
+        # What few rows are multiplied with arrives slower than it is used.
+        work = work * min(roles.row_count, _ROWS_PER_LOAD) // _ROWS_PER_LOAD
+    panels = panels_of(roles, tile, steps, roles.right.element_bytes, work, target, in_parts=in_parts)
     return ContractionPlan(
         tile,
         panels.together if pack_right else 1,
@@ -286,22 +304,22 @@ def plan_of(roles: Roles, target: Target) -> ContractionPlan:
         panels.threads,
         pack_right,
         pack_left and pack_right,
+        pack_right and ahead,
         pack_right and ragged,
         pack_right and _streams(panels.panel_bytes, target),
-        _STEPS_AT_ONCE if _fuses(target) else 1,
+        chosen(sch, _STEPS_TO_TRY, _STEPS_AT_ONCE if _fuses(target) else 1),
     )
 
 
-def _tile(roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
+def _tile(sch: Schedule, roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
-    return register_tile(
-        roles.row_count,
-        roles.columns,
-        lanes,
-        target.vector_registers,
-        fused=_fuses(target),
-        packed_rows=pack_left,
-    )
+    rows, columns = roles.row_count, roles.columns
+    tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
+    best = best_tile(tiles, rows, columns)
+    vectors = chosen(sch, list(dict.fromkeys(tile.vectors for tile in tiles)), best.vectors)
+    tiles = [tile for tile in tiles if tile.vectors == vectors]
+    height = chosen(sch, [tile.rows for tile in tiles], best_tile(tiles, rows, columns).rows)
+    return next(tile for tile in tiles if tile.rows == height)
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
@@ -348,11 +366,11 @@ def contraction(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     roles = contraction_roles(pattern_of(op_of(sch, block)))
     if roles is None or roles.columns == 1:
         return False
-    plan = plan_of(roles, target)
+    plan = plan_of(sch, roles, target)
     if roles.same_buffer and plan.pack_right:
         if not roles.right.contiguous:
             return False
-        plan = replace(plan, pack_right=False, pack_left=False, pad_columns=False, depth=None)
+        plan = replace(plan, pack_right=False, pack_left=False, packs_ahead=False, pad_columns=False, depth=None)
     if not plan.pack_right and not roles.right.contiguous:
         return False
     _Tiling(sch, block, roles, plan).run()
@@ -382,7 +400,7 @@ class _Tiling:
         steps, unrolled = self._steps(loops)
         loops.order([*steps, *unrolled])
         # Blocks move before loops are vectorized: what moves later is tried on a copy first.
-        if right is not None:
+        if right is not None and not plan.packs_ahead:
             sch.compute_at(right, loops.part or loops.panels)
         if result is not None and results_row is not None:
             shifts = [plan.tile.rows * (at == results_row) for at in range(len(op_of(sch, result).iter_vars))]
@@ -447,6 +465,11 @@ class _Tiling:
             return (indices[at] // width, *rest, indices[at] % width)
 
         sch.transform_layout(copy, ("write", 0), panels, pad_value=0)
+        if factor.constant:
+            if factor.contiguous:
+                _, lane = sch.split(sch.get_loops(copy)[-1], [None, lanes])
+                sch.vectorize(lane)
+            return
         own = own_loops(sch, copy, self.block)
         op = op_of(sch, copy)
         self._prefetch_source(copy, factor, width)
@@ -516,12 +539,14 @@ def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bo
     """Whole rows of the matrix, several at once, are added to results that stay in the first caches:
     `for k by 8: for j: out[j] += left[k] * right[k, j] + ... + left[k + 7] * right[k + 7, j]`.
 
-    Register tiles would read short pieces of rows, far apart. Not applicable where the matrix fits into the second
+    Register tiles would read short pieces of rows, far apart. A matrix that is computed element by element, as from
+    quantised weights, is computed on the way. Not applicable where the matrix fits into the second
     cache, where there is more than one row of results, or where the matrix is not read along its rows.
     """
     roles = contraction_roles(pattern_of(op_of(sch, block)))
-    if roles is None or not _is_bandwidth_bound(roles, target):
+    if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target):
         return False
+    inline_factor(sch, block, buffers_read(op_of(sch, block))[roles.right.position])
     loops = sch.get_loops(block)
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     columns = roles.columns or 0

@@ -8,9 +8,10 @@ from typing import Final
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, slides
+from weft.analysis.constants import is_constant
 from weft.analysis.index import Quotient
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers
@@ -38,6 +39,8 @@ class ConvolutionRoles:
     data: Operand
     kernel: Operand
     result: Operand
+    kernel_is_constant: bool
+    """Whether the kernel is known when the program is built, so that any layout of it costs nothing."""
     data_position: int
     """Of the data among the buffers that the block reads."""
     column: int
@@ -101,6 +104,7 @@ def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
         data=data,
         kernel=kernel,
         result=result,
+        kernel_is_constant=is_constant(kernel.buffer),
         data_position=buffers.index(data.buffer),
         column=at[columns[-1]],
         pixels=places(True, False),
@@ -390,10 +394,15 @@ def local_result(sch: Schedule, block: BlockHandle, grouped: bool) -> BlockHandl
 
 def border_of(sch: Schedule, block: BlockHandle, roles: ConvolutionRoles) -> BlockHandle | None:
     """The block that computes the data element by element for this block alone, as one that pads them."""
+    return producer_of(sch, block, roles.data.buffer)
+
+
+def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
+    """The block that computes a buffer element by element for this block alone."""
     for producer in sch.get_producers(block):
         op = op_of(sch, producer)
         if (
-            buffers_written(op) == [roles.data.buffer]
+            buffers_written(op) == [buffer]
             and pattern_of(op).kind is PatternKind.INJECTIVE
             and len(sch.get_consumers(producer)) == 1
         ):

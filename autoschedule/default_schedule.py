@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_plain, why_not_plain
+from weft.autoschedule.blocked_convolution import blocked_convolution
 from weft.autoschedule.contraction import contraction, vector_times_matrix
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.dot_products import dot_products
@@ -26,6 +27,7 @@ from weft.autoschedule.kernels import (
     reduction_for_block,
     result_for_thread,
     rows_for_blocks,
+    shared_loops_for_thread,
     tiles_in_shared_memory,
 )
 from weft.autoschedule.nests import argmax_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
@@ -53,6 +55,7 @@ RULES: Final[tuple[Rule, ...]] = (
     dot_products,
     contraction,
     # Each of these decides for itself whether it applies.
+    blocked_convolution,
     filter_convolution,
     packed_convolution,
     direct_convolution,
@@ -86,12 +89,26 @@ KERNEL_RULES: Final[tuple[Rule, ...]] = (
 )
 """The rules for targets whose programs are kernels."""
 
+SHARED_LOOP_RULES: Final[tuple[Rule, ...]] = (
+    partial(shared_loops_for_thread, inner=True),
+    # Where all of these loops as one are not proved to be independent.
+    partial(shared_loops_for_thread, inner=False),
+    # What may run in no other order, for want of promises.
+    in_one_thread,
+)
+"""The rules for nests of several blocks, for targets that run nothing but kernels. CPUs run them as they are."""
+
 
 def rules_for(kind: str) -> tuple[Rule, ...]:
     """The rules for a kind of target; none where there are no default schedules."""
     if kind in ("llvm", "c"):
         return RULES
     return KERNEL_RULES if kind in GPU_KINDS else ()
+
+
+def shared_loop_rules_for(kind: str) -> tuple[Rule, ...]:
+    """The rules for blocks that share loops, which come after the others."""
+    return SHARED_LOOP_RULES if kind in GPU_KINDS else ()
 
 
 def default_schedule(
@@ -141,11 +158,12 @@ def _schedules(
     if not known or not rules:
         return []
     found: list[tuple[FuncOp, ModuleOp, sched.FuncOp]] = []
+    shared_rules = shared_loop_rules_for(target.kind)
     for function in functions(module):
-        if function.sym_name.data in skip or not _is_ours(function):
+        if function.sym_name.data in skip or not _is_ours(function, alone=not shared_rules):
             continue
         alone = ModuleOp([copy_of(function), *declared_callees(function, function)])
-        schedule = _Attempts(alone, target).run(rules)
+        schedule = _Attempts(Schedule(alone), alone, target, _replayed).run(rules, shared_rules)
         if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
             trace = simplify_trace(schedule.trace)
             trace.sym_name = StringAttr(f"default_{function.sym_name.data}")
@@ -153,29 +171,56 @@ def _schedules(
     return found
 
 
-def _is_ours(function: FuncOp) -> bool:
+Replayed: TypeAlias = Callable[[ModuleOp, sched.FuncOp], Schedule]
+"""From a module and a trace to a schedule that has taken the steps of the trace."""
+
+
+def _replayed(module: ModuleOp, trace: sched.FuncOp) -> Schedule:
+    schedule = Schedule(module)
+    schedule.replay(trace)
+    return schedule
+
+
+def schedule_by_rules(schedule: Schedule, target: Target, replayed: Replayed) -> Schedule:
+    """Schedule the only function of a module by default, with a schedule whose sampling steps decide in their own way.
+
+    The result may be another schedule: where a rule turns out not to apply its steps are undone, by starting again from
+    `replayed`.
+    """
+    original = copy_of(schedule.mod)
+    (function,) = functions(original)
+    shared_rules = shared_loop_rules_for(target.kind)
+    if not _is_ours(function, alone=not shared_rules):
+        return schedule
+    return _Attempts(schedule, original, target, replayed).run(rules_for(target.kind), shared_rules)
+
+
+def _is_ours(function: FuncOp, *, alone: bool) -> bool:
     labels = [block.label for block in child_blocks(function)]
-    return bool(labels) and len(set(labels)) == len(labels) and why_not_plain(function) is None
+    return bool(labels) and len(set(labels)) == len(labels) and why_not_plain(function, alone=alone) is None
 
 
 class _Attempts:
     """Rules tried on one function."""
 
-    def __init__(self, module: ModuleOp, target: Target) -> None:
+    def __init__(self, schedule: Schedule, original: ModuleOp, target: Target, replayed: Replayed) -> None:
+        """`original` is what the schedule began with."""
         self.target = target
-        self.original = module
-        self.schedule = Schedule(module)
+        self.original = original
+        self.schedule = schedule
+        self._replayed = replayed
         self.blocks: dict[str, BlockOp] = {}
         """Those that were there when the rule that is tried began, or after the last step back."""
         self.handles: dict[str, BlockHandle] = {}
         self.done: set[str] = set()
         """Blocks that a rule said it has scheduled, though they may look plain still."""
 
-    def run(self, rules: Sequence[Rule]) -> Schedule:
-        for rule in rules:
+    def run(self, rules: Sequence[Rule], shared_rules: Sequence[Rule]) -> Schedule:
+        """Try rules for plain blocks, then those for blocks that share loops."""
+        for rule in (*rules, *shared_rules):
             self.blocks = self._blocks()
             for label in list(self.blocks):
-                if self._is_left(label) and self._try(rule, label):
+                if self._is_left(label, alone=rule not in shared_rules) and self._try(rule, label):
                     self.done.add(label)
         return self.schedule
 
@@ -183,10 +228,12 @@ class _Attempts:
         (function,) = functions(self.schedule.mod)
         return {block.label: block for block in child_blocks(function)}
 
-    def _is_left(self, label: str) -> bool:
+    def _is_left(self, label: str, *, alone: bool) -> bool:
         """Whether a block is still there and as it was written, and runs at all; kernels have to be bound even so."""
         block = self.blocks.get(label)
-        if block is None or label in self.done or not self.schedule.mod.is_ancestor(block) or not is_plain(block):
+        if block is None or label in self.done or not self.schedule.mod.is_ancestor(block):
+            return False
+        if is_plain(block) is not alone or not is_plain(block, alone=alone):
             return False
         return 0 not in block.extents or self.target.kind in GPU_KINDS
 
@@ -210,8 +257,7 @@ class _Attempts:
             Rewriter.erase_op(step)
         if changed:
             self.handles.clear()
-            self.schedule = Schedule(self.original)
-            self.schedule.replay(trace)
+            self.schedule = self._replayed(self.original, trace)
             self.blocks = self._blocks()
 
 

@@ -112,7 +112,9 @@ def _reading(operand: Operand) -> FactorLoad | None:
 def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan | None:
     """The sizes for a contraction on a machine; None where there are no such instructions, or they do not pay."""
     rows, work = roles.row_count, product(roles.extents)
-    if roles.same_buffer or len(roles.reduced) != 1 or (rows is not None and rows < _LEAST_ROWS):
+    if roles.same_buffer or len(roles.reduced) != 1:
+        return None
+    if rows is not None and rows < _LEAST_ROWS and not roles.right.constant:
         return None
     if work is not None and work < _LEAST_WORK:
         return None
@@ -191,10 +193,13 @@ class _DotTiling:
         loops = PanelLoops(sch, block, self.roles, plan, [plan.tile.vectors, lanes], [group])
         step, products = loops.steps
         loops.order([step], products)
-        sch.compute_at(packed, loops.part or loops.panels)
+        is_ahead = self.roles.right.constant  # then all of it is packed once, before calls
+        if not is_ahead:
+            sch.compute_at(packed, loops.part or loops.panels)
         sch.reverse_compute_at(result, loops.panel if loops.part is None else loops.panels)
-        near = self._pack(packed)
-        if stage is not None:
+        self._lay_out(packed)
+        near = None if is_ahead else self._vectorize_packing(packed)
+        if stage is not None and near is not None:
             sch.compute_at(stage, near)
         init = sch.decompose_reduction(block, loops.part or step)
         *_, rows, vectors, lane, _ = sch.get_loops(block)
@@ -205,7 +210,7 @@ class _DotTiling:
         sch.unroll(vectors)
         if loops.row is not None:
             sch.unroll(rows)
-        if stage is not None:
+        if stage is not None and near is not None:
             self._rows_of_stage(stage)
         # The init has a loop over lanes already.
         for part, sides in ((init, 3), (result, 2)):
@@ -260,19 +265,26 @@ class _DotTiling:
         copy = self.sch.cache_read(self.block, self.roles.left.position, "global")
         self.sch.transform_layout(copy, ("write", 0), moved_last(steps))
 
-    def _pack(self, packed: BlockHandle) -> LoopHandle:
-        """Lay out panels as [steps / group][columns][group], and bring rows of a group together. Gives the loop whose
-        iterations read as much as stays in the first cache."""
-        sch, right, group = self.sch, self.roles.right, self.plan.group
-        columns, at, steps = self.plan.tile.columns, right.dimension, self.right_steps
+    def _lay_out(self, packed: BlockHandle) -> None:
+        """Lay out panels as [steps / group][columns][group]."""
+        columns, at, steps, group = (
+            self.plan.tile.columns,
+            self.roles.right.dimension,
+            self.right_steps,
+            self.plan.group,
+        )
 
         def panels(*indices: int) -> tuple[object, ...]:
             rest = [index for place, index in enumerate(indices) if place not in (at, steps)]
             column, step = indices[at], indices[steps]
             return (column // columns, *rest, step // group, column % columns, step % group)
 
-        sch.transform_layout(packed, ("write", 0), panels, pad_value=0)
-        step, column = self._own_loop(packed, steps), self._own_loop(packed, at)
+        self.sch.transform_layout(packed, ("write", 0), panels, pad_value=0)
+
+    def _vectorize_packing(self, packed: BlockHandle) -> LoopHandle:
+        """Bring rows of a group together. Gives the loop whose iterations read as much as stays in the first cache."""
+        sch, right, group = self.sch, self.roles.right, self.plan.group
+        step, column = self._own_loop(packed, self.right_steps), self._own_loop(packed, right.dimension)
         outer, inner = sch.split(step, [None, group])
         if right.contiguous:
             vectors, lanes = sch.split(column, [None, self.plan.tile.lanes])

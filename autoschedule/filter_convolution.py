@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from weft.analysis.block_patterns import pattern_of
+from weft.analysis.block_patterns import Operand, pattern_of
 from weft.autoschedule.convolution import (
     ConvolutionRoles,
     border_of,
@@ -17,6 +17,7 @@ from weft.autoschedule.convolution import (
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.packed_convolution import lays_out_windows
 from weft.autoschedule.rules import (
+    PARTS_OF_A_THREAD,
     keep_in_registers,
     lanes_for,
     moved_last,
@@ -25,10 +26,10 @@ from weft.autoschedule.rules import (
     pays_threads,
     share_among_threads,
 )
-from weft.autoschedule.tile_sizes import RegisterTile, filter_tile, strip_rows
+from weft.autoschedule.tile_sizes import RegisterTile, filter_tile, rows_together, strip_rows, utilization
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
-from weft.schedule.recording import BlockHandle
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
@@ -40,6 +41,10 @@ _LAYING_OUT_A_WEIGHT: Final = 10
 """What it takes for an element of the weights: each of a tile is from another place in memory."""
 _TURNING: Final = 3
 """What it takes for an element of the results."""
+_BUSY: Final = 0.9
+"""The least share of the time that threads must be busy."""
+_STEPS_OF_A_TURN: Final = 10
+"""How many times as much as turning a result the sum of it takes, where turning is a small part."""
 _PART_OF_CACHE: Final = 8
 """Which part of the second cache a strip of data takes: the pages of more of it are not all known to the first level of
 address translation."""
@@ -66,7 +71,7 @@ def filter_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
     if roles is None or group_of(pattern) is not None:
         return False
     lanes = lanes_for(pattern, target)
-    if not lays_out_windows(roles, lanes, target):
+    if not lays_out_windows(roles, lanes, target) and not _pays_in_place(roles, lanes):
         return False
     threads = target.num_threads if pays_threads([pattern], target) else 1
     plan = _plan(roles, lanes, threads, target)
@@ -76,13 +81,24 @@ def filter_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
     return True
 
 
+def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
+    """Whether weights that are laid out already save more than turning the results takes, though data can as well be
+    read in place along their rows."""
+    steps = roles.size(roles.reduced)
+    return roles.kernel_is_constant and steps >= _STEPS_OF_A_TURN * _TURNING * lanes
+
+
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether copying data, weights and results takes less than laying out the windows does."""
+    """Whether copying data, weights and results takes less than laying out the windows does, with the lanes that are
+    idle behind the last pixel. Constant weights are laid out before calls."""
     pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
-    copies = _LAYING_OUT * data // lanes + _LAYING_OUT_A_WEIGHT * filters * steps + _TURNING * filters * pixels
-    windows = _LAYING_OUT if roles.stride(roles.data, roles.column) == 1 else _GATHERING
-    return copies < windows * pixels * steps // lanes
+    copies = _LAYING_OUT * data // lanes + _TURNING * filters * pixels
+    windows = (_LAYING_OUT if roles.stride(roles.data, roles.column) == 1 else _GATHERING) * pixels * steps // lanes
+    if roles.kernel_is_constant:
+        idle = 1 - utilization(roles.size(roles.flat_pixels), lanes)
+        return copies < windows + idle * pixels * filters * steps / lanes
+    return copies + _LAYING_OUT_A_WEIGHT * filters * steps < windows
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,10 @@ class _Plan:
     """The iterator of the rows of a strip."""
     rows: int
     """Of a strip."""
+    height: int
+    """Rows of a strip whose pixels a tile takes together, each of them whole."""
+    shares_filters: bool
+    """Whether threads share the filters, of all data: there are too few strips for them."""
 
 
 def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan | None:
@@ -113,10 +133,25 @@ def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> 
     window = [at * along for at in range(roles.extents[last])]
     extents = roles.extents[roles.column], roles.extents[filters[0]]
     tile, shares = filter_tile(*extents, lanes, target.vector_registers, step, window)
+    height = rows_together(tile, extents[0], roles.extents[windowed[0]], target.vector_registers)
+    if height > 1:
+        tile, shares = RegisterTile(extents[0], 1, lanes), False
     slow = windowed[0]
     batches = roles.size(tuple(at for at in roles.pixels if at < slow))
     most = _rows_of_strip(roles, slow, target.l2_bytes // _PART_OF_CACHE)
-    return _Plan(tile, shares, filters[0], slow, strip_rows(roles.extents[slow], most, batches, threads))
+    extent = roles.extents[slow]
+    rows = -(-strip_rows(extent, most, batches, threads) // height) * height
+    turns = -(-batches * -(-extent // rows) // threads)
+    fits = 2 * _bytes(roles.data) <= target.l2_bytes
+    fits = fits and extents[1] >= tile.columns * threads * PARTS_OF_A_THREAD
+    shares_filters = fits and batches * extent < _BUSY * threads * turns * rows
+    if shares_filters:
+        rows = -(-extent // height) * height
+    return _Plan(tile, shares, filters[0], slow, rows, height, shares_filters)
+
+
+def _bytes(operand: Operand) -> int:
+    return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 def _rows_of_strip(roles: ConvolutionRoles, slow: int, size: int) -> int:
@@ -158,7 +193,7 @@ class _Tiling:
         self._lay_out(weights)
         self._store(result)
         init = sch.decompose_reduction(block, self.first)
-        keep_in_registers(sch, block, -3, self.plan.tile.lanes)
+        keep_in_registers(sch, block, -self.sides, self.plan.tile.lanes)
         keep_in_registers(sch, init, self.depth, self.plan.tile.lanes)
         if self.plan.shares_elements:
             sch.unroll(self.last)
@@ -170,6 +205,10 @@ class _Tiling:
         loops = sch.get_loops(self.block)
         pixels = {at: loops[at] for at in roles.pixels}
         self.strips, pixels[plan.slow] = sch.split(pixels[plan.slow], [None, plan.rows])
+        together: list[LoopHandle] = []
+        if plan.height > 1:
+            pixels[plan.slow], rows = sch.split(pixels[plan.slow], [None, plan.height])
+            together.append(rows)
         pixels[roles.column], columns = sch.split(pixels[roles.column], [None, plan.tile.rows])
         filters, vectors, lanes = sch.split(loops[plan.filters], [None, plan.tile.vectors, plan.tile.lanes])
         self.around = pixels.pop(roles.column)
@@ -178,13 +217,15 @@ class _Tiling:
         reduced = [loops[at] for at in roles.reduced]
         self.first, self.last = reduced[0], reduced[-1]
         outer = [*batches, self.strips, *channels, filters, *pixels.values(), self.around]
-        sch.reorder(*outer, *reduced, columns, vectors, lanes)
+        sch.reorder(*outer, *reduced, *together, columns, vectors, lanes)
         self.depth = len(outer)
+        self.sides = len(together) + 3
 
     def _place_data(self, data: BlockHandle) -> None:
         """The data with their border, for the rows of a strip."""
         sch = self.sch
-        sch.compute_at(data, self.strips)
+        if not self.plan.shares_filters:
+            sch.compute_at(data, self.strips)
         _, lanes = sch.split(sch.get_loops(data)[-1], [None, self.plan.tile.lanes])
         sch.vectorize(lanes)
 
@@ -217,12 +258,13 @@ class _Tiling:
         shifts = [tile.rows * (at == column) for at in range(len(pattern.block.iter_vars))]
         sch.annotate(result, PREFETCH, [["write", 0, shifts]])
         sch.reverse_compute_at(result, self.around)
-        *_, rows, columns = sch.get_loops(result)
+        *_, columns = loops = sch.get_loops(result)[self.depth :]
         if not pattern.computing:
             sch.unroll(columns)
             return
-        vectors, lanes = sch.split(rows, [None, tile.lanes])
-        sch.reorder(columns, vectors, lanes)
+        rows = loops[1:] if self.plan.height > 1 else [columns]
+        vectors, lanes = sch.split(loops[0] if self.plan.height > 1 else loops[-2], [None, tile.lanes])
+        sch.reorder(*rows, vectors, lanes)
         sch.vectorize(lanes)
-        sch.unroll(columns)
-        sch.unroll(vectors)
+        for loop in (*rows, vectors):
+            sch.unroll(loop)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
-from weft.analysis.structure import consumers_of, stored_buffer
+from xdsl.ir import SSAValue
+
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.analysis.index import Index
+from weft.analysis.structure import buffers_written, consumers_of, stored_buffer
 from weft.autoschedule.rules import is_expensive, op_of
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
@@ -14,6 +17,8 @@ from weft.support.target import Target
 
 _WORTH_REPEATING: Final = 2
 """Operations that may be repeated in each of several readers."""
+_TWICE: Final = 2
+"""Reads of each element from which on they repeat it: the border of a small image adds half of them, predicated."""
 _LARGEST: Final = 64
 """Operations that a block which is computed elsewhere may have: beyond that, another pass over memory costs little, and
 a chain of thousands of blocks would be compiled as one."""
@@ -49,7 +54,7 @@ def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
     places = {(read.buffer, read.indices) for read in consumer.reads if read.buffer in buffers}
     if len(places) > 1 or producer.instances is None or consumer.instances is None:
         return len(places) > 1 or len(producer.block.iter_vars) < len(consumer.block.iter_vars)
-    return consumer.instances > producer.instances
+    return consumer.instances >= _TWICE * producer.instances
 
 
 def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
@@ -69,12 +74,30 @@ def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
         pattern = pattern_of(op_of(sch, consumers[0]))
         if pattern.kind is not PatternKind.INJECTIVE or len(pattern.writes) != 1:
             return
-        if any(r.indices != pattern.writes[0].indices for r in pattern.reads if r.buffer is buffer):
+        written = _place(pattern, pattern.writes[0])
+        if any(_place(pattern, read) != written for read in pattern.reads if read.buffer is buffer):
             return
         try:
             sch.reverse_compute_inline(consumers[0])
         except ScheduleError:
             return
+
+
+def inline_factor(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> None:
+    """Inline the elementwise block that computes `buffer` for this block alone, which reads each element once."""
+    for producer in sch.get_producers(block):
+        op = op_of(sch, producer)
+        if buffers_written(op) != [buffer] or pattern_of(op).kind is not PatternKind.INJECTIVE:
+            continue
+        if len(sch.get_consumers(producer)) == 1:
+            sch.compute_inline(producer)
+            return
+
+
+def _place(pattern: BlockPattern, operand: Operand) -> list[Index]:
+    """The indices of an access, iterators over a single value as 0: what was inlined before reads at 0 there."""
+    single: dict[SSAValue, Index] = {v: Index({}) for v in pattern.block.iter_vars if pattern.extent_of(v) == 1}
+    return [index.substitute(single) for index in operand.indices]
 
 
 def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from math import gcd
 from typing import Final
 
 from weft.analysis.block_patterns import Operand, PatternKind, pattern_of
 from weft.analysis.dependence import is_temporary
-from weft.analysis.structure import function_of
+from weft.analysis.structure import function_of, holds_one_nest
 from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
 from weft.autoschedule.nests import Member, consecutive, nests_over_rows
-from weft.autoschedule.rules import extent_of, fused, op_of, own_loops, product, total_of
+from weft.autoschedule.rules import extent_of, fused, loop_of, op_of, own_loops, product, total_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
 from weft.dialects.promises import ALL_PROMISES, promises_of
@@ -216,6 +217,19 @@ def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     loops = sch.get_loops(block)
     sch.bind(sch.add_unit_loop(loops[0] if loops else block), BLOCK)
+    return True
+
+
+def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *, inner: bool) -> bool:
+    """The outermost loop of a nest of several blocks becomes threads, together with the `inner` ones down to the first
+    that holds more than one nest. Each thread runs the rest in order."""
+    loops = sch.get_loops(block)
+    count = 1 + sum(1 for _ in takewhile(lambda loop: holds_one_nest(loop_of(sch, loop)), loops))
+    if not inner and count == 1:
+        return False
+    outer, thread = cut_for_blocks(sch, loops[: count if inner else 1], target)
+    sch.bind(outer, BLOCK)
+    sch.bind(thread, THREAD)
     return True
 
 

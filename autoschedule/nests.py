@@ -39,6 +39,7 @@ from weft.autoschedule.rules import (
 )
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
+from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE
 from weft.passes.schedule.annotate import Annotation
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -446,7 +447,8 @@ def _shifts(member: Member, shared: int, rows: int) -> list[int]:
 
 def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
     """Store the results of an elementwise nest past the caches where no other nest reads them, the arrays exceed the
-    last cache, and the processor is faster so: lines are not read before they are overwritten."""
+    last cache, and the processor is faster so: lines are not read before they are overwritten. Not of those that the
+    nest reads itself."""
     pattern = member.pattern
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None or not pays_nontemporal(target):
@@ -457,7 +459,8 @@ def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
         return
     block = op_of(sch, member.handle)
     written = buffers_written(block)
-    streams = [written.index(operand.buffer) for operand in pattern.writes if is_stream(member, operand)]
+    read = buffers_read(block)
+    streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(member, o)]
     if streams and not consumers_of(block):
         sch.annotate(member.handle, NONTEMPORAL, streams)
 
@@ -468,12 +471,13 @@ def single_nest(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
     streams of memory are prefetched, and stored past the caches where that is faster.
     Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
-    reductions of neighbours run side by side in lanes. Not applicable where nothing is consecutive and there is too
-    little to do for threads.
+    reductions of neighbours run side by side in lanes. What loops within a block goes to threads alone. Not applicable
+    where nothing is consecutive and there is too little to do for threads.
     """
     member = Member.of(sch, block)
     if member.pattern.kind is PatternKind.OPAQUE:
-        return False
+        loops = any(isinstance(op, ForOp) for op in op_of(sch, block).body.block.ops)
+        return loops and share_among_threads(sch, block, [member.pattern], target)
     vectors = vectorize_inner(sch, member, 0, target)
     if vectors:
         prefetch_streams(sch, member, target)

@@ -15,7 +15,15 @@ from weft.autoschedule.convolution import (
     split_groups,
 )
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.rules import extent_of, keep_in_registers, lanes_for, op_of, panels, share_among_threads
+from weft.autoschedule.rules import (
+    extent_of,
+    is_expensive,
+    keep_in_registers,
+    lanes_for,
+    op_of,
+    panels,
+    share_among_threads,
+)
 from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, utilization
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -107,7 +115,7 @@ class _Packing:
         in_place = in_parts and is_whole and not self.grouped and not sch.get_consumers(block)
         result = None if in_place else sch.reindex(block, ("write", 0))
         windows = sch.reindex(block, ("read", self.roles.data_position))
-        if border is not None:
+        if border is not None and not self._repeats_functions(border):
             sch.compute_inline(border)
         if result is not None:
             fuse_consumers(sch, result)
@@ -118,6 +126,12 @@ class _Packing:
         else:
             self._at_once(windows, result)
         share_among_threads(sch, block, [pattern], self.target)
+
+    def _repeats_functions(self, border: BlockHandle) -> bool:
+        """Whether what computes the data with their border would compute functions again for each window."""
+        window = self.roles.size(self.roles.reduced[1:])
+        pattern = pattern_of(op_of(self.sch, border))
+        return window > 1 and any(is_expensive(op.name) for op in pattern.computing)
 
     def _flatten(self, windows: BlockHandle, result: BlockHandle | None) -> BlockHandle:
         """Make one iterator of all pixels that follow each other, up to whole tiles. Returns the block that lays out

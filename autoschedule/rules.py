@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Block
 
 from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.index import Index
@@ -29,6 +29,14 @@ The block is plain (`analysis.structure`). A rule returns False where it does no
 same: the steps of the rule are undone, so a rule may try what it cannot prove. A rule reads what the block computes
 (`analysis.block_patterns`), never its name.
 """
+
+
+def chosen(sch: Schedule, options: Sequence[int], default: int) -> int:
+    """One of several integers: `default`, unless a search (`weft.tune`) decides otherwise, by a sampling step."""
+    if not sch.is_of_search or len(options) < 2:
+        return default
+    even = [1 / len(options)] * len(options)
+    return sch.get(sch.sample_categorical(options, even, decision=options.index(default)))
 
 
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
@@ -174,8 +182,23 @@ _BOOL = IntegerType(1)
 
 
 def cost_of(pattern: BlockPattern) -> int:
-    """About how many operations on lanes an instance is."""
+    """About how many operations on lanes an instance is; in blocks that loop, those of all iterations."""
+    if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
+        return _steps(pattern.block.body.block)
     return 1 + sum(_COST_OF_A_FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
+
+
+_UNKNOWN_EXTENT: Final = 64
+"""What a loop in a block runs, where its extent is not a number."""
+
+
+def _steps(block: Block) -> int:
+    """The ops that run in a block with loops."""
+    total = 0
+    for op in block.ops:
+        times = (op.extent if isinstance(op.extent, int) else _UNKNOWN_EXTENT) if isinstance(op, ForOp) else 1
+        total += times * max(sum(_steps(inner) for region in op.regions for inner in region.blocks), 1)
+    return total
 
 
 def is_expensive(name: str) -> bool:

@@ -41,12 +41,20 @@ _SPARE_REGISTERS: Final = 2
 def register_tile(
     rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> RegisterTile:
-    """The tile that does most multiply-adds for each load, among those that fit in the registers. Products that are not
-    `fused` with their sums take registers too. Rows that are packed are moved together: a power of two of them."""
+    """The tile that does most multiply-adds for each load, among `register_tiles`."""
+    tiles = register_tiles(rows, columns, lanes, registers, fused=fused, packed_rows=packed_rows)
+    return best_tile(tiles, rows, columns)
+
+
+def register_tiles(
+    rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
+) -> list[RegisterTile]:
+    """The tiles that fit in the registers. Products that are not `fused` with their sums take registers too. Rows that
+    are packed are moved together: a power of two of them."""
     if columns is not None and columns < lanes:
         lanes = max(columns, 1)
     free = registers - (_SPARE_REGISTERS if fused else 3 * _SPARE_REGISTERS)
-    tiles = [
+    return [
         RegisterTile(r, v, lanes)
         for v in _VECTORS
         for r in range(min(MOST_ROWS, rows or MOST_ROWS), 0, -1)
@@ -56,6 +64,10 @@ def register_tile(
         and (r & (r - 1) == 0 or not packed_rows)
         and (columns is None or (v - 1) * lanes < columns)
     ]
+
+
+def best_tile(tiles: Sequence[RegisterTile], rows: int | None, columns: int | None) -> RegisterTile:
+    """The tile that does most multiply-adds for each load."""
     return max(tiles, key=lambda tile: _merit(tile, rows, columns))
 
 
@@ -165,10 +177,56 @@ def filter_tile(
         for vectors in range(1, _MOST_VECTORS + 1)
         for shares in (True, False)
         if filters % (vectors * lanes) == 0
-        and pixels * vectors + vectors + (elements(pixels) if shares else 1) <= registers
+        and pixels * vectors + vectors + (elements(pixels) + 1 if shares else 1) <= registers
     ]
     pixels, vectors, shares = min(choices, key=time_of_row)
     return RegisterTile(pixels, vectors, lanes), shares
+
+
+def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int) -> int:
+    """How many whole rows of pixels a tile of one vector of filters takes: two where a row is so short that `tile`, the
+    best one of a row, has too few results to keep the units busy, and both are in registers."""
+    return 2 if tile.rows * tile.vectors <= IN_FLIGHT and rows > 1 and IN_FLIGHT < 2 * columns <= registers - 2 else 1
+
+
+_COST_OF_A_VALUE: Final = 0.25
+"""Of a multiply-add, what each pixel and vector of filters of a tile adds, where data and weights are in the order in
+which tiles read them."""
+_COST_OF_ANOTHER_TILE: Final = 1.05
+"""What it takes that the rest of a row is a tile of its own: more code."""
+_COST_OF_FLAT_ROWS: Final = 1.03
+"""What it takes that the places of the pixels of a tile are not a stride apart."""
+_FLAT_ROWS: Final = 32
+"""Pixels up to which a row is short. Of a longer one, the rest is a small part."""
+
+
+def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[int, bool]:
+    """How many pixels a tile takes with so many vectors of filters, and whether tiles go on from row to row."""
+
+    def time(pixels: int) -> float:
+        return max(pixels * vectors, IN_FLIGHT) + _COST_OF_A_VALUE * (pixels + vectors) if pixels else 0.0
+
+    def time_of(extent: int, pixels: int) -> float:
+        rest = extent % pixels
+        return (extent // pixels * time(pixels) + time(rest)) * (_COST_OF_ANOTHER_TILE if rest else 1.0)
+
+    most = max((registers - vectors - 1) // vectors, 1)
+    whole = {pixels: rows * time_of(columns, pixels) for pixels in range(1, min(most, columns) + 1)}
+    pixels = min(whole, key=whole.__getitem__)
+    if rows == 1 or columns >= _FLAT_ROWS:
+        return pixels, False
+    flat = {size: time_of(rows * columns, size) * _COST_OF_FLAT_ROWS for size in range(1, most + 1)}
+    count = min(flat, key=flat.__getitem__)
+    return (count, True) if flat[count] < whole[pixels] else (pixels, False)
+
+
+_PIXELS_OF_CHANNELS: Final = 7
+"""Pixels of a depthwise tile: what windows share of a row, and its weights, are in registers besides."""
+
+
+def channel_tile(columns: int) -> int:
+    """How many pixels a depthwise tile takes, of a vector of channels."""
+    return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
 def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int) -> RegisterTile:

@@ -1,4 +1,5 @@
 // RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=haswell -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s --check-prefix=AVX2
 
 // Many channels: the windows of 48 pixels, for 8 channels at a time, before all results that they add to.
 
@@ -297,3 +298,103 @@ func.func @depthwise(%X: memref<1x8x64x64xf32>, %W: memref<8x1x3x3xf32>, %Y: mem
 // CHECK-NEXT:                  tir.block "Y_update"
 // CHECK-NOT:         tir.block "Y_pad"
 // CHECK:               tir.block "Y_local"
+
+// -----
+
+// Blocks of channels: with 32 registers a tile is a row, with 16 tiles go on from row to row.
+
+func.func @blocked(%X: memref<1x2x14x14x16xf32>, %W: memref<2x2x3x3x16x16xf32>, %Y: memref<1x2x14x14x16xf32>) {
+  %c1 = arith.constant 1 : index
+  %c15 = arith.constant 15 : index
+  %zero = arith.constant 0.000000e+00 : f32
+  %Y_pad = memref.alloc() : memref<1x2x16x16x16xf32>
+  tir.for %i0 in 1 {
+    tir.for %i1 in 2 {
+      tir.for %i2 in 16 {
+        tir.for %i3 in 16 {
+          tir.for %i4 in 16 {
+            tir.block "Y_pad" iters(%vi0: spatial<1>, %vi1: spatial<2>, %vi2: spatial<16>, %vi3: spatial<16>, %vi4: spatial<16>) = [%i0, %i1, %i2, %i3, %i4] {
+              %0 = arith.cmpi sge, %vi2, %c1 : index
+              %1 = arith.cmpi slt, %vi2, %c15 : index
+              %2 = arith.andi %0, %1 : i1
+              %3 = arith.cmpi sge, %vi3, %c1 : index
+              %4 = arith.andi %2, %3 : i1
+              %5 = arith.cmpi slt, %vi3, %c15 : index
+              %6 = arith.andi %4, %5 : i1
+              %7 = scf.if %6 -> (f32) {
+                %8 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi2)
+                %9 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi3)
+                %x = memref.load %X[%vi0, %vi1, %8, %9, %vi4] : memref<1x2x14x14x16xf32>
+                scf.yield %x : f32
+              } else {
+                scf.yield %zero : f32
+              }
+              memref.store %7, %Y_pad[%vi0, %vi1, %vi2, %vi3, %vi4] : memref<1x2x16x16x16xf32>
+            }
+          }
+        }
+      }
+    }
+  }
+  tir.for %n in 1 {
+    tir.for %b in 2 {
+      tir.for %h in 14 {
+        tir.for %w in 14 {
+          tir.for %f in 16 {
+            tir.for %rb in 2 {
+              tir.for %rh in 3 {
+                tir.for %rw in 3 {
+                  tir.for %rc in 16 {
+                    tir.block "Y" iters(%vn: spatial<1>, %vb: spatial<2>, %vh: spatial<14>, %vw: spatial<14>, %vf: spatial<16>, %vrb: reduce<2>, %vrh: reduce<3>, %vrw: reduce<3>, %vrc: reduce<16>) = [%n, %b, %h, %w, %f, %rb, %rh, %rw, %rc] {
+                      tir.init {
+                        memref.store %zero, %Y[%vn, %vb, %vh, %vw, %vf] : memref<1x2x14x14x16xf32>
+                      }
+                      %10 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vh, %vrh)
+                      %11 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vw, %vrw)
+                      %y_pad = memref.load %Y_pad[%vn, %vrb, %10, %11, %vrc] : memref<1x2x16x16x16xf32>
+                      %w_1 = memref.load %W[%vb, %vrb, %vrh, %vrw, %vrc, %vf] : memref<2x2x3x3x16x16xf32>
+                      %12 = arith.mulf %y_pad, %w_1 : f32
+                      %13 = memref.load %Y[%vn, %vb, %vh, %vw, %vf] : memref<1x2x14x14x16xf32>
+                      %14 = arith.addf %13, %12 : f32
+                      memref.store %14, %Y[%vn, %vb, %vh, %vw, %vf] : memref<1x2x14x14x16xf32>
+                    }
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @blocked
+// CHECK:         tir.for %{{.*}} in 2 parallel {
+// CHECK:           tir.block "Y_pad"
+// CHECK:           tir.for %{{.*}} in 2 {
+// CHECK-NEXT:        tir.for %{{.*}} in 7 {
+// CHECK-NEXT:          tir.for %{{.*}} in 1 {
+// CHECK:             tir.block "Y_init"
+// CHECK:             tir.for %[[RB:\w+]] in 2 {
+// CHECK-NEXT:          tir.for %[[RH:\w+]] in 3 {
+// CHECK-NEXT:            tir.for %[[RW:\w+]] in 3 {
+// CHECK-NEXT:              tir.for %[[RC:\w+]] in 16 {
+// CHECK-NEXT:                tir.for %{{.*}} in 14 unrolled {
+// CHECK-NEXT:                  tir.for %{{.*}} in 1 unrolled {
+// CHECK-NEXT:                    tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:                      tir.block "Y_update"
+// CHECK:             tir.block "Y_local"
+
+// AVX2-LABEL: @blocked
+// AVX2:         tir.block "Y_pad"
+// AVX2:         tir.for %{{.*}} in {{[0-9]+}} parallel {
+// AVX2:           tir.block "Y_init" iters(%{{.*}}: spatial<1>, %{{.*}}: spatial<2>, %{{.*}}: spatial<196>, %{{.*}}: spatial<16>)
+// AVX2:           tir.for %[[RB:\w+]] in 2 {
+// AVX2-NEXT:        tir.for %[[RH:\w+]] in 3 {
+// AVX2-NEXT:          tir.for %[[RW:\w+]] in 3 {
+// AVX2-NEXT:            tir.for %[[RC0:\w+]] in 4 {
+// AVX2-NEXT:              tir.for %[[RC1:\w+]] in 4 unrolled {
+// AVX2:                     tir.for %{{.*}} in 8 vectorized {
+// AVX2-NEXT:                  tir.block "Y_update"
+// AVX2:           tir.block "Y_local"

@@ -227,3 +227,38 @@ func.func @columns(%A: memref<300x?xf32>, %S: memref<?xf32>) {
   }
   func.return
 }
+
+// -----
+
+// Loops of several blocks: threads run the iterations of those that all blocks share.
+// CHECK-LABEL: sched.func @default_shared {
+// CHECK-NEXT: %[[A:\w+]] = sched.get_block "A" in @shared
+// CHECK: %[[IJ:\w+]] = sched.fuse %[[I:\w+]], %[[J:\w+]] : loop
+// CHECK-NEXT: [[b:%.*]], [[t:%.*]] = sched.split %[[IJ]] {factors = [0, 256]} : loop, loop
+// CHECK-NEXT: sched.bind [[b]] {thread_axis = "blockIdx.x"}
+// CHECK-NEXT: sched.bind [[t]] {thread_axis = "threadIdx.x"}
+// CHECK-NEXT: }
+// KERNELS-LABEL: func.func @shared(
+// KERNELS: func.func @shared_kernel(
+// KERNELS-NOT: func.func
+func.func @shared(%X: memref<8x100x3xf32>, %Y: memref<8x100x3xf32>, %Z: memref<8x100x3xf32>) {
+  tir.for %i in 8 {
+    tir.for %j in 100 {
+      tir.for %k in 3 {
+        tir.block "A" iters(%vi: spatial<8>, %vj: spatial<100>, %vk: spatial<3>) = [%i, %j, %k] {
+          %x = memref.load %X[%vi, %vj, %vk] : memref<8x100x3xf32>
+          %e = math.exp %x : f32
+          memref.store %e, %Y[%vi, %vj, %vk] : memref<8x100x3xf32>
+        }
+      }
+      tir.for %k in 3 {
+        tir.block "B" iters(%vi: spatial<8>, %vj: spatial<100>, %vk: spatial<3>) = [%i, %j, %k] {
+          %x = memref.load %Y[%vi, %vj, %vk] : memref<8x100x3xf32>
+          %t = math.tanh %x : f32
+          memref.store %t, %Z[%vi, %vj, %vk] : memref<8x100x3xf32>
+        }
+      }
+    }
+  }
+  func.return
+}

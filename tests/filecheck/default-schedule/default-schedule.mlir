@@ -253,6 +253,30 @@ func.func @total(%A: memref<1024x1024xf32>, %S: memref<1xf32>) {
 
 // -----
 
+// What loops within a block goes to threads.
+
+func.func @running(%A: memref<512x4096xf32>, %B: memref<512x4096xf32>, %T: memref<512xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 512 {
+    tir.block "B" iters(%v: spatial<512>) = [%i] {
+      memref.store %zero, %T[%v] : memref<512xf32>
+      tir.for %k in 4096 {
+        %a = memref.load %A[%v, %k] : memref<512x4096xf32>
+        %t = memref.load %T[%v] : memref<512xf32>
+        %s = arith.addf %t, %a : f32
+        memref.store %s, %T[%v] : memref<512xf32>
+        memref.store %s, %B[%v, %k] : memref<512x4096xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @running
+// CHECK:         tir.for %{{.*}} in 512 parallel {
+// CHECK-NEXT:      tir.block "B"
+
+// -----
+
 // What somebody scheduled stays as it is; so does what is too small, and has no lanes, to be worth a step.
 
 func.func @scheduled(%A: memref<1024xf32>, %B: memref<1024xf32>) {

@@ -1,0 +1,239 @@
+"""Default schedule of convolutions of data in blocks of channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xdsl.ir import BlockArgument
+
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, slides
+from weft.autoschedule.convolution import producer_of
+from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.rules import extent_of, keep_in_registers, lanes_for, op_of, pays_threads, share_among_threads
+from weft.autoschedule.tile_sizes import channel_tile, pixel_tile, strip_rows
+from weft.dialects.element_types import bytes_of
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_UNROLLED: Final = 4
+"""Channels of a block that are unrolled where pixels of a tile lie anywhere: LLVM does so by itself elsewhere."""
+_PART_OF_CACHE: Final = 4
+"""Which part of the second cache a strip of data with its border takes; weights pass by it."""
+
+
+def blocked_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+    """Tiles of pixels times the filters of a block in registers; the elements of the data are read in place.
+
+    ```
+    for a strip of rows: pad the data that it needs
+      for block of filters: for row: for pixels of a tile:
+        tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
+    ```
+    Where no tile of enough results divides a row, tiles go on from row to row. Depthwise, lanes are channels, and
+    windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights, and blocks
+    of them are another iterator.
+    """
+    pattern = pattern_of(op_of(sch, block))
+    roles = _roles(pattern)
+    if roles is None:
+        return False
+    threads = target.num_threads if pays_threads([pattern], target) else 1
+    plan = _plan(roles, lanes_for(pattern, target), threads, target)
+    if plan is None:
+        return False
+    _Tiling(sch, block, roles, plan, target).run(pattern)
+    return True
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """`out[batch, block, row, column, filter] += data[...] * kernel[...]`. Iterators are positions in the block's."""
+
+    data: Operand
+    kernel: Operand
+    iterators: tuple[BlockArgument, ...]
+    extents: tuple[int, ...]
+    """0 where one is known at run time only."""
+    around: tuple[int, ...]
+    """Spatial iterators but those below: batches, blocks of filters."""
+    row: int
+    column: int
+    filters: int
+    """The iterator along which results and kernels are consecutive."""
+    reduced: tuple[int, ...]
+    is_depthwise: bool
+
+
+def _roles(pattern: BlockPattern) -> _Roles | None:
+    if pattern.kind is not PatternKind.CONVOLUTION or pattern.factors is None or len(pattern.writes) != 1:
+        return None
+    sliding = [factor for factor in pattern.factors if slides(pattern.block, factor)]
+    if len(sliding) != 1 or any(factor.is_gather for factor in pattern.factors):
+        return None
+    (data,) = sliding
+    (kernel,) = (factor for factor in pattern.factors if factor is not data)
+    (result,) = pattern.writes
+    at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
+    spatial = pattern.spatial
+    channels = [v for v in spatial if v in kernel.iterators]
+    pixels = [v for v in spatial if v in data.iterators and v not in kernel.iterators]
+    if len(channels) != 2 or len(pixels) != 3:
+        return None
+    filters = channels[-1]
+    *_, row, column = pixels
+    width, columns = pattern.extent_of(filters), pattern.extent_of(column)
+    shared = {v in data.iterators for v in channels}
+    known = [pattern.extent_of(v) for v in (*pattern.reduced, row, column, filters)]
+    strides = [data.stride_of(v) for v in (*pattern.reduced, row, column)]
+    if None in known or None in strides or len(shared) != 1 or not width or not columns:
+        return None
+    is_depthwise = shared == {True}
+    if is_depthwise and data.stride_of(filters) != 1:
+        return None
+    if [kernel.stride_of(filters), result.stride_of(filters)] != [1, 1] or result.stride_of(column) != width:
+        return None
+    if result.stride_of(row) != columns * width or spatial[-1] is not filters or at[column] != at[row] + 1:
+        return None
+    around = tuple(at[v] for v in spatial if v not in (row, column, filters))
+    reduced = tuple(at[v] for v in pattern.reduced)
+    iterators = tuple(pattern.block.iter_vars)
+    extents = tuple(pattern.extent_of(v) or 0 for v in iterators)
+    return _Roles(data, kernel, iterators, extents, around, at[row], at[column], at[filters], reduced, is_depthwise)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a convolution is cut up."""
+
+    pixels: int
+    """Of a tile."""
+    lanes: int
+    is_flat: bool
+    """Whether tiles go on from row to row."""
+    rows: int
+    """Of a strip; all of them where there are no strips."""
+
+
+def _plan(roles: _Roles, lanes: int, threads: int, target: Target) -> _Plan | None:
+    filters, columns, rows = (roles.extents[at] for at in (roles.filters, roles.column, roles.row))
+    while filters % lanes and lanes > 2:
+        lanes //= 2
+    if filters % lanes:
+        return None
+    if roles.is_depthwise:
+        return _Plan(channel_tile(columns), lanes, False, _rows(roles, threads, target))
+    vectors = filters // lanes
+    if vectors > target.vector_registers // 3:
+        return None
+    pixels, is_flat = pixel_tile(rows, columns, vectors, target.vector_registers)
+    return _Plan(pixels, lanes, is_flat, rows if is_flat else _rows(roles, threads, target))
+
+
+def _rows(roles: _Roles, threads: int, target: Target) -> int:
+    """How many rows a strip has: a part of the second cache holds its data, unless passing by all data again for each
+    block of filters moves less than passing by the weights again for each strip."""
+    data, extent = roles.data, roles.extents[roles.row]
+    around = [roles.iterators[at] for at in roles.around]
+    row, step, span = bytes_of(data.element_type), 1, 1
+    for size, index in zip(data.type.get_shape(), data.indices, strict=True):
+        if index.depends_on([roles.iterators[roles.row]]):
+            step = index.coefficient(roles.iterators[roles.row])
+            span += sum((roles.extents[at] - 1) * index.coefficient(roles.iterators[at]) for at in roles.reduced)
+        elif not index.depends_on(around):
+            row *= max(size, 1)
+    most = (target.l2_bytes // _PART_OF_CACHE // row - span) // step + 1
+    batches = prod(roles.extents[at] or 1 for at in roles.around if at < roles.around[-1] or roles.is_depthwise)
+    rows = strip_rows(extent, most, batches, threads)
+    if roles.is_depthwise:
+        return rows
+    blocks = roles.extents[roles.around[-1]]
+    weights = prod(max(size, 1) for size in roles.kernel.type.get_shape()) * bytes_of(roles.kernel.element_type)
+    return extent if (blocks + 2) * row * step * extent < -(-extent // rows) * weights else rows
+
+
+@dataclass
+class _Tiling:
+    """The steps of the rule on one block."""
+
+    sch: Schedule
+    block: BlockHandle
+    roles: _Roles
+    plan: _Plan
+    target: Target
+
+    def run(self, pattern: BlockPattern) -> None:
+        sch, block, plan = self.sch, self.block, self.plan
+        border = producer_of(sch, block, self.roles.data.buffer)
+        result = sch.cache_write(block, 0, "local")
+        fuse_consumers(sch, result)
+        if plan.is_flat:
+            self._flatten(result)
+        strip, tile, first = self._cut()
+        depth = len(sch.get_loops(block)) - self.inner
+        if border is not None:
+            self._place(border, strip)
+        sch.reverse_compute_at(result, tile)
+        init = sch.decompose_reduction(block, first)
+        for part, at in ((block, -self.sides), (init, depth), (result, depth)):
+            keep_in_registers(sch, part, at, plan.lanes)
+        for loop in self.unrolled:
+            sch.unroll(loop)
+        share_among_threads(sch, block, [pattern], self.target)
+
+    def _flatten(self, result: BlockHandle) -> None:
+        """Make the pixels of all rows one iterator."""
+        roles, sch = self.roles, self.sch
+        row, columns = roles.row, roles.extents[roles.column]
+
+        def flat(*indices: int) -> tuple[int, ...]:
+            return (*indices[:row], indices[row] * columns + indices[row + 1], *indices[row + 2 :])
+
+        sch.transform_layout(self.block, ("write", 0), flat)
+        sch.transform_block_layout(self.block, flat)
+        sch.transform_block_layout(result, flat)
+
+    def _cut(self) -> tuple[LoopHandle | None, LoopHandle, LoopHandle]:
+        """Split the loops and put them into order. Returns those around a strip and a tile, and the first that sums."""
+        sch, plan, roles = self.sch, self.plan, self.roles
+        loops = sch.get_loops(self.block)
+        shift = 1 if plan.is_flat else 0
+        *batches, blocks = (loops[at] for at in roles.around)
+        row = [] if plan.is_flat else [loops[roles.row]]
+        tile, pixels = sch.split(loops[roles.column - shift], [None, plan.pixels])
+        vectors, lanes = sch.split(loops[roles.filters - shift], [None, plan.lanes])
+        reduced = [loops[at - shift] for at in roles.reduced]
+        self.unrolled = reduced if roles.is_depthwise else []
+        if plan.is_flat and roles.extents[roles.reduced[-1]] % _UNROLLED == 0:
+            last, steps = sch.split(reduced[-1], [None, _UNROLLED])
+            reduced[-1:] = [last, steps]
+            self.unrolled.append(steps)
+        strip: LoopHandle | None = None
+        if plan.rows < roles.extents[roles.row]:
+            strip, row[0] = sch.split(row[0], [None, plan.rows])
+        strips = [] if strip is None else [strip]
+        if roles.is_depthwise:
+            order = [*batches, blocks, *strips, *row, vectors, tile, *reduced, pixels, lanes]
+            self.sides = 2
+        else:
+            order = [*batches, *strips, blocks, *row, tile, *reduced, pixels, vectors, lanes]
+            self.sides = 3
+        sch.reorder(*order)
+        self.inner = len(reduced) + self.sides
+        return strip, tile, reduced[0]
+
+    def _place(self, border: BlockHandle, strip: LoopHandle | None) -> None:
+        """The data with their border, for the rows of a strip."""
+        sch = self.sch
+        pattern = pattern_of(op_of(sch, border))
+        if strip is not None:
+            sch.compute_at(border, strip)
+        last = sch.get_loops(border)[-1]
+        extent = extent_of(sch, last) or 1
+        if extent % self.plan.lanes == 0:
+            _, last = sch.split(last, [None, self.plan.lanes])
+            sch.vectorize(last)
+        if strip is None:
+            share_among_threads(sch, border, [pattern], self.target)
