@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from weft.dialects.argument_attributes import has_argument_attribute, set_argument_attribute
 from weft.dialects.promises import PROMISES, Promise, promises_of
 from weft.dialects.traversal import ancestors
 
@@ -79,17 +80,12 @@ def with_overlapping(buffers: Iterable[SSAValue]) -> set[SSAValue]:
 
 def has_noalias(function: FuncOp, position: int) -> bool:
     """Whether an argument is stated to overlap no other."""
-    entries = function.arg_attrs.data if isinstance(function.arg_attrs, ArrayAttr) else ()
-    return position < len(entries) and NOALIAS_ARGUMENT in entries[position].data
+    return has_argument_attribute(function, position, NOALIAS_ARGUMENT)
 
 
 def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
     """State that some arguments overlap no others."""
-    entries: list[DictionaryAttr] = list(function.arg_attrs or [DictionaryAttr({})] * len(function.args))
-    for position in positions:
-        stated: dict[str, Attribute] = {**entries[position].data, NOALIAS_ARGUMENT: UnitAttr()}
-        entries[position] = DictionaryAttr(stated)
-    function.arg_attrs = ArrayAttr(entries)
+    set_argument_attribute(function, positions, NOALIAS_ARGUMENT)
 
 
 def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:

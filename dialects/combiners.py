@@ -48,7 +48,7 @@ COMBINATIONS: Final[Mapping[type[Operation], Combination]] = {
     arith.OrIOp: Combination(Kind.OR, _always(0), is_idempotent=True),
     arith.XOrIOp: Combination(Kind.XOR, _always(0)),
 }
-"""Floats are combined up to rounding, which is what reordering a sum asks for. Integers are signed."""
+"""Floats are combined up to rounding, which is what reordering a sum asks for."""
 
 OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "add": (arith.AddfOp, arith.AddiOp),
@@ -57,6 +57,8 @@ OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "max": (arith.MaximumfOp, arith.MaxSIOp),
     "and": (arith.AndIOp, arith.AndIOp),
     "or": (arith.OrIOp, arith.OrIOp),
+    "minu": (arith.MinUIOp, arith.MinUIOp),
+    "maxu": (arith.MaxUIOp, arith.MaxUIOp),
 }
 """What reductions and atomics name -> the op on floats, and that on integers."""
 

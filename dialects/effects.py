@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects import affine, arith, func, memref, scf, tensor, vector
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, UnregisteredOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import (
@@ -29,6 +29,7 @@ from xdsl.traits import (
     Resource,
 )
 
+from weft.dialects.functions import function_around
 from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.memref_transpose import TransposeOp
@@ -226,18 +227,7 @@ class RegionEffects(RecursiveMemoryEffect):
 
 def callee_of(call: func.CallOp) -> func.FuncOp | None:
     """The function that a call names, where the module around the call has it."""
-    return _function_called(call.callee.string_value(), call)
-
-
-def _function_called(name: str, place: Operation) -> func.FuncOp | None:
-    # Not xDSL's look-up, which raises outside of modules and takes a while in one of thousands of functions.
-    functions = _module_ops(place)
-    return next((op for op in functions if type(op) is func.FuncOp and op.sym_name.data == name), None)
-
-
-def _module_ops(place: Operation) -> Iterable[Operation]:
-    module = next((op for op in (place, *ancestors(place)) if isinstance(op, ModuleOp)), None)
-    return () if module is None else module.body.block.ops
+    return function_around(call, call.callee.string_value())
 
 
 def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
@@ -247,13 +237,18 @@ def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
     for op in operations_in(root):
         if not isinstance(op, func.CallOp) or (name := op.callee.string_value()) in found:
             continue
-        called = _function_called(name, home)
+        called = function_around(home, name)
         if called is not None and called is not home:
             type_ = called.function_type
             found[name] = func.FuncOp.external(name, list(type_.inputs), list(type_.outputs))
             if _is_pure_function(name, called):
                 found[name].attributes[PURE] = UnitAttr()
     return list(found.values())
+
+
+def is_pure_function(function: func.FuncOp) -> bool:
+    """Whether a function does nothing but give results and touch the buffers that it takes."""
+    return _is_pure_function(function.sym_name.data, function)
 
 
 def _effects_of_call(call: func.CallOp) -> Effects:
@@ -318,7 +313,9 @@ def _is_own(memory: SSAValue) -> bool:
 
 def _is_constant(get: memref.GetGlobalOp) -> bool:
     name = get.name_.string_value()
-    found = (op for op in _module_ops(get) if isinstance(op, memref.GlobalOp) and op.sym_name.data == name)
+    module = next((op for op in ancestors(get) if isinstance(op, ModuleOp)), None)
+    ops = () if module is None else module.body.block.ops
+    found = (op for op in ops if isinstance(op, memref.GlobalOp) and op.sym_name.data == name)
     return any(op.constant is not None for op in found)
 
 
@@ -398,6 +395,7 @@ _VIEWS = _CASTS | {
     memref.ExpandShapeOp,
     memref.ReinterpretCastOp,
     memref.SubviewOp,
+    memref.ViewOp,
     TransposeOp,
 }
 
@@ -438,8 +436,13 @@ def _names_of_global(get: Operation) -> list[SSAValue]:
     function = get
     while isinstance(parent := function.parent_op(), Operation) and not isinstance(parent, ModuleOp):
         function = parent
-    gets = (op for op in function.walk() if isinstance(op, memref.GetGlobalOp))
-    return [op.memref for op in gets if op.name_ == get.properties["name"]]
+    # Of a model that has hundreds of constants this is asked for each: no property of xDSL's, no generator.
+    name = cast("SymbolRefAttr", get.properties["name"]).root_reference.data
+    return [
+        op.results[0]
+        for op in operations_in(function)
+        if type(op) is memref.GetGlobalOp and cast("SymbolRefAttr", op.properties["name"]).root_reference.data == name
+    ]
 
 
 def reachable_buffers(function: Operation) -> list[SSAValue]:

@@ -1,26 +1,42 @@
-"""Element types: the names that NumPy has for them, and what they take in memory."""
+"""Element types: the names that NumPy has for them, and what they take in memory.
+
+Arrays tell unsigned integers from signed ones, and so do the tensors of graphs (`tensor<4xui8>`). Everything else
+works on integers without a sign, as MLIR does: tensors, buffers and values of the other levels hold `i8`, and the
+operations on them are signed or unsigned. There a parameter or result of a function that arrays of unsigned integers
+are passed for states their elements: `%x: memref<4xi8> {tir.element = ui8}`. So do those of types of storage, whose
+values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    ArrayAttr,
     BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FixedBitwidthType,
     IndexType,
     IntegerType,
+    MemRefType,
+    Signedness,
+    TensorType,
     bf16,
     f16,
     f32,
     f64,
     i1,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.narrow_floats import SMALL_FLOATS
 
 TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "bool": i1,
@@ -28,12 +44,22 @@ TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "int16": IntegerType(16),
     "int32": IntegerType(32),
     "int64": IntegerType(64),
+    "uint8": IntegerType(8, Signedness.UNSIGNED),
+    "uint16": IntegerType(16, Signedness.UNSIGNED),
+    "uint32": IntegerType(32, Signedness.UNSIGNED),
+    "uint64": IntegerType(64, Signedness.UNSIGNED),
     "float16": f16,
     "bfloat16": bf16,
     "float32": f32,
     "float64": f64,
+    **SMALL_FLOATS,
+    "int4": IntegerType(4),
+    "uint4": IntegerType(4, Signedness.UNSIGNED),
 }
-"""Name -> type, for all types that buffers of programs have. Integers are signed and wrap."""
+"""Name -> type, for all types that elements of arrays have. Integers wrap."""
+STORED: Final = frozenset({*SMALL_FLOATS, "int4", "uint4"})
+"""Types that elements have in memory only: values are converted to other types, which is all that is done with them.
+An element takes a byte, and is a value of 8 bits until it is converted."""
 _NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.items()}
 _registered: dict[type[Attribute], str] = {}
 """Types of other dialects -> the type of the elements of their arrays."""
@@ -52,6 +78,8 @@ def register_element_type(type_: type[Attribute], dtype: str, *, override: bool 
     """
     if dtype not in TYPES:
         raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")
+    if value_type(TYPES[dtype]) != TYPES[dtype]:
+        raise CompileError(f"{type_.name} has elements of {dtype}, which no values are: use a signed type or a float")
     if type_ in map(type, _NAMES):
         raise CompileError(f"{type_.name} is a type that weft knows")
     if type_ in _registered and not override:
@@ -75,6 +103,100 @@ def element_name(type_: Attribute) -> str | None:
     return _NAMES.get(type_)
 
 
+ELEMENT: Final = "tir.element"
+"""Attribute of a parameter or result of a function: the type of the elements of its arrays, or of the number, where
+values of the function do not tell it."""
+
+
+def is_stored(type_: Attribute) -> bool:
+    """Whether elements of a type are in memory only, see `STORED`."""
+    return _NAMES.get(type_) in STORED
+
+
+def is_unsigned(type_: Attribute) -> bool:
+    """Whether a type is that of unsigned integers, which only arrays and graphs have."""
+    return isinstance(type_, IntegerType) and type_.signedness.data is Signedness.UNSIGNED
+
+
+def element_of(type_: Attribute) -> Attribute:
+    """The element type of a tensor or memref, a number's own type."""
+    return type_.element_type if isinstance(type_, TensorType | MemRefType) else type_
+
+
+def value_type(type_: Attribute) -> Attribute:
+    """The type of the values that elements of a type are, or a tensor or memref type with such elements: integers
+    have no sign, and types of storage are bytes."""
+    element = element_of(type_)
+    if is_stored(element):
+        return _with_element(type_, IntegerType(8))
+    return _with_element(type_, IntegerType(_width(element))) if is_unsigned(element) else type_
+
+
+def value_elements(elements: DenseIntOrFPElementsAttr[Any]) -> DenseIntOrFPElementsAttr[Any]:
+    """Dense elements as values."""
+    type_ = cast("TensorType[Any]", value_type(elements.type))
+    return elements if type_ == elements.type else DenseIntOrFPElementsAttr(type_, elements.data)
+
+
+def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | None:
+    """The attributes of parameters or results that have, or whose arrays have elements of, these types; None where
+    none is needed."""
+    stated = [DictionaryAttr({ELEMENT: type_} if value_type(type_) != type_ else {}) for type_ in types]
+    return ArrayAttr(stated) if any(entry.data for entry in stated) else None
+
+
+def joined_attributes(
+    first: ArrayAttr[DictionaryAttr] | None, second: ArrayAttr[DictionaryAttr] | None
+) -> ArrayAttr[DictionaryAttr] | None:
+    """The attributes of parameters or results that two lists of them have."""
+    if first is None or second is None:
+        return first or second
+    return ArrayAttr([DictionaryAttr(a.data | b.data) for a, b in zip(first, second, strict=True)])
+
+
+def parameter_types(function: FuncOp) -> Sequence[Attribute]:
+    """The types of the parameters of a function as callers see them. Raises `CompileError` where a parameter has no
+    elements of the type that is stated."""
+    return _as_stated(function, function.function_type.inputs.data, function.arg_attrs)
+
+
+def result_types(function: FuncOp) -> Sequence[Attribute]:
+    """The types of the results of a function as callers see them, see `parameter_types`."""
+    return _as_stated(function, function.function_type.outputs.data, function.res_attrs)
+
+
+def forget_elements(function: FuncOp) -> None:
+    """Drop what a function states of the elements of its parameters."""
+    if function.arg_attrs is not None:
+        left = [DictionaryAttr({n: a for n, a in entry.data.items() if n != ELEMENT}) for entry in function.arg_attrs]
+        function.arg_attrs = ArrayAttr(left) if any(entry.data for entry in left) else None
+
+
+def _as_stated(
+    function: FuncOp, types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None
+) -> Sequence[Attribute]:
+    if attributes is None:
+        return types
+    found: list[Attribute] = []
+    for type_, entry in zip(types, attributes, strict=True):
+        stated = entry.data.get(ELEMENT)
+        if stated is not None and value_type(stated) != element_of(type_):
+            message = f"@{function.sym_name.data}: elements of {type_} are no {stated}, as {ELEMENT} states"
+            raise CompileError.at(function, message)
+        found.append(type_ if stated is None else _with_element(type_, stated))
+    return found
+
+
+def _with_element(type_: Attribute, element: Attribute) -> Attribute:
+    match type_:
+        case TensorType():
+            return TensorType(element, type_.get_shape(), type_.encoding)
+        case MemRefType():
+            return MemRefType(element, type_.get_shape(), type_.layout, type_.memory_space)
+        case _:
+            return element
+
+
 def bytes_of(element: Attribute) -> int:
     """Bytes that one element takes in memory."""
     if isinstance(element, IndexType):
@@ -85,13 +207,17 @@ def bytes_of(element: Attribute) -> int:
 
 
 def least(type_: Attribute) -> float | int:
-    """The least value of a float, or of a signed integer or index."""
-    return -math.inf if isinstance(type_, AnyFloat) else -(1 << (_width(type_) - 1))
+    """The least value of a float, integer or index; of integers without a sign as signed ones."""
+    if isinstance(type_, AnyFloat):
+        return -math.inf
+    return 0 if is_unsigned(type_) else -(1 << (_width(type_) - 1))
 
 
 def greatest(type_: Attribute) -> float | int:
-    """The greatest value of a float, or of a signed integer or index."""
-    return math.inf if isinstance(type_, AnyFloat) else (1 << (_width(type_) - 1)) - 1
+    """The greatest value of a float, integer or index; of integers without a sign as signed ones."""
+    if isinstance(type_, AnyFloat):
+        return math.inf
+    return (1 << (_width(type_) - (not is_unsigned(type_)))) - 1
 
 
 def _width(type_: Attribute) -> int:

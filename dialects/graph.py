@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     ArrayAttr,
     Builtin,
     BytesAttr,
@@ -34,6 +35,7 @@ from xdsl.dialects.builtin import (
     DenseResourceAttr,
     FixedBitwidthType,
     FlatSymbolRefAttrConstr,
+    IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -41,6 +43,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
     TupleType,
+    i1,
     i64,
 )
 from xdsl.dialects.func import FuncOp
@@ -50,6 +53,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -64,13 +68,14 @@ from xdsl.traits import (
     IsTerminator,
     Pure,
     RecursiveMemoryEffect,
-    SymbolTable,
     SymbolUserOpInterface,
     is_side_effect_free,
 )
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.graph_shapes import shape_of, show_extent
+from weft.dialects.element_types import value_type
+from weft.dialects.functions import function_around
+from weft.dialects.graph_shapes import DimsAttr, KnownExtent, shape_of, show_extent
 from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
 
 Tensor: TypeAlias = TensorType[Attribute]
@@ -91,6 +96,11 @@ def _parse_result_types(parser: Parser) -> Sequence[Attribute]:
     parser.parse_punctuation("->")
     types = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
     return [parser.parse_type()] if types is None else types
+
+
+WEIGHT: Final = "graph.weight"
+"""Attribute of a constant: its name in the file of weights that the module names (`graph.weights`), which its elements
+come from; it prints as `dense_resource<name>`."""
 
 
 @irdl_op_definition
@@ -135,7 +145,12 @@ class ConstantOp(IRDLOperation):
         return op
 
     def print(self, printer: Printer) -> None:
-        printer.print_op_attributes(self.attributes)
+        weight = self.attributes.get(WEIGHT)
+        printer.print_op_attributes({name: value for name, value in self.attributes.items() if name != WEIGHT})
+        if isinstance(weight, StringAttr):
+            printer.print_string(f" dense_resource<{weight.data}> : ")
+            printer.print_attribute(self.result.type)
+            return
         printer.print_string(" ")
         printer.print_attribute(self.value)
 
@@ -162,6 +177,22 @@ def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
     return DenseIntOrFPElementsAttr(cast("TensorType[IntegerType]", type_), BytesAttr(data))
 
 
+def splat_value(op: ConstantOp) -> int | float | None:
+    """The number that all elements of a constant are; None for other constants."""
+    if not isinstance(op.value, DenseIntOrFPElementsAttr):
+        return None
+    element, data = op.result.type.element_type, op.value.data.data
+    if not isinstance(element, IntegerType | AnyFloat):
+        return None
+    size = element.compile_time_size
+    first = bytes(data[:size])
+    # Most constants differ in the first elements: the whole is compared for few.
+    if not data or data[size : 2 * size] not in (b"", first) or data != first * (len(data) // size):
+        return None
+    (number,) = element.unpack(first, 1)
+    return bool(number) if element == i1 else number
+
+
 class CallTirSymbolUse(SymbolUserOpInterface):
     """The callee of `graph.call_tir` exists and takes the operands and results."""
 
@@ -184,30 +215,62 @@ class CallTirOp(IRDLOperation):
     The callee takes one buffer for each operand, then one for each result; it may still be a tensor expression
     function, which takes and returns tensors. It must write nothing but the results. An extent that the callee
     declares static must be the same here; a dynamic extent of the callee takes any.
+
+    `extents` are passed as further arguments of type `index`, behind those for the operands: what the callee computes
+    with, and cannot read from the shape of an operand.
+    ```mlir
+    func.func private @reshape(memref<?xf32>, index, memref<?x8xf32>)
+    func.func @rows(%x: tensor<?xf32, #graph.dims<8 * n>>) -> tensor<?x8xf32, #graph.dims<n>> {
+      %y = graph.call_tir @reshape(%x) extents <n>
+        : (tensor<?xf32, #graph.dims<8 * n>>) -> tensor<?x8xf32, #graph.dims<n>>
+      func.return %y : tensor<?x8xf32, #graph.dims<n>>
+    }
+    ```
     """
 
     name = "graph.call_tir"
 
     callee = prop_def(FlatSymbolRefAttrConstr)
+    extents = opt_prop_def(DimsAttr)
     arguments = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
 
     traits = traits_def(Pure(), CallTirSymbolUse())
-    assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $outputs)"
+    assembly_format = (
+        "$callee `(` $arguments `)` (`extents` $extents^)? attr-dict `:` functional-type($arguments, $outputs)"
+    )
 
     def __init__(
-        self, callee: str | SymbolRefAttr, arguments: Sequence[SSAValue], result_types: Sequence[Attribute]
+        self,
+        callee: str | SymbolRefAttr,
+        arguments: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+        extents: Sequence[KnownExtent] = (),
     ) -> None:
         symbol = SymbolRefAttr(callee) if isinstance(callee, str) else callee
-        super().__init__(operands=[arguments], result_types=[result_types], properties={"callee": symbol})
+        properties = {"callee": symbol, **({"extents": DimsAttr(tuple(extents))} if extents else {})}
+        super().__init__(operands=[arguments], result_types=[result_types], properties=properties)
+
+    @property
+    def passed_extents(self) -> tuple[KnownExtent, ...]:
+        """The extents that are passed as arguments."""
+        return () if self.extents is None else cast("tuple[KnownExtent, ...]", self.extents.data)
+
+    def verify_(self) -> None:
+        if self.extents is not None and None in self.extents.data:
+            raise VerifyException(f"graph.call_tir: extents that are passed are known, got {self.extents}")
 
 
 def callee_of(call: CallTirOp) -> FuncOp:
     """The function that `call` names. Raises `VerifyException` when the module has no such function."""
-    name = call.callee.string_value()
-    found = SymbolTable.lookup_symbol(call, call.callee)
-    if not isinstance(found, FuncOp) or "function_type" not in found.properties:
-        raise VerifyException(f"graph.call_tir: there is no function @{name} with a type in this module")
+    return function_of(call, call.callee.string_value())
+
+
+def function_of(op: Operation, name: str) -> FuncOp:
+    """The function of the module around `op` that is called `name`. Raises `VerifyException` when there is none."""
+    found = function_around(op, name)
+    if found is None or "function_type" not in found.properties:
+        raise VerifyException(f"{op.name}: there is no function @{name} with a type in this module")
     return found
 
 
@@ -215,22 +278,29 @@ def verify_callee(call: CallTirOp, callee: FuncOp) -> None:
     """`callee` takes the operands of `call` and gives its results. Raises `VerifyException`."""
     name = f"graph.call_tir @{callee.sym_name.data}"
     inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
-    given = (*call.operand_types, *call.result_types)
+    extents = [IndexType()] * len(call.passed_extents)
+    given = (*call.operand_types, *extents, *call.result_types)
     takes = (*inputs, *outputs)
     if len(given) != len(takes) or (outputs and len(outputs) != len(call.results)):
+        passed = f", {len(extents)} extents" * bool(extents)
         raise VerifyException(
-            f"{name}: the call has {len(call.operands)} operands and {len(call.results)} results, "
+            f"{name}: the call has {len(call.operands)} operands{passed} and {len(call.results)} results, "
             f"but the function takes {len(inputs)} arguments{f' and gives {len(outputs)}' if outputs else ''}"
         )
     for position, (outer, inner) in enumerate(zip(given, takes, strict=True)):
-        result = position - len(call.operands)
-        what = f"operand {position}" if result < 0 else f"result {result}"
+        extent = position - len(call.operands)
+        result = extent - len(extents)
+        what = f"operand {position}" if extent < 0 else f"extent {extent}" if result < 0 else f"result {result}"
         if isinstance(outer, TensorType):
             _verify_argument(name, what, outer, inner)
+        elif outer != inner:
+            raise VerifyException(f"{name}: {what} is of type {outer}, but the function takes {inner}")
 
 
 def _verify_argument(name: str, what: str, outer: TensorType[Attribute], inner: Attribute) -> None:
-    if not isinstance(inner, MemRefType | TensorType) or outer.element_type != inner.element_type:
+    if not isinstance(inner, MemRefType | TensorType) or value_type(outer.element_type) != value_type(
+        inner.element_type
+    ):
         raise VerifyException(f"{name}: {what} is {outer}, but the function takes {inner}")
     shape, wanted = shape_of(outer), inner.get_shape()
     if len(shape) != len(wanted):
@@ -252,7 +322,8 @@ class CallDpsOp(IRDLOperation):
     ```mlir
     %y = graph.call_dps "env.linear"(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
     ```
-    The function gets the operands, then the results, as arrays; it must write nothing but the results.
+    The function gets the operands, then the results, as arrays; it writes every element of the results and nothing
+    else (`weft.register_func`; in exported libraries, C's `weft_set_function`).
     """
 
     name = "graph.call_dps"
@@ -270,6 +341,8 @@ class CallDpsOp(IRDLOperation):
     def verify_(self) -> None:
         if not self.callee.data:
             raise VerifyException("graph.call_dps needs the name of a registered function, got an empty one")
+        if "\0" in self.callee.data:
+            raise VerifyException(f"graph.call_dps: a name has no zero bytes, got {self.callee.data!r}")
         for type_ in (*self.operand_types, *self.result_types):
             if isinstance(type_, TensorType):
                 shape_of(type_)
@@ -461,6 +534,9 @@ class TupleGetOp(IRDLOperation):
 
 
 DIALECT = "graph"
+
+FUSED = "graph.fused"
+"""Marks a function over tensors that holds the operators of a fused group: one kernel computes it."""
 
 STRUCTURE = (ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp)
 """The ops that hold a graph together; `weft.texpr.graph_operators` adds the operators and defines the dialect."""

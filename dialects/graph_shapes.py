@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
@@ -48,10 +48,37 @@ Monomial: TypeAlias = tuple[Atom, ...]
 class Expression:
     """A polynomial that is not constant: pairs of monomial and coefficient, in the order of their text.
 
-    Build it with `symbol`, `add`, `multiply`, `floordiv` and `modulo`, which keep it canonical.
+    Build it with `symbol`, `add`, `multiply`, `floordiv` and `modulo`, which keep it canonical, or with the operators
+    of Python.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: KnownExtent) -> KnownExtent:
+        return cast("KnownExtent", add(self, other))
+
+    def __sub__(self, other: KnownExtent) -> KnownExtent:
+        return cast("KnownExtent", subtract(self, other))
+
+    def __rsub__(self, other: int) -> KnownExtent:
+        return cast("KnownExtent", subtract(other, self))
+
+    def __mul__(self, other: KnownExtent) -> KnownExtent:
+        return cast("KnownExtent", multiply(self, other))
+
+    def __floordiv__(self, other: KnownExtent) -> KnownExtent:
+        return cast("KnownExtent", floordiv(self, other))
+
+    def __rfloordiv__(self, other: int) -> KnownExtent:
+        return cast("KnownExtent", floordiv(other, self))
+
+    def __mod__(self, other: KnownExtent) -> KnownExtent:
+        return cast("KnownExtent", modulo(self, other))
+
+    def __rmod__(self, other: int) -> KnownExtent:
+        return cast("KnownExtent", modulo(other, self))
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def __str__(self) -> str:
         text = ""
@@ -260,10 +287,11 @@ def parse_extent(text: str) -> Extent:
 def _parse_entry(parser: AttrParser) -> Extent:
     if parser.parse_optional_punctuation("?") is not None:
         return None
-    return _parse_sum(parser)
+    return parse_sum(parser)
 
 
-def _parse_sum(parser: AttrParser) -> Extent:
+def parse_sum(parser: AttrParser) -> Extent:
+    """An extent that is written as an expression."""
     total = _parse_product(parser)
     while True:
         if parser.parse_optional_punctuation("+") is not None:
@@ -298,7 +326,7 @@ def _divide(parser: AttrParser, kind: Division, left: Extent) -> Extent:
 
 def _parse_primary(parser: AttrParser) -> Extent:
     if parser.parse_optional_punctuation("(") is not None:
-        inner = _parse_sum(parser)
+        inner = parse_sum(parser)
         parser.parse_punctuation(")")
         return inner
     if parser.parse_optional_punctuation("-") is not None:

@@ -53,11 +53,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import INTRINSIC as INTRINSIC
 from weft.dialects.effects import PURE as PURE
+from weft.dialects.element_types import element_of, value_type
 from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
 from weft.dialects.low_access import AccessAttr, AccessMode, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, ShuffleModeAttr
 from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type, vector_type
+from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.support.call_preconditions import CallPrecondition
@@ -161,8 +163,10 @@ def verify_signature(function: FuncOp) -> None:
             raise VerifyException(f"no parameter of {name} has an extent named {symbol}")
     for param, type_ in zip(params, inputs, strict=False):
         subject = f"parameter '{param.label.data}' of {name}"
-        if _element_or_scalar(param.type) != _element_or_scalar(type_):
-            raise VerifyException(f"{subject} is {param.type} to callers and {type_} here")
+        inside = value_type(param.type)
+        if _element_or_scalar(inside) != _element_or_scalar(type_):
+            hint = f": values are {element_of(inside)}" if inside != param.type else ""
+            raise VerifyException(f"{subject} is {param.type} to callers and {type_} here{hint}")
         unknown = [symbol.data for symbol in param.symbols if symbol.data not in symbols]
         if unknown:
             raise VerifyException(f"{subject} names the extent '{unknown[0]}', which is not among {SYMBOLS}")
@@ -185,7 +189,7 @@ def _static_elements(type_: Attribute) -> int | None:
 
 
 def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
-    return (True, type_.element_type) if isinstance(type_, MemRefType) else (False, type_)
+    return isinstance(type_, MemRefType), element_of(type_)
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:
@@ -381,7 +385,7 @@ LOW = Dialect(
     "low",
     record_places(
         [
-            *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp),
+            *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, CallRegisteredOp),
             *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
         ]
     ),

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
+from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import (
     I64,
     AnyFloat,
@@ -36,6 +37,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     SymbolRefAttr,
+    i1,
     i64,
 )
 from xdsl.dialects.func import FuncOp
@@ -72,6 +74,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.effects import READ, WRITE, Synchronizes
+from weft.dialects.functions import function_around
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import IN_STEP
 from weft.dialects.traversal import ancestors
@@ -183,6 +187,26 @@ class _LaunchSymbol(SymbolUserOpInterface):
             raise VerifyException(f"{op.name} passes ({shown}) to @{name}, which takes ({needed})")
 
 
+class _LaunchEffects(MemoryEffect):
+    """Accesses buffers as the kernel does."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
+        if not isinstance(op, LaunchOp):
+            return frozenset()
+        kernel = function_around(op, op.kernel.string_value())
+        accesses = () if kernel is None else argument_accesses(kernel)
+        buffers = [at for at, value in enumerate(op.arguments) if isinstance(value.type, MemRefType)]
+        if not buffers or len(accesses) != len(op.arguments):
+            return frozenset((EffectInstance(READ), EffectInstance(WRITE)))
+        return frozenset(
+            EffectInstance(kind, op.arguments[at])
+            for at in buffers
+            for kind, without in ((READ, AccessMode.WRITE), (WRITE, AccessMode.READ))
+            if accesses[at] is not without
+        )
+
+
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
     """Start a kernel on a grid of blocks of threads; launches of a function run one after the other.
@@ -210,7 +234,7 @@ class LaunchOp(IRDLOperation):
     kernel = prop_def(FlatSymbolRefAttrConstr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(_LaunchSymbol(), MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(_LaunchSymbol(), _LaunchEffects())
     assembly_format = (
         "$kernel `blocks` `(` $grid `)` `threads` `(` $block `)` ` ` `(` $arguments `)` (`:` type($arguments)^)? "
         "attr-dict"
@@ -530,6 +554,17 @@ class AsyncWaitOp(IRDLOperation):
     def verify_(self) -> None:
         if self.groups < 0:
             raise VerifyException(f"{self.name} leaves a number of groups, got {self.groups}")
+
+
+def is_host_condition(op: Operation) -> bool:
+    """Whether an op loads the first truth value of a buffer, which then decides what code runs, and no more. Host code
+    that launches kernels may do that: one byte comes from the device."""
+    return (
+        isinstance(op, memref.LoadOp)
+        and op.res.type == i1
+        and all(constant_integer(index) == 0 for index in op.indices)
+        and all(isinstance(use.operation, scf.IfOp) for use in op.res.uses)
+    )
 
 
 GPU_OPS: tuple[type[Operation], ...] = (

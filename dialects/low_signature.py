@@ -9,12 +9,15 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.aliasing import exposed_arguments
+from weft.dialects.arena import arena_sizes
 from weft.dialects.element_types import array_name
 from weft.dialects.integer_arith import constant_integer, known_iterations
 from weft.dialects.low import ParallelForOp, bounds_log_of, params_of, preconditions_of, symbols_of
 from weft.dialects.low_kernel import kernel_of
+from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.dialects.traversal import operations_in
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.call_signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 
@@ -42,10 +45,16 @@ def signature_of(function: FuncOp) -> Signature:
     exposed = {argument.index for argument in exposed_arguments(function)}
     args = tuple(_argument(function, param, at in exposed) for at, param in enumerate(params_of(function)))
     name, log = function.sym_name.data, bounds_log_of(function)
-    calls_out = any(type(op) is CallOp for op in operations_in(function))
+    calls_out = any(type(op) in (CallOp, CallRegisteredOp) for op in operations_in(function))
     iterations = _iterations(function.body)
-    results, facts = _count_results(args), preconditions_of(function)
-    return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out)
+    facts = preconditions_of(function)
+    results = _count_results(args, facts)
+    buffers = arena_sizes(function)
+    # Several are in the memory of a device, which tells what it lacks.
+    sizes = buffers[0] if len(buffers) == 1 else []
+    texts = (size.replace(" floordiv ", " // ").replace(" mod ", " % ") for size in sizes)
+    temporaries = tuple(CallPrecondition(f"bytes == {text}") for text in texts)
+    return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out, temporaries)
 
 
 def _iterations(region: Region) -> int:
@@ -60,11 +69,15 @@ def _iterations(region: Region) -> int:
     return total
 
 
-def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:
+def _count_results(args: Sequence[ArraySpec | ScalarSpec], facts: Sequence[CallPrecondition]) -> int:
     """The number of trailing arguments that a call can allocate."""
     for at in range(len(args)):
         rest = args[at:]
         known = {symbol for other in args[:at] if isinstance(other, ArraySpec) for symbol in other.symbols}
+        known |= {other.name for other in args[:at] if isinstance(other, ScalarSpec)}
+        for fact in facts:
+            if fact.defines is not None and known.issuperset({*fact.names} - {fact.defines}):
+                known.add(fact.defines)
         if all(isinstance(a, ArraySpec) and a.access == "write" and a.strides is None for a in rest) and all(
             symbol in known for a in rest if isinstance(a, ArraySpec) for symbol in a.symbols
         ):

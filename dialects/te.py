@@ -41,12 +41,24 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerType,
+    ReducedPrecisionFloatType,
+    Signedness,
     StringAttr,
     TensorType,
     i64,
 )
 from xdsl.dialects.utils.enum_attribute import EnumAttribute
-from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Dialect,
+    Operation,
+    OpResult,
+    Region,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+)
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -76,6 +88,7 @@ from weft.dialects.index_map import (
     print_extent,
     static_extents,
 )
+from weft.dialects.te_extern import ExternOp
 from weft.dialects.tir_assume import AssumeSizesOp
 from weft.dialects.traversal import ancestors
 from weft.support.locations import record_places
@@ -95,6 +108,10 @@ class Combiner(StrEnum):
     """Minimum, identity +inf or the greatest integer. NaN wins."""
     MAX = auto()
     """Maximum, identity -inf or the least integer. NaN wins."""
+    MINU = auto()
+    """Minimum of unsigned integers, identity the greatest one."""
+    MAXU = auto()
+    """Maximum of unsigned integers, identity 0."""
     ANY = auto()
     """Logical or, identity false."""
     ALL = auto()
@@ -105,6 +122,10 @@ class Combiner(StrEnum):
     ARGMIN = auto()
     """Pairs (value, index): the pair of the least value, of the least index among equals; NaN counts as least.
     Identity: (+inf or the greatest integer, the greatest integer)."""
+    ARGMAXU = auto()
+    """`argmax` of an unsigned integer. Identity: (0, the greatest signed integer)."""
+    ARGMINU = auto()
+    """`argmin` of an unsigned integer. Identity: (the greatest one, the greatest signed integer)."""
     CUSTOM = auto()
     """What the regions `combine` and `identity` say, over any number of accumulators."""
 
@@ -126,9 +147,27 @@ _OPS: Final = {
     Combiner.PROD: "mul",
     Combiner.MIN: "min",
     Combiner.MAX: "max",
+    Combiner.MINU: "minu",
+    Combiner.MAXU: "maxu",
     Combiner.ANY: "or",
     Combiner.ALL: "and",
 }
+
+
+UNSIGNED: Final = {
+    Combiner.MIN: Combiner.MINU,
+    Combiner.MAX: Combiner.MAXU,
+    Combiner.ARGMIN: Combiner.ARGMINU,
+    Combiner.ARGMAX: Combiner.ARGMAXU,
+}
+"""The combiner of signed integers -> that of unsigned ones."""
+LOCATING: Final = {
+    Combiner.ARGMAX: "sgt",
+    Combiner.ARGMIN: "slt",
+    Combiner.ARGMAXU: "ugt",
+    Combiner.ARGMINU: "ult",
+}
+"""The combiners of pairs -> the predicate of the better of two integers."""
 
 
 def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
@@ -139,12 +178,14 @@ def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
 def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | int]:
     """The values that a reduction starts from; not for `custom`."""
     match combiner:
-        case Combiner.SUM | Combiner.ANY:
+        case Combiner.SUM | Combiner.ANY | Combiner.MAXU:
             return [0]
         case Combiner.PROD | Combiner.ALL:
             return [1]
         case Combiner.MIN | Combiner.ARGMIN:
             return [greatest(type_) for type_ in types]
+        case Combiner.MINU | Combiner.ARGMINU | Combiner.ARGMAXU:  # all ones are the greatest unsigned integer
+            return [0 if combiner is Combiner.ARGMAXU else -1, *(greatest(type_) for type_ in types[1:])]
         case _:
             return [least(types[0]), *(greatest(type_) for type_ in types[1:])]
 
@@ -156,8 +197,8 @@ Extent: TypeAlias = "int | SSAValue"
 def is_element_type(type: Attribute) -> bool:
     """Whether tensors of weft may hold elements of this type: i1, i8 to i64, floats."""
     if isinstance(type, IntegerType):
-        return type.width.data in (1, 8, 16, 32, 64)
-    return isinstance(type, AnyFloat)
+        return type.width.data in (1, 8, 16, 32, 64) and type.signedness.data is Signedness.SIGNLESS
+    return isinstance(type, AnyFloat) and not isinstance(type, ReducedPrecisionFloatType)
 
 
 def type_list(types: Sequence[Attribute]) -> str:
@@ -277,8 +318,8 @@ class ReduceOp(IRDLOperation):
     Axes start at 0. `combine` takes the accumulators, then as many new values.
 
     Syntax: `te.reduce combiner (%k in extent, ...) : type, ... [attributes {...}] { body } [combine (%left, %right)
-    { ... } identity { ... }]`, where the combiner is `sum`, `prod`, `min`, `max`, `any`, `all`, `argmin`, `argmax`
-    or `custom`.
+    { ... } identity { ... }]`, where the combiner is `sum`, `prod`, `min`, `max`, `any`, `all`, `argmin`, `argmax`,
+    `minu`, `maxu`, `argminu`, `argmaxu` or `custom`.
     """
 
     name = "te.reduce"
@@ -386,12 +427,14 @@ class ReduceOp(IRDLOperation):
             case Combiner.ANY | Combiner.ALL:
                 if list(types) != [IntegerType(1)]:
                     raise VerifyException(f"{what} combines one truth value (i1), got {got}")
-            case Combiner.ARGMAX | Combiner.ARGMIN:
+            case _ if self.kind in LOCATING:
                 if len(types) != 2 or types[0] == IntegerType(1) or not isinstance(types[1], IntegerType | IndexType):
                     raise VerifyException(f"{what} combines a number and its integer index, got {got}")
             case _:
                 if len(types) != 1 or types[0] == IntegerType(1):
                     raise VerifyException(f"{what} combines one number, got {got}")
+        if self.kind in UNSIGNED.values() and not isinstance(types[0], IntegerType):
+            raise VerifyException(f"{what} combines integers, got {got}")
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -544,6 +587,11 @@ class ComputeOp(IRDLOperation):
         """The extent of each index, static or a value."""
         return mixed_extents(self.shape, self.extent_operands)
 
+    def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
+        """The extents of a result, static or values."""
+        del result  # all have one shape
+        return self.extents
+
     @property
     def indices(self) -> Sequence[BlockArgument]:
         return self.body.block.args
@@ -621,4 +669,4 @@ class ComputeOp(IRDLOperation):
         print_annotations_and_body(printer, self.attributes, self.body)
 
 
-TE = Dialect("te", record_places([ComputeOp, ReduceOp, YieldOp, AssumeShapeOp]), [CombinerAttr])
+TE = Dialect("te", record_places([ComputeOp, ExternOp, ReduceOp, YieldOp, AssumeShapeOp]), [CombinerAttr])

@@ -70,6 +70,10 @@ PARAMETER_ACCESS = "tir.parameter_access"
 """Attribute of a function: the `low.access` of each parameter in the program as given, before schedules and lowering
 change its body. `tir-flatten` moves it to `low.params`."""
 
+CONSTANT = "tir.constant"
+"""Unit attribute of a parameter, a buffer of known shape: every call passes a constant of the module, and the function
+does not write it."""
+
 PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""

@@ -127,8 +127,7 @@ def _copy_operation(op: OperationT, mapping: dict[SSAValue, SSAValue]) -> Operat
     )
     for old, new in zip(results, copy.results, strict=True):
         mapping[old] = new
-        if old.name_hint is not None:
-            new.name_hint = old.name_hint
+        new._name = old._name  # pyright: ignore[reportPrivateUsage] (a valid name, which the setter would check again)
     return copy
 
 
@@ -138,8 +137,7 @@ def _copy_block(block: Block, mapping: dict[SSAValue, SSAValue]) -> Block:
     for old, new in zip(arguments, copy.args, strict=True):
         mapping[old] = new
         new.location = old.location
-        if old.name_hint is not None:
-            new.name_hint = old.name_hint
+        new._name = old._name  # pyright: ignore[reportPrivateUsage]
     for op in block.ops:
         copy.add_op(_copy_operation(op, mapping))
     return copy

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
+from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
+from weft.passes.graph.graph_fuse import GraphFusePass
+from weft.passes.graph.graph_infer_types import GraphInferTypesPass
+from weft.passes.graph.graph_rewrite import GraphRewritePass
+from weft.passes.graph.graph_simplify import GraphSimplifyPass
+from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
+from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
+from weft.passes.graph.plan_memory import PlanMemoryPass
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
 from weft.passes.low.low_expand_math import LowExpandMathPass
 from weft.passes.low.low_forward_stores import ForwardStoresPass
@@ -11,6 +20,7 @@ from weft.passes.low.low_legalize import TARGETS as LEGALIZED
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.passes.low.low_lower_dots import LowerDotsPass
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
+from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
@@ -44,6 +54,39 @@ from weft.support.target import registered_kind
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
+
+
+def graph_to_tir(
+    target: str = "llvm", *, rewrite: bool = True, layouts: bool = True, fuse: bool = True, named: tuple[str, ...] = ()
+) -> tuple[ModulePass, ...]:
+    """The passes from graphs, and functions of tensor expressions, to functions over buffers. `named` functions are
+    lowered too, though they only copy tensors."""
+    kind = target.partition(" ")[0]
+    on_device = kind in GPU_KINDS  # host code does not address parts of the buffers of a device
+    has_views = kind in ("llvm", "c") or on_device
+    return (
+        # First: all others read the types.
+        GraphInferTypesPass(),
+        # Before constants are folded: what nothing uses is not evaluated.
+        GraphSimplifyPass(),
+        # Before fusion, which would take operators on constants for producers.
+        GraphFoldConstantsPass(),
+        # Behind these two: patterns expect equal operators once, and weights as constants. Before fusion, which groups
+        # what is left.
+        *((GraphRewritePass(),) if rewrite else ()),
+        # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
+        *((GraphBlockLayoutsPass(target),) if layouts else ()),
+        # While there are operators, of which groups consist.
+        *((GraphFusePass(target),) if fuse else ()),
+        # Each group and each operator left becomes a tensor expression.
+        LegalizeGraphToTePass(),
+        # Callees work on buffers before the graph function allocates and passes them.
+        LowerTeToTirPass(named),
+        # The graph function calls what the passes before have made.
+        LowerGraphToTirPass(views=has_views, parts=not on_device),
+        # Last: the calls are in order.
+        *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
+    )
 
 
 def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePass, ...]:

@@ -33,8 +33,8 @@ module = te.create_func([A, W, Y])
 - **Shapes** are static or symbolic (`te.size_var`). Extents that operators compute are sums of products in one form, so
   that `conv2d` with a border of 1 around windows of 3 has the shape of its data, symbols included.
 - **Dtypes** do not convert silently: operands have one dtype, and `te.ops.cast` converts. `floats` are float16,
-  bfloat16, float32 and float64; `integers` are int8 to int64, which wrap; `numbers` are both; `all` is bool too. There
-  are no unsigned integers. Sums of floats of 16 bits are formed in float32.
+  bfloat16, float32 and float64; `integers` are int8 to int64 and uint8 to uint64, which wrap; `numbers` are both;
+  `all` is bool too. Sums of floats of 16 bits are formed in float32.
 - **Stages**: the result is computed by a stage called `name` (the operator unless given), stages before it are called
   `<name>_...`. Results that a function returns need names of their own.
 - **Errors** are `CompileError`s at the line of the call, with the shapes, axes or dtypes that do not go together.

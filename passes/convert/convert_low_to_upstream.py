@@ -32,6 +32,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.dialects.element_types import forget_elements, value_type
 from weft.dialects.low import (
     IMPORT_C,
     IMPORT_LLVM,
@@ -265,7 +266,8 @@ def _hoist_allocations(function: FuncOp) -> None:
 def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
     """Give a function the parameters that its callers know: the function itself, or one that calls it."""
     params, symbols = params_of(function), symbols_of(function)
-    inputs = [_upstream_type(param.type) for param in params]
+    inputs = [_upstream_type(value_type(param.type)) for param in params]
+    forget_elements(function)
     name = function.sym_name.data
     if function.is_declaration:
         function.function_type = FunctionType.from_lists(inputs, [])

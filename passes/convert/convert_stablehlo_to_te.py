@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.dialects import stablehlo
-from weft.dialects.element_types import element_name
+from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.stablehlo import DIALECTS, CombiningOp, CompareOp, ElementwiseOp
 from weft.passes.convert.stablehlo_elements import comparison, converted, formula
 from weft.passes.convert.stablehlo_tensors import COMBINING_RULES, RULES, label, result_dtype, result_shape
@@ -168,9 +168,10 @@ class _Conversion:
             raise CompileError.at(function, f"@{function.sym_name.data}: {error.message}") from None
         new.location = function.location
         new.attributes.update(function.attributes)
-        for name in ("sym_visibility", "arg_attrs", "res_attrs"):
-            if name in function.properties:
-                new.properties[name] = function.properties[name]
+        if function.sym_visibility is not None:
+            new.sym_visibility = function.sym_visibility
+        new.arg_attrs = joined_attributes(function.arg_attrs, new.arg_attrs)
+        new.res_attrs = joined_attributes(function.res_attrs, new.res_attrs)
         return new
 
     def _placeholders(self, function: FuncOp) -> list[Tensor]:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from weft.support.errors import CompileError
 from weft.texpr import math as te
-from weft.texpr.expr import BinaryKind, Expr, Predicate, binary, bits, compare, is_float, is_integer, least
+from weft.texpr.expr import BinaryKind, Expr, Predicate, binary, bits, compare, has_sign, is_float, is_integer, least
 from weft.texpr.expr import greatest as greatest_value
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
@@ -51,12 +51,12 @@ def converted(value: Expr, dtype: str) -> Expr:
     their low bits; what is not 0 is true."""
     if not is_float(value.dtype) or not is_integer(dtype):
         return value.astype(dtype)
-    end = 2.0 ** (bits(dtype) - 1)
-    if end > greatest_value(value.dtype):  # only infinities are beyond
-        is_low, is_high = value == -math.inf, value == math.inf
-    else:
-        # -end itself is a float, and what is truncated to it is not beyond; no float32 lies between -2**31 - 1 and it.
-        is_low, is_high = value <= -end, value >= end
+    signed = has_sign(dtype)
+    end = 2.0 ** (bits(dtype) - signed)
+    is_beyond = end > greatest_value(value.dtype)  # then only infinities are
+    # -end itself is a float, and what is truncated to it is not beyond; no float32 lies between -2**31 - 1 and it.
+    is_low = value <= (0.0 if not signed else -math.inf if is_beyond else -end)
+    is_high = value >= (math.inf if is_beyond else end)
     inside = te.select(is_low | is_high | te.isnan(value), 0.0, value).astype(dtype)
     return te.select(is_low, least(dtype), te.select(is_high, greatest_value(dtype), inside))
 
@@ -68,7 +68,8 @@ def clamped(low: Expr, value: Expr, high: Expr) -> Expr:
 
 def _sign(x: Expr) -> Expr:
     """-1, 0 or 1; zeros and NaN stay as they are."""
-    return te.select(x > 0, _number(1, x), te.select(x < 0, _number(-1, x), x))
+    negative = te.select(x < 0, _number(-1, x), x) if has_sign(x.dtype) else x
+    return te.select(x > 0, _number(1, x), negative)
 
 
 def _number(number: int, like: Expr) -> Expr:
@@ -93,20 +94,25 @@ def _shift_left(x: Expr, amount: Expr) -> Expr:
 
 
 def _shift_right(x: Expr, amount: Expr) -> Expr:
-    """All bits the sign where as many or more are shifted out as there are."""
-    return x >> te.select(_within(amount), amount, bits(amount.dtype) - 1)
+    """All bits the sign where as many or more are shifted out as there are; bits of unsigned integers have it too."""
+    signed = x.astype(x.dtype.removeprefix("u"))
+    return (signed >> te.select(_within(amount), amount, bits(amount.dtype) - 1).astype(signed.dtype)).astype(x.dtype)
 
 
 def _shift_right_logical(x: Expr, amount: Expr) -> Expr:
     """Zeros come in at the left: the copies of the sign are masked out."""
     inside = _within(amount)
     count = te.select(inside, amount, 0)
+    if not has_sign(x.dtype):
+        return te.select(inside, x >> count, 0)
     copies = (te.const(least(x.dtype), x.dtype) >> count) << 1
     return te.select(inside, (x >> count) & ~copies, 0)
 
 
 def _integer_power(x: Expr, exponent: Expr) -> Expr:
     """Wraps; a negative exponent gives 1 / x**-exponent, rounded to zero."""
+    if not has_sign(x.dtype):
+        return te.pow(x, exponent)
     odd = (exponent & 1) != 0
     inverse = te.select((x == 1) | (x == -1), te.select(odd, x, _number(1, x)), _number(0, x))
     return te.select(exponent < 0, inverse, te.pow(x, greater(exponent, 0)))

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import FloatNanEncoding, FloatNonfiniteBehavior, IndexType, IntegerAttr
 from xdsl.ir import Block, Region
 
+from weft.dialects import low_lanes
 from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import range_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from xdsl.dialects.builtin import FloatSemantics
     from xdsl.ir import Operation, SSAValue
 
     from weft.passes.low.elementary.lanes import Bits, Lanes, Mask, Writer
@@ -41,6 +43,65 @@ def to_bf16(x: Lanes, small: Writer) -> Lanes:
     # Rounding could turn a NaN into an infinity: keep its upper bits and make it quiet.
     chosen = x.compare("uno", x).choose_bits(high | 64, rounded)
     return chosen.cast(arith.TruncIOp, small).numbers
+
+
+# Floats of a byte or less, whose bits are the low ones of an i8.
+
+
+def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
+    """A small float as `f32`, which is exact. No intermediate result is subnormal: GPUs may take those for zero."""
+    fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
+    bits = code.cast(arith.ExtUIOp, wide)
+    magnitude = bits & ((1 << magnitude_bits) - 1)
+    sign = (bits & (1 << magnitude_bits)) << (31 - magnitude_bits)
+    normal = (magnitude << (23 - fraction)) + ((127 - semantics.exponent_bias) << 23)
+    to_float = low_lanes.LANE_FORMS[arith.SIToFPOp] if wide.is_vector else arith.SIToFPOp
+    units = wide.lanes(wide.op(to_float, (magnitude.value,), wide.float_type))
+    subnormal = units * 2.0 ** (1 - semantics.exponent_bias - fraction)
+    found = magnitude.compare("ult", 1 << fraction).choose_bits(subnormal.bits, normal)
+    quiet = wide.integer(0x7FC00000)
+    match semantics.nonfinite, semantics.nan_encoding:
+        case FloatNonfiniteBehavior.IEEE, _:
+            infinity = semantics.max_exponent << fraction
+            found = magnitude.compare("uge", infinity).choose_bits(wide.integer(0x7F800000), found)
+            found = magnitude.compare("ugt", infinity).choose_bits(quiet, found)
+        case FloatNonfiniteBehavior.NAN_ONLY, FloatNanEncoding.ALL_ONES:
+            found = magnitude.compare("eq", (1 << magnitude_bits) - 1).choose_bits(quiet, found)
+        case FloatNonfiniteBehavior.NAN_ONLY, _:
+            found = bits.compare("eq", 1 << magnitude_bits).choose_bits(quiet, found)
+        case _:
+            pass
+    return (found | sign).numbers
+
+
+def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
+    """The bits of a small float, an `f32` rounded to nearest, ties to even, in an i8."""
+    fraction, magnitude_bits, bias = semantics.mantissa_bits, semantics.sign_shift, semantics.exponent_bias
+    wide, bits = x.writer, x.bits
+    sign = (bits >> 31) << magnitude_bits
+    magnitude = bits & 0x7FFFFFFF
+    half = ((magnitude >> (23 - fraction)) & 1) + ((1 << (22 - fraction)) - 1)
+    normal = ((magnitude + half) >> (23 - fraction)) - ((127 - bias) << fraction)
+    # The sum is rounded where subnormal numbers end; its low bits are their number of units.
+    units = 2.0 ** (24 - bias - fraction)
+    subnormal = (abs(x) + units).bits - ((127 + 24 - bias - fraction) << 23)
+    found = magnitude.compare("ult", (127 + 1 - bias) << 23).choose_bits(subnormal, normal)
+    greatest = (1 << magnitude_bits) - 1
+    match semantics.nonfinite, semantics.nan_encoding:
+        case FloatNonfiniteBehavior.IEEE, _:
+            infinity = semantics.max_exponent << fraction
+            found = found.compare("uge", infinity).choose_bits(wide.integer(infinity), found)
+            nan = infinity | 1 << (fraction - 1)
+            found = x.compare("uno", x).choose_bits(wide.integer(nan), found) | sign
+        case FloatNonfiniteBehavior.NAN_ONLY, FloatNanEncoding.ALL_ONES:
+            found = found.compare("uge", greatest).choose_bits(wide.integer(greatest), found) | sign
+        case FloatNonfiniteBehavior.NAN_ONLY, _:
+            signed = found.compare("eq", 0).choose_bits(found, found | sign)
+            found = found.compare("ugt", greatest).choose_bits(wide.integer(greatest + 1), signed)
+        case _:
+            signed = found.compare("ugt", greatest).choose_bits(wide.integer(greatest), found) | sign
+            found = x.compare("uno", x).choose_bits(sign ^ (greatest + 1), signed)
+    return found.cast(arith.TruncIOp, small)
 
 
 def to_odd_float(x: Lanes, single: Writer) -> Lanes:

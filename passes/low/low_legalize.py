@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerType,
     ModuleOp,
+    ReducedPrecisionFloatType,
     VectorType,
     f32,
     f64,
@@ -271,6 +272,66 @@ def _truncate_to_bf16(op: Operation, context: _Legalization) -> OpRewriter | Non
     return writer
 
 
+# Floats of a byte or less: values are their bits, and stand for numbers between a bitcast and a conversion only.
+
+
+def _small_float(value: SSAValue) -> ReducedPrecisionFloatType | None:
+    element = element_of(value.type)
+    return element if isinstance(element, ReducedPrecisionFloatType) else None
+
+
+def _defined_by(user: Operation, value: SSAValue, *kinds: type[Operation]) -> Operation:
+    """The op that gives a small float, or the bits of one. Raises `CompileError` where it is none of `kinds`."""
+    owner = value.owner
+    if not isinstance(owner, kinds):
+        small = element_of(value.type)
+        message = f"{user.name}: a value of {small} stands between arith.bitcast and arith.extf or arith.truncf only"
+        raise CompileError.at(user, message)
+    return owner
+
+
+def _extend_small(op: Operation, context: _Legalization) -> OpRewriter | None:
+    small = _small_float(op.operands[0])
+    if small is None:
+        return None
+    bitcast = _defined_by(op, op.operands[0], *_BITCASTS)
+    chain, byte = [bitcast], bitcast.operands[0]
+    if small.bitwidth < 8:
+        chain.append(_defined_by(op, byte, arith.TruncIOp, LANE_FORMS[arith.TruncIOp]))
+        byte = chain[-1].operands[0]
+    wide = context.writer(op, op.results[0].type)
+    code = context.writer(op, byte.type).bits(byte)
+    wide.replace(decompositions.from_small(code, wide, small.SEMANTICS).value)
+    _erase_unused(chain)
+    return wide
+
+
+def _truncate_to_small(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The bits of a small float, as the byte that they are extended to."""
+    bitcast = op if isinstance(op, _BITCASTS) else op.operands[0].owner
+    if not isinstance(bitcast, _BITCASTS) or (small := _small_float(bitcast.operands[0])) is None:
+        return None
+    if small.bitwidth < 8 and op is bitcast:
+        return None
+    truncation = _defined_by(op, bitcast.operands[0], arith.TruncFOp)
+    number = truncation.operands[0]
+    writer = context.writer(op, number.type)
+    byte = decompositions.to_small(writer.lanes(number), context.writer(op, op.results[0].type), small.SEMANTICS)
+    writer.replace(byte.value)
+    _erase_unused([truncation] if op is bitcast else [bitcast, truncation])
+    return writer
+
+
+def _erase_unused(ops: Sequence[Operation]) -> None:
+    for op in ops:
+        if op.results[0].first_use is None:
+            op.detach()
+            op.erase()
+
+
+_BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
+
+
 # Integers
 
 
@@ -432,6 +493,8 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (TARGETS, (vector.ReductionOp,), _reduction),
     (_LLVM, (arith.ExtFOp,), _extend_bf16),
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),
+    ((*TARGETS, UPSTREAM), (arith.ExtFOp,), _extend_small),
+    ((*TARGETS, UPSTREAM), (*_BITCASTS, arith.ExtUIOp, LANE_FORMS[arith.ExtUIOp]), _truncate_to_small),
     # The languages of the C family have functions for divisions, which the ranges of indices often make operators.
     ((*_LLVM, UPSTREAM), DIVISIONS, _division),
     ((*TARGETS, UPSTREAM), (math.IPowIOp,), _integer_power),

@@ -23,7 +23,7 @@ from weft.dialects.sched_parameters import (
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import BufferPlace, primitive_class
-from weft.passes.schedule.sampling import SAMPLERS, Drawn, Place
+from weft.passes.schedule.sampling import SAMPLERS, Decision, Drawn, Place, Sampler
 from weft.support.errors import CompileError
 
 _QUERIES: Mapping[str, Callable[..., Sequence[Operation]]] = {
@@ -67,13 +67,17 @@ class Replay:
         """Apply one step; returns what it gives without binding it to the step's results."""
         if isinstance(step, sched.SamplingOp):
             sampler = SAMPLERS[step_name(step)](**self._arguments(step))
-            decision = sampler.draw(self.random)
+            decision = self.draw(sampler)
             return Outcome(sampler.results(decision), attribute_of(decision))
         if isinstance(step, sched.GetBlockOp):
             return Outcome([find_block(self.module, step.label.data, None if step.func is None else step.func.data)])
         if isinstance(step, sched.QueryOp):
             return Outcome(_QUERIES[step_name(step)](*self._arguments(step).values()))
         return Outcome(self._apply_primitive(step))
+
+    def draw(self, sampler: Sampler) -> Decision:
+        """What a sampling step decides."""
+        return sampler.draw(self.random)
 
     def bind(self, step: sched.StepOp, found: Sequence[Drawn]) -> None:
         """Let the results of a step stand for `found`, one each."""

@@ -7,7 +7,7 @@ given it draws nothing, and refuses one that could not have been drawn.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -48,6 +48,10 @@ class Sampler(Refusing):
         """Check every requirement, and draw unless there is a decision."""
 
     @abstractmethod
+    def options(self) -> Iterator[Decision]:
+        """Every decision that could be drawn, once each, where the requirements hold."""
+
+    @abstractmethod
     def results(self, decision: Decision) -> Sequence[Drawn]:
         """What the results of the step stand for."""
 
@@ -75,6 +79,18 @@ def count_tilings(extent: int, n: int) -> int:
         total *= comb(power + n - 1, n - 1)
         prime += 1
     return total
+
+
+def tilings(extent: int, n: int, most: int) -> Iterator[tuple[int, ...]]:
+    """The ways in which n ordered factors, the last not above `most`, multiply to `extent`."""
+    if n == 0:
+        if extent == 1:
+            yield ()
+        return
+    for last in divisors(extent) if n > 1 else (extent,):
+        if last <= most:
+            for outer in tilings(extent // last, n - 1, extent):
+                yield (*outer, last)
 
 
 def known_divisor(extent: int | SSAValue) -> int:
@@ -133,6 +149,12 @@ class SamplePerfectTile(Sampler):
             rest //= factor
         return (0, *reversed(factors[:-1])) if dynamic else tuple(reversed(factors))
 
+    def options(self) -> Iterator[tuple[int, ...]]:
+        extent = known_divisor(self.loop.extent)
+        most = self.max_innermost_factor if self.n > 1 else extent
+        for factors in tilings(extent, self.n, most):
+            yield factors if isinstance(self.loop.extent, int) else (0, *factors[1:])
+
     def _why_not(self, decision: tuple[int, ...], extent: int, *, dynamic: bool) -> Violation | None:
         legal = f"{self.n} positive factors with product {extent}"
         if dynamic:
@@ -175,6 +197,9 @@ class SampleCategorical(Sampler):
             self.refuse(2, f"there is no candidate {self.decision}: they are 0 .. {len(self.candidates) - 1}")
         return self.decision
 
+    def options(self) -> Iterator[int]:
+        return (at for at, probability in enumerate(self.probs) if probability > 0)
+
     def results(self, decision: Decision) -> Sequence[Drawn]:
         return (self.candidates[decision],) if isinstance(decision, int) else ()
 
@@ -202,6 +227,9 @@ class SampleComputeLocation(Sampler):
             detail = f"{self.decision} is not"
             self.refuse(1, Violation(detail, legal=legal))
         return self.decision
+
+    def options(self) -> Iterator[int]:
+        return (at for at in self._candidates() if self._is_legal(at))
 
     def results(self, decision: Decision) -> Sequence[Drawn]:
         if decision in (Place.STAY.value, Place.INLINE.value):

@@ -23,6 +23,7 @@ from xdsl.dialects.memref import GetGlobalOp, GlobalOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from weft.dialects.element_types import element_of, joined_attributes, stated_elements, value_elements, value_type
 from weft.dialects.tir_kinds import SPATIAL
 from weft.passes.module_functions import named_ops
 from weft.passes.schedule.loop_nests import block_in_loops
@@ -32,10 +33,10 @@ from weft.support.names import free_name
 
 @lru_cache(maxsize=4096)
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The buffer that holds a tensor: its shape and elements, whatever its encoding."""
+    """The buffer that holds a tensor: its shape and elements, which have no sign, whatever its encoding."""
     if not isinstance(tensor, TensorType):
         raise InternalError(f"expected a tensor, got {tensor}")
-    return MemRefType(tensor.element_type, tensor.get_shape())
+    return MemRefType(value_type(tensor.element_type), tensor.get_shape())
 
 
 class Bufferization:
@@ -102,7 +103,7 @@ class Bufferization:
             name = free_name(f"{self.function.sym_name.data}_{tensor.name_hint or 'constant'}", self._symbols)
             self._symbols.add(name)
             self._globals[elements] = name
-            data = GlobalOp.get(StringAttr(name), type_, elements, constant=UnitAttr())
+            data = GlobalOp.get(StringAttr(name), type_, value_elements(elements), constant=UnitAttr())
             data.location = at.location
             module.body.block.insert_op_before(data, self.function)
         get = GetGlobalOp(name, type_)
@@ -137,9 +138,11 @@ class Bufferization:
         function = self.function
         inputs = list(function.arg_attrs or [DictionaryAttr({})] * len(self.old.args))
         results = list(function.res_attrs or [DictionaryAttr({})] * len(self.results))
-        attributes = [*inputs, *results]
-        if any(entry.data for entry in attributes):
-            function.arg_attrs = ArrayAttr([attributes[position] for position in self._order])
+        sources = [*self.old.args, *(value for value, _ in self.results)]
+        stated = stated_elements(element_of(source.type) for source in sources)
+        attributes = joined_attributes(ArrayAttr([*inputs, *results]), stated)
+        if attributes is not None and any(entry.data for entry in attributes):
+            function.arg_attrs = ArrayAttr([attributes.data[position] for position in self._order])
         function.res_attrs = None
         function.function_type = FunctionType.from_lists(list(self.block.arg_types), [])
         function.body.detach_block(self.old)

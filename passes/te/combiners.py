@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from weft.dialects.te import Combiner, ReduceOp, combining_op, identity_of
+from weft.dialects.te import LOCATING, Combiner, ReduceOp, combining_op, identity_of
 from weft.passes.index_ops import insert_at_start, number_attribute
 
 Append = Callable[[Operation], SSAValue]
@@ -37,7 +37,7 @@ def combine(
     match reduce.kind:
         case Combiner.CUSTOM:
             return copy_yielded(reduce.combiner_regions[0].block, [*accumulators, *values], append)
-        case Combiner.ARGMAX | Combiner.ARGMIN:
+        case _ if reduce.kind in LOCATING:
             better = _is_better(reduce.kind, accumulators, values, append)
             return [append(arith.SelectOp(better, new, old)) for old, new in zip(accumulators, values, strict=True)]
         case _:
@@ -52,7 +52,7 @@ def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue],
     earlier = append(arith.CmpiOp(new[1], old[1], "slt"))
     greater = kind is Combiner.ARGMAX
     if not isinstance(new[0].type, AnyFloat):
-        better = append(arith.CmpiOp(new[0], old[0], "sgt" if greater else "slt"))
+        better = append(arith.CmpiOp(new[0], old[0], LOCATING[kind]))
         equal = append(arith.CmpiOp(new[0], old[0], "eq"))
         return append(arith.OrIOp(better, append(arith.AndIOp(equal, earlier))))
     better = append(arith.CmpfOp(new[0], old[0], "ogt" if greater else "olt"))

@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -24,18 +25,20 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.dialects.tensor import ExtractOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.levels import allowed_at
-from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, Combiner, ComputeOp, ReduceOp, YieldOp
+from weft.dialects.low_access import AccessAttr, AccessMode
+from weft.dialects.te import LOCATING, PARAMETER_ORDER, AssumeShapeOp, Combiner, ComputeOp, ReduceOp, YieldOp
+from weft.dialects.te_extern import ExternOp
 from weft.dialects.tir import AssumeShapeOp as TirAssumeShapeOp
 from weft.dialects.tir import InitOp
 from weft.dialects.tir_assume import AssumeOp
-from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL
+from weft.dialects.tir_kinds import COMMUTATIVE, PARAMETER_ACCESS, REDUCE, SPATIAL
 from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import erase_dead, insert_at_start
 from weft.passes.schedule.loop_nests import block_in_loops
@@ -125,7 +128,7 @@ def _hoist_dims(function: FuncOp) -> None:
 
 def _erase_unused(function: FuncOp) -> None:
     for op in reversed(list(function.body.block.ops)):
-        if isinstance(op, ComputeOp | ExtractOp) and all(result.first_use is None for result in op.results):
+        if isinstance(op, ComputeOp | ExternOp | ExtractOp) and all(result.first_use is None for result in op.results):
             Rewriter.erase_op(op)
 
 
@@ -141,11 +144,21 @@ class _FunctionLowering(Bufferization):
         super().__init__(function, returned, _parameter_names(function, returned), _parameter_order(function, returned))
 
     def run(self) -> None:
+        has_statements = any(isinstance(op, ExternOp) for op in self.old.ops)
         for op in list(self.old.ops):
             self._lower(op)
         self._constants.place(self.block)
         self.finish()
         self.function.attributes.pop(PARAMETER_ORDER, None)
+        if has_statements:
+            self._state_accesses()
+
+    def _state_accesses(self) -> None:
+        """State that results are only written: statements read of them what they wrote, which analyses do not always
+        prove."""
+        written = {parameter for _, parameter in self.results}
+        accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
+        self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
     # Ops
 
@@ -161,6 +174,8 @@ class _FunctionLowering(Bufferization):
         match op:
             case ComputeOp():
                 self._lower_compute(op)
+            case ExternOp():
+                self._lower_extern(op)
             case AssumeShapeOp():
                 self._place(TirAssumeShapeOp(self.memory[op.buffer], op.values), op)
             case TensorDimOp():
@@ -179,14 +194,14 @@ class _FunctionLowering(Bufferization):
         op.detach()
         holder = Block([op])
         reads = [inner for inner in op.walk() if isinstance(inner, ExtractOp)]
-        waits = any(isinstance(read.tensor.owner, ComputeOp) for read in reads)
+        waits = any(isinstance(read.tensor.owner, ComputeOp | ExternOp) for read in reads)
         read_memory(reads, self.memory)
         for lowered in list(holder.ops):
             self._place(lowered, lowered, waits=waits)
 
     def _lower_dim(self, op: TensorDimOp) -> None:
         producer = op.source.owner
-        if isinstance(producer, ComputeOp):
+        if isinstance(producer, ComputeOp | ExternOp):
             op.result.replace_all_uses_with(self._extent_value(producer, op))
             return
         dim = DimOp(self.memory[op.source], op.index)
@@ -194,11 +209,12 @@ class _FunctionLowering(Bufferization):
         op.result.replace_all_uses_with(dim.result)
         self._place(dim, op)
 
-    def _extent_value(self, compute: ComputeOp, op: TensorDimOp) -> SSAValue:
+    def _extent_value(self, compute: ComputeOp | ExternOp, op: TensorDimOp) -> SSAValue:
         dimension = constant_integer(op.index)
-        if dimension is None or not 0 <= dimension < len(compute.shape):
+        extents = compute.extents_of(cast("OpResult", op.source))
+        if dimension is None or not 0 <= dimension < len(extents):
             raise CompileError.at(op, f"tensor.dim needs a constant dimension of {op.source.type}")
-        extent = compute.extents[dimension]
+        extent = extents[dimension]
         if isinstance(extent, SSAValue):
             return extent
         return self._constants.get(extent, op.result.type)
@@ -215,22 +231,40 @@ class _FunctionLowering(Bufferization):
             yielded = set(compute.yielded.values)
             for result in reduce.results:
                 if result not in yielded:
-                    outputs.append(self._allocate(compute, MemRefType(result.type, compute.shape), result.name_hint))
+                    type_ = MemRefType(result.type, compute.shape)
+                    outputs.append(self._allocate(compute, compute.extent_operands, type_, result.name_hint))
         label = self._new_label(compute.label)
         self.insert(compute_nest(compute, label, outputs, self.memory, self._constants), self.end)
 
-    def _output(self, compute: ComputeOp, result: SSAValue) -> SSAValue:
+    def _lower_extern(self, extern: ExternOp) -> None:
+        """A block of the statements, in loops over the indices."""
+        outputs = [self._output(extern, result) for result in extern.results]
+        label = self._new_label(extern.label)
+        extents = list(extern.domain)
+        hints = [index.name_hint or f"i{index.index}" for index in extern.indices]
+        body = extern.body.block
+        extern.body.detach_block(body)
+        read_memory([op for op in body.walk() if isinstance(op, ExtractOp)], self.memory)
+        kinds = [SPATIAL] * len(extents)
+        block, nest = block_in_loops(label, kinds, extents, [f"v{hint}" for hint in hints], extern, hints)
+        Rewriter.inline_block(body, InsertPoint.at_end(block.body.block), [*block.iter_vars, *outputs])
+        self.insert(nest, self.end)
+
+    def _output(self, compute: ComputeOp | ExternOp, result: OpResult) -> SSAValue:
         """The buffer of a result: the parameter where it is returned, else a new one."""
         buffer = self.result_parameter(result)
+        extents = [extent for extent in compute.extents_of(result) if isinstance(extent, SSAValue)]
         if buffer is None:
-            buffer = self._allocate(compute, buffer_type(result.type), result.name_hint or compute.label)
-        elif compute.extent_operands:
-            self._place(TirAssumeShapeOp(buffer, compute.extent_operands), compute)
+            buffer = self._allocate(compute, extents, buffer_type(result.type), result.name_hint or compute.label)
+        elif extents:
+            self._place(TirAssumeShapeOp(buffer, extents), compute)
         self.memory[result] = buffer
         return buffer
 
-    def _allocate(self, compute: ComputeOp, type: MemRefType[Attribute], hint: str | None) -> SSAValue:
-        alloc = AllocOp(list(compute.extent_operands), [], type)
+    def _allocate(
+        self, compute: Operation, extents: Sequence[SSAValue], type: MemRefType[Attribute], hint: str | None
+    ) -> SSAValue:
+        alloc = AllocOp(list(extents), [], type)
         alloc.memref.name_hint = hint if SSAValue.is_valid_name(hint) else None
         self._place(alloc, compute)
         return alloc.memref
@@ -250,8 +284,8 @@ class _FunctionLowering(Bufferization):
             self.copy(self.memory[value], parameter, extents, label, "vi", returned)
 
     def _extents_of(self, tensor: SSAValue, like: Operation) -> list[int | SSAValue]:
-        if isinstance(tensor.owner, ComputeOp):
-            return list(tensor.owner.extents)
+        if isinstance(tensor.owner, ComputeOp | ExternOp):
+            return list(tensor.owner.extents_of(cast("OpResult", tensor)))
         extents: list[int | SSAValue] = []
         for dimension, extent in enumerate(cast("TensorType[Attribute]", tensor.type).get_shape()):
             if extent != DYNAMIC_INDEX:
@@ -380,7 +414,7 @@ def compute_nest(
         writer.reduce(reduce)
     block, nest = block_in_loops(label, kinds, extents, [f"v{hint}" for hint in hints], compute, hints)
     Rewriter.inline_block(body, InsertPoint.at_end(block.body.block), block.iter_vars)
-    if combiner in (Combiner.ARGMAX, Combiner.ARGMIN, Combiner.CUSTOM):
+    if combiner in LOCATING or combiner is Combiner.CUSTOM:
         block.attributes[COMMUTATIVE] = UnitAttr()
     return nest
 

@@ -20,6 +20,7 @@ from weft.analysis.integer_ranges import Division, Product, meaning_of
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.effects import callee_of
+from weft.dialects.element_types import parameter_types
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, ParamAttr, params_of, preconditions_of, symbols_of
 from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp, access_by
@@ -74,9 +75,11 @@ class FlatSignature:
     def of(function: FuncOp) -> FlatSignature:
         """The signature that the body of a tir function asks for."""
         arguments = function.args
-        labels = [a.name_hint or f"arg{a.index}" for a in arguments]
+        labels: list[str] = []
+        for a in arguments:  # several may have one name: of `%x_1` and `%x_2` it is `x`
+            labels.append(free_name(a.name_hint or f"arg{a.index}", labels))
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
-        signature = FlatSignature([a.type for a in arguments], labels, [], {}, {}, memrefs)
+        signature = FlatSignature(list(parameter_types(function)), labels, [], {}, {}, memrefs)
         shared = _shared_quantities(function)
         taken = set(labels)
         named: dict[SSAValue | Quantity, str] = {}
@@ -263,6 +266,8 @@ class ParameterAccesses:
     _inside: dict[str, dict[SSAValue, list[Access]]] = field(default_factory=dict[str, dict[SSAValue, list[Access]]])
 
     def of(self, function: FuncOp, position: int) -> AccessMode:
+        if PARAMS in function.attributes:
+            return params_of(function)[position].access.data
         if not isinstance(function.args[position].type, MemRefType):
             return AccessMode.READ
         noted = _noted(function)
@@ -280,7 +285,7 @@ class ParameterAccesses:
 
     def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
         """Whether each element that is read of a parameter was written before in the same call."""
-        if any(isinstance(use.operation, memref.CastOp) for use in buffer.uses):
+        if any(isinstance(use.operation, memref.CastOp | memref.ReinterpretCastOp) for use in buffer.uses):
             return False  # an alias, whose accesses are not those of `buffer`
         found = self._accesses_in(function).get(buffer, [])
         reads = [a for a in found if not a.is_write and self._may_read(a.op, buffer)]
@@ -307,17 +312,17 @@ class ParameterAccesses:
 
     def _of_use(self, op: Operation, position: int) -> AccessMode | None:
         match op:
-            case memref.CastOp():
-                return self._of_value(op.dest)
+            case memref.CastOp() | memref.ReinterpretCastOp():
+                return self._of_value(op.results[0])
             case CallOp():
                 return self._of_callee(callee_of(op), position)
             case _:
                 return access_by(op, op.operands[position])
 
     def _of_callee(self, callee: FuncOp | None, position: int) -> AccessMode:
-        if callee is not None and PARAMS in callee.attributes:
-            return params_of(callee)[position].access.data
-        return self.of(callee, position) if callee is not None and callee.body.blocks else AccessMode.READWRITE
+        if callee is None or not (callee.body.blocks or PARAMS in callee.attributes):
+            return AccessMode.READWRITE
+        return self.of(callee, position)
 
 
 def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:

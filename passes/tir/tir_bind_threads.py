@@ -9,7 +9,7 @@ from math import prod
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import IndexType, NoneAttr, StringAttr, UnitAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -22,7 +22,7 @@ from weft.analysis.structure import ancestors, block_around, buffers_written, gu
 from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
 from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, AtomicOp
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, AtomicOp, is_host_condition
 from weft.dialects.low_tensor_cores import WARP, is_fragment_scope
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
@@ -59,9 +59,11 @@ class BindThreadsPass(TirPass):
     loop over threadIdx.x: the 32 threads along it are a warp, which runs it together. Virtual threads become unrolled
     loops.
 
+    Host code may load truth values that only decide which branch of it runs.
+
     Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for host code
-    that touches buffers, and for thread axes of dynamic extent; ScheduleError for blocks of more threads than the
-    target has.
+    that touches buffers in other ways, and for thread axes of dynamic extent; ScheduleError for blocks of more threads
+    than the target has.
 
     Requires: block loops with loops bound to GPU axes; temporaries at their places (`tir-place-buffers`).
 
@@ -122,7 +124,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
                 yield from _kernel_roots(inner, target)
         elif isinstance(op, BlockOp):
             yield op
-        elif isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+        elif isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp) and not is_host_condition(op):
             buffer = op.buffer if isinstance(op, AccessPtrOp) else op.memref
             raise CompileError.at(
                 op, f"host code touches %{buffer.name_hint}, which is in device memory: only kernels access buffers"
@@ -143,7 +145,11 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    work = next((op for op in loop.walk() if isinstance(op, BlockOp) or touches_memory(op)), None)
+    """A loop of host code may call functions, no more."""
+    work = next(
+        (op for op in loop.walk() if isinstance(op, BlockOp) or (not isinstance(op, CallOp) and touches_memory(op))),
+        None,
+    )
     if work is None:
         return
     name = f"loop %{loop.induction_variable.name_hint or '?'}"

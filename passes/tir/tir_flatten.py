@@ -29,18 +29,21 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.structure import ancestors
 from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
+from weft.dialects.graph_shapes import KnownExtent, symbol
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
+from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.promises import PROMISES
 from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
@@ -74,7 +77,7 @@ _FRAME_LIMIT = 256 * 1024
 """Bytes of stack that one function may take."""
 _ALIGNMENT = 64
 """Alignment of temporaries in bytes: a cache line, and the widest vector."""
-_MAKES_BUFFERS = (memref.AllocOp, memref.CastOp, memref.GetGlobalOp)
+_MAKES_BUFFERS = (memref.AllocOp, memref.CastOp, memref.GetGlobalOp, memref.ReinterpretCastOp, memref.ViewOp)
 _KERNEL_ALIGNMENT = 16
 """The same in kernels: four lanes of 32 bits move at once."""
 
@@ -224,6 +227,8 @@ class _Flattener:
         self.aligned: dict[SSAValue, dict[int, tuple[int, int]]] = {}
         """Axes whose stride is a multiple of a factor plus an offset."""
         self.frame = 0
+        self.known: dict[SSAValue, KnownExtent] = {}
+        """Symbols as polynomials of others, where the function's own facts tell them."""
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
@@ -247,6 +252,12 @@ class _Flattener:
             self.function.attributes[ASSUME] = ArrayAttr([StringAttr(fact) for fact in self.signature.facts])
         self.function.attributes.pop(TIR_FUNCTION, None)
         self.function.update_function_type()
+        given = {**dict(zip(signature.labels, block.args, strict=False)), **symbols}
+        for text in signature.facts:
+            fact = CallPrecondition(text)
+            if fact.defines is not None:
+                others = {name: _extent_of(Index.of(given[name]), self.known) for name in fact.names}
+                self.known[given[fact.defines]] = fact.defined(others)
         for op in operations_in(self.function):
             self._flatten_op(op)
 
@@ -275,8 +286,14 @@ class _Flattener:
                 self.shapes[new] = shape
             case memref.CastOp():
                 self._flatten_cast(op)
+            case memref.ReinterpretCastOp():
+                self._flatten_reshape(op)
+            case memref.ViewOp():
+                self._flatten_view(op)
             case CallOp():
                 self._flatten_call(op)
+            case CallRegisteredOp():
+                self._check_dense(op)
             case _:
                 pass
 
@@ -414,11 +431,33 @@ class _Flattener:
         if op.source in self.strides:
             self.strides[new] = self.strides[op.source]
 
+    def _flatten_reshape(self, op: memref.ReinterpretCastOp) -> None:
+        """The elements of a dense buffer from the first one on, in other dimensions."""
+        starts_inside = op.offsets or any(op.static_offsets.get_values())
+        if starts_inside or op.source in self.strides or self.aligned.get(op.source):
+            raise CompileError.at(op, f"{op.name} is of a dense buffer, from its first element on")
+        shape = mixed_extents(buffer_type(op.result).get_shape(), op.sizes)
+        flat = flat_type(buffer_type(op.result))
+        size = self._size(shape, op) if DYNAMIC_INDEX in flat.get_shape() else flat.get_shape()[0]
+        new = memref.ReinterpretCastOp.from_dynamic(op.source, [0], [size], [1], flat)
+        self._replace_view(op, new, shape)
+
+    def _flatten_view(self, op: memref.ViewOp) -> None:
+        shape = mixed_extents(buffer_type(op.result).get_shape(), op.sizes)
+        flat = flat_type(buffer_type(op.result))
+        sizes = [self._size(shape, op)] if DYNAMIC_INDEX in flat.get_shape() else []
+        self._replace_view(op, memref.ViewOp(op.source, op.byte_shift, sizes, flat), shape)
+
+    def _replace_view(self, op: Operation, new: Operation, shape: tuple[int | SSAValue, ...]) -> None:
+        insert_before(op, [new])
+        new.results[0].name_hint = op.results[0].name_hint
+        self.shapes[new.results[0]] = shape
+        op.results[0].replace_all_uses_with(new.results[0])
+        Rewriter.erase_op(op)
+
     def _flatten_call(self, op: CallOp) -> None:
         """Pass the extents on that the callee takes as symbols."""
-        for buffer in op.arguments:
-            if self.aligned.get(buffer):
-                raise CompileError.at(op, f"calls take dense buffers, and %{buffer.name_hint} has {STORAGE_ALIGN}")
+        self._check_aligned(op)
         callee = self.signatures.get(op.callee.root_reference.data)
         if callee is None:
             self._keep_shapes(op)
@@ -429,8 +468,19 @@ class _Flattener:
                 buffer = op.arguments[position]
                 given = self._stride(buffer, dimension, op) if is_stride else self.shapes[buffer][dimension]
                 values[name] = given if isinstance(given, SSAValue) else index_before(_as_index(given), op)
-        _check_call_facts(op, callee, values)
+        _check_call_facts(op, callee, values, self.known)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
+
+    def _check_aligned(self, op: CallOp | CallRegisteredOp) -> None:
+        for buffer in op.operands:
+            if self.aligned.get(buffer):
+                raise CompileError.at(op, f"calls take dense buffers, and %{buffer.name_hint} has {STORAGE_ALIGN}")
+
+    def _check_dense(self, op: CallRegisteredOp) -> None:
+        self._check_aligned(op)
+        for buffer in op.operands:
+            if buffer in self.strides:
+                raise CompileError.at(op, f'"{op.callee.data}" takes dense buffers, and %{buffer.name_hint} is a view')
 
     def _keep_shapes(self, op: CallOp) -> None:
         """Give a function that is not flat the buffers that it takes."""
@@ -448,16 +498,42 @@ class _Flattener:
         op.operands = arguments
 
 
-def _check_call_facts(op: CallOp, callee: FlatSignature, symbols: dict[str, SSAValue]) -> None:
-    """A call inside of the module meets what its callee assumes, by numbers that are known now."""
+def _check_call_facts(
+    op: CallOp, callee: FlatSignature, symbols: dict[str, SSAValue], known: dict[SSAValue, KnownExtent]
+) -> None:
+    """A call inside of the module meets what its callee assumes, for all values of what is only known at run time."""
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     for text in callee.facts:
         fact = CallPrecondition(text)
-        numbers = {name: number for name in fact.names if (number := constant_integer(given[name])) is not None}
-        known = len(numbers) == len(fact.names)
-        problem = fact.problem(numbers) if known else f"whether {text} is only known at run time"
-        if problem is not None:
-            raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {text}: {problem}")
+        values = {name: _extent_of(Index.of(given[name]), known) for name in fact.names}
+        try:
+            difference = fact.difference(values)
+        except (VerifyException, ZeroDivisionError):
+            difference = None
+        if isinstance(difference, int) and fact.holds_for(difference):
+            continue
+        numbers = {name: value for name, value in values.items() if isinstance(value, int)}
+        is_known = len(numbers) == len(values)
+        problem = fact.problem(numbers) if is_known else f"whether {text} is only known at run time"
+        raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {text}: {problem}")
+
+
+def _extent_of(index: Index, known: dict[SSAValue, KnownExtent]) -> KnownExtent:
+    """An index as a polynomial of the values that it is computed from; `known` has those of some, and gets names for
+    others."""
+    total: KnownExtent = index.constant
+    for atom, coefficient in index.terms.items():
+        if isinstance(atom, Quotient):
+            value = _extent_of(atom.numerator, known) // atom.divisor
+        elif isinstance(atom, Remainder):
+            value = _extent_of(atom.numerator, known) % atom.divisor
+        elif isinstance(atom.owner, arith.MuliOp | arith.FloorDivSIOp):
+            left, right = (_extent_of(Index.of(operand), known) for operand in atom.owner.operands)
+            value = left * right if isinstance(atom.owner, arith.MuliOp) else left // right
+        else:
+            value = known.setdefault(atom, symbol(f"v{len(known)}"))
+        total = total + value * coefficient
+    return total
 
 
 def _as_index(number: int | Index) -> Index:

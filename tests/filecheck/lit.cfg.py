@@ -19,5 +19,6 @@ tools = Path(sys.executable).parent
 if not (tools / "weft-opt").exists():
     lit_config.fatal(f"no weft-opt in {tools}: run `make setup`")
 config.environment["PATH"] = os.pathsep.join([str(tools), config.environment["PATH"]])
+config.environment["WEFT_CACHE"] = "0"
 if "WEFT_HOST_CPU" in os.environ:  # `make test-all`: as another host would see it
     config.environment["WEFT_HOST_CPU"] = os.environ["WEFT_HOST_CPU"]

@@ -26,18 +26,18 @@ func.func @sorted(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error@+1 {{@main: elements of type ui32 are not supported}}
-func.func @main(%x: tensor<4xui32>) -> tensor<4xui32> {
-  %0 = stablehlo.add %x, %x : tensor<4xui32>
-  return %0 : tensor<4xui32>
+// expected-error@+1 {{@main: elements of type ui2 are not supported}}
+func.func @main(%x: tensor<4xui2>) -> tensor<4xui2> {
+  %0 = stablehlo.add %x, %x : tensor<4xui2>
+  return %0 : tensor<4xui2>
 }
 
 // -----
 
 func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
-  // expected-error@+1 {{stablehlo.convert: elements of type ui32 are not supported}}
-  %0 = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xui32>
-  %1 = stablehlo.convert %0 : (tensor<4xui32>) -> tensor<4xi32>
+  // expected-error@+1 {{stablehlo.convert: elements of type ui2 are not supported}}
+  %0 = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xui2>
+  %1 = stablehlo.convert %0 : (tensor<4xui2>) -> tensor<4xi32>
   return %1 : tensor<4xi32>
 }
 

@@ -32,6 +32,16 @@ func.func @host(%B: memref<16xf32>) attributes {tir.function} {
 
 // -----
 
+// Truth values decide what runs, and nothing else.
+// CHECK: error: host code touches %B, which is in device memory: only kernels access buffers
+func.func @reads(%B: memref<i1>, %n: index, %m: index) attributes {tir.function} {
+  %c = memref.load %B[] : memref<i1>
+  %e = arith.select %c, %n, %m : index
+  func.return
+}
+
+// -----
+
 // CHECK: error: loop %[[T:\w+]] is bound to threadIdx.x, but its extent is not a constant
 func.func @dynamic(%B: memref<?xf32>) {
   %one = arith.constant 1.0 : f32

@@ -126,3 +126,29 @@ func.func @powers(%A: memref<4xf32>, %B: memref<4xi32>) attributes {
   memref.store %r, %A[%c0] : memref<4xf32>
   func.return
 }
+
+// -----
+
+// Small floats are bytes, whose conversions are arithmetic on integers and one product or sum of f32.
+// CHECK-LABEL: @bytes
+// CHECK:         %[[BYTE:.*]] = vector.load %A
+// CHECK-NEXT:    %[[BITS:.*]] = low.extui %[[BYTE]] : vector<4xi8> to vector<4xi32>
+// CHECK-NOT:     f8
+// CHECK:         arith.mulf %{{.*}} {low.ordered} : vector<4xf32>
+// CHECK:         arith.addf %{{.*}} {low.ordered} : vector<4xf32>
+// CHECK-NOT:     f4
+// CHECK:         %[[CODE:.*]] = low.trunci %{{.*}} : vector<4xi32> to vector<4xi8>
+// CHECK-NEXT:    vector.store %[[CODE]], %B
+func.func @bytes(%A: memref<4xi8>, %B: memref<4xi8>) attributes {
+    low.params = [#low.param<"A", memref<4xf8E4M3FN>, read, []>, #low.param<"B", memref<4xf4E2M1FN>, write, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %byte = vector.load %A[%c0] : memref<4xi8>, vector<4xi8>
+  %small = arith.bitcast %byte : vector<4xi8> to vector<4xf8E4M3FN>
+  %x = arith.extf %small : vector<4xf8E4M3FN> to vector<4xf32>
+  %y = arith.truncf %x : vector<4xf32> to vector<4xf4E2M1FN>
+  %code = arith.bitcast %y : vector<4xf4E2M1FN> to vector<4xi4>
+  %out = low.extui %code : vector<4xi4> to vector<4xi8>
+  vector.store %out, %B[%c0] : memref<4xi8>, vector<4xi8>
+  func.return
+}

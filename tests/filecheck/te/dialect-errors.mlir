@@ -244,3 +244,26 @@ func.func @f(%x: f32) {
   // expected-error@+1 {{te.yield stands in a region of te.compute or te.reduce}}
   te.yield %x : f32
 }
+
+// -----
+
+func.func @f(%x: f32) {
+  %Y = te.compute "Y" () : tensor<f32> {
+    // expected-error@+1 {{te.reduce minu combines integers, got f32}}
+    %s = te.reduce minu (%k in 4) : f32 {
+      te.yield %x : f32
+    }
+    te.yield %s : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @f(%x: i8) {
+  // expected-error@+1 {{te.compute "Y": elements are i1, i8 to i64 or floats, got ui8}}
+  %Y = te.compute "Y" () : tensor<ui8> {
+    te.yield %x : i8
+  }
+  func.return
+}

@@ -187,3 +187,21 @@ func.func @weights(%x: tensor<2xf32>) -> tensor<2xf32> {
   }
   func.return %y : tensor<2xf32>
 }
+
+// -----
+
+// What parameters and results state of their elements stays with the buffers that they become.
+// CHECK-LABEL: func.func @top(%T: memref<4xi8> {tir.element = ui8}, %A: memref<4x9xi8> {tir.element = ui8})
+// CHECK:         %[[ZERO:\w+]] = arith.constant 0 : i8
+// CHECK:         memref.store %[[ZERO]], %T
+// CHECK:         arith.maxui {{.*}} : i8
+func.func @top(%A: tensor<4x9xi8> {tir.element = ui8}) -> (tensor<4xi8> {tir.element = ui8}) attributes {te.parameter_order = array<i64: 1, 0>} {
+  %T = te.compute "T" (%i) : tensor<4xi8> {
+    %s = te.reduce maxu (%k in 9) : i8 {
+      %a = tensor.extract %A[%i, %k] : tensor<4x9xi8>
+      te.yield %a : i8
+    }
+    te.yield %s : i8
+  }
+  func.return %T : tensor<4xi8>
+}

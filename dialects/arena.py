@@ -1,0 +1,59 @@
+"""How many bytes the temporaries of a function share: attribute `tir.arena_bytes`, which `plan-memory` writes.
+
+    func.func @main(...) attributes {tir.arena_bytes = 4096 : i64}
+    func.func @main(...) attributes {tir.arena_bytes = "max(128 * n, 64 * n + 4096)"}
+    func.func @main(...) attributes {tir.arena_bytes = [4096 : i64, "128 * n"]}        // two slots
+
+An extent has the name that the function gives it: that of its `memref.dim`, and of its symbol at the low level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from weft.dialects.graph_shapes import KnownExtent, evaluate, parse_extent, show_extent
+from weft.support.errors import InternalError
+
+ARENA_BYTES: Final = "tir.arena_bytes"
+"""Attribute of a function: the bytes of the one buffer in which its temporaries lie, or of each of several."""
+
+
+def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
+    """The attribute that states the greatest of `sizes`."""
+    if len(sizes) == 1 and isinstance(sizes[0], int):
+        return IntegerAttr(sizes[0], i64)
+    texts = [show_extent(size) for size in sizes]
+    return StringAttr(texts[0] if len(texts) == 1 else f"max({', '.join(texts)})")
+
+
+def arena_sizes(function: FuncOp) -> list[list[str]]:
+    """For each buffer in which temporaries of `function` lie, the numbers of bytes, as `show_extent` writes them, the
+    greatest of which it takes; none where they were not planned."""
+    stated = function.attributes.get(ARENA_BYTES)
+    if stated is None:
+        return []
+    return [_sizes(size) for size in (stated if isinstance(stated, ArrayAttr) else [stated])]
+
+
+def _sizes(size: Attribute) -> list[str]:
+    match size:
+        case IntegerAttr():
+            return [str(size.value.data)]
+        case StringAttr(data=text):
+            return text.removeprefix("max(").removesuffix(")").split(", ") if text.startswith("max(") else [text]
+        case _:
+            raise InternalError(f"{ARENA_BYTES} is {size}")
+
+
+def planned_bytes(function: FuncOp, extents: Mapping[str, int]) -> int | None:
+    """The bytes that a call of `function` takes for its temporaries, by the extents of its arguments; None where they
+    were not planned. A missing extent is a KeyError."""
+    if ARENA_BYTES not in function.attributes:
+        return None
+    buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(function)]
+    return sum(max(evaluate(size, extents) for size in sizes if size is not None) for sizes in buffers)

@@ -1,0 +1,93 @@
+"""The elements of large constants: memory that attributes, arrays and compiled code share."""
+
+from __future__ import annotations
+
+import mmap
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
+
+from weft.dialects.element_types import array_name
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from xdsl.ir import Attribute
+
+LARGE_BYTES: Final = 1 << 16
+"""Constants of so many bytes lie in pages of their own, which compiled code reads where they are."""
+_HUGE_BYTES: Final = 4 << 20
+"""Size from which on memory asks for huge pages."""
+
+
+def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray[Any], DenseIntOrFPElementsAttr]:
+    """An array of zeros, and an attribute with the same memory: fill the array before anything looks at the attribute.
+
+    The elements are those of arrays, bf16 as the bits in uint16. Raises `CompileError` for elements that no array has.
+    """
+    import numpy as np
+
+    dtype = _dtype(element_type)
+    size = prod(shape) * dtype.itemsize
+    memory = mmap.mmap(-1, max(size, 1))
+    if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    data = memoryview(memory)[:size]
+    # xDSL only ever reads the bytes; a view of them has their length, hash and equality.
+    attribute = DenseIntOrFPElementsAttr(
+        cast("TensorType[Any]", TensorType(element_type, shape)), BytesAttr(cast("bytes", data.toreadonly()))
+    )
+    return np.frombuffer(data, dtype).reshape(shape), attribute
+
+
+def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
+    """A constant with the elements of an array, whose dtype is that of `element_type`; a copy."""
+    if array.nbytes >= LARGE_BYTES and array.dtype == _dtype(element_type):
+        elements, attribute = new_constant(array.shape, element_type)
+        elements[...] = array
+        return attribute
+    little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+    type_ = cast("TensorType[Any]", TensorType(element_type, array.shape))
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(little_endian.tobytes()))
+
+
+def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
+    """A constant in the memory of an array of the dtype of `element_type`, which nothing may write any more; a copy of
+    a small one, and where the memory has another form."""
+    is_plain = array.flags.c_contiguous and array.dtype == _dtype(element_type) and array.dtype.kind != "b"
+    if array.nbytes < LARGE_BYTES or not is_plain:
+        return dense_attribute(array, element_type)
+    data = memoryview(cast("Any", array.reshape(-1).view("uint8"))).toreadonly()
+    type_ = cast("TensorType[Any]", TensorType(element_type, array.shape))
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(cast("bytes", data)))
+
+
+def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
+    """The elements of a constant in its shape, read-only, in the memory of the attribute where it has all of them.
+
+    Raises `CompileError` for elements that no array has, and for a constant with too few or too many.
+    """
+    import numpy as np
+
+    shape, dtype = value.get_shape(), _dtype(value.get_element_type())
+    data = np.frombuffer(value.data.data, dtype)
+    if data.dtype == np.bool_:
+        data = data.view(np.uint8) != 0  # xDSL writes all bits of true
+    if data.size == 1:
+        return np.broadcast_to(data, shape)
+    if data.size != prod(shape):
+        raise CompileError(f"a constant of type {value.type} has {data.size} elements")
+    return data.reshape(shape)
+
+
+def _dtype(element_type: Attribute) -> np.dtype[Any]:
+    import numpy as np
+
+    name = array_name(element_type)
+    if name is None:
+        raise CompileError(f"no array has elements of type {element_type}")
+    return np.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")

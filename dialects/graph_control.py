@@ -1,0 +1,274 @@
+"""Control flow of graphs: ops that call graph functions of the module, one of two, or one again and again.
+
+The functions are graph functions as any other: passes work on each by itself, and on the way down each becomes a
+function over buffers. Values from outside are passed as operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr, TensorType, i1, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, SymbolUserOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.graph import Tensor, function_of
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Extent,
+    KnownExtent,
+    lone_name,
+    parse_sum,
+    refines,
+    shape_of,
+    show_extent,
+    substitute,
+    tensor_type,
+)
+
+CONDITION = TensorType(i1, [])
+STEP = TensorType(i64, [])
+"""The type of the first argument of a loop's body: the number of the step."""
+
+
+def result_types(op: Operation, callee: FuncOp, given: Sequence[Attribute]) -> list[Tensor]:
+    """The types of the results of a graph function that is called with tensors of these types: its names for extents
+    replaced by what they are here. Raises `VerifyException` for tensors that it does not take."""
+    name, wanted = f"{op.name} @{callee.sym_name.data}", callee.function_type.inputs.data
+    if not all(isinstance(type_, TensorType) for type_ in (*wanted, *callee.function_type.outputs)):
+        raise VerifyException(f"{name} must be a function over tensors, got {callee.function_type}")
+    if len(given) != len(wanted):
+        raise VerifyException(f"{name} takes {len(wanted)} tensors, got {len(given)}")
+    extents: dict[str, KnownExtent] = {}
+    for position, (one, other) in enumerate(zip(given, wanted, strict=True)):
+        outer, inner = cast("Tensor", one), cast("Tensor", other)
+        shape, takes = shape_of(outer), shape_of(inner)
+        fits = outer.element_type == inner.element_type and len(shape) == len(takes)
+        for here, there in zip(shape, takes, strict=False):
+            known = lone_name(there)
+            if known is not None and here is not None:
+                fits = fits and extents.setdefault(known, here) == here
+        if not fits or not refines(shape, [_seen(e, extents) for e in takes]):
+            raise VerifyException(f"{name}: argument {position} is {outer}, but the function takes {inner}")
+    outputs = cast("Sequence[Tensor]", callee.function_type.outputs.data)
+    return [tensor_type([_seen(e, extents) for e in shape_of(t)], t.element_type) for t in outputs]
+
+
+def _seen(extent: Extent, extents: Mapping[str, KnownExtent]) -> Extent:
+    return substitute(extent, extents)
+
+
+class ControlSymbolUses(SymbolUserOpInterface):
+    """The functions that an op of control flow calls exist, take its operands and give its results."""
+
+    def verify(self, op: Operation) -> None:
+        if isinstance(op, IfOp | LoopOp):
+            inferred = op.inferred()
+            if tuple(inferred) != tuple(op.result_types):
+                found, given = ", ".join(map(str, inferred)), ", ".join(map(str, op.result_types))
+                raise VerifyException(f"{op.name} is declared to give ({given}), but its functions give ({found})")
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """Calls one of two graph functions, as a condition says.
+
+    ```mlir
+    func.func private @grow(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = graph.add %x, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+      func.return %y : tensor<4xf32>
+    }
+    func.func private @keep(%x: tensor<4xf32>) -> tensor<4xf32> {
+      func.return %x : tensor<4xf32>
+    }
+    func.func @main(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = graph.if %c then @grow else @keep(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %y : tensor<4xf32>
+    }
+    ```
+    Both functions take the operands, and give results of the same types.
+    """
+
+    name = "graph.if"
+
+    then_callee = prop_def(FlatSymbolRefAttrConstr)
+    else_callee = prop_def(FlatSymbolRefAttrConstr)
+    condition = operand_def(CONDITION)
+    arguments = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    traits = traits_def(Pure(), ControlSymbolUses())
+    assembly_format = (
+        "$condition `then` $then_callee `else` $else_callee `(` $arguments `)` attr-dict `:` "
+        "functional-type($arguments, $outputs)"
+    )
+
+    def __init__(
+        self, condition: SSAValue, callees: tuple[str, str], arguments: Sequence[SSAValue], types: Sequence[Attribute]
+    ) -> None:
+        properties = {"then_callee": SymbolRefAttr(callees[0]), "else_callee": SymbolRefAttr(callees[1])}
+        super().__init__(operands=[condition, arguments], result_types=[types], properties=properties)
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        return self.then_callee, self.else_callee
+
+    def inferred(self) -> list[Tensor]:
+        """The types of the results. Raises `VerifyException` where the functions do not fit."""
+        given = [value.type for value in self.arguments]
+        first, second = (result_types(self, function_of(self, callee.string_value()), given) for callee in self.callees)
+        if first != second:
+            one, other = (", ".join(map(str, types)) for types in (first, second))
+            names = " and ".join(f"@{callee.string_value()}" for callee in self.callees)
+            raise VerifyException(f"{self.name}: {names} give different results: ({one}) and ({other})")
+        return first
+
+
+@irdl_op_definition
+class LoopOp(IRDLOperation):
+    """Calls a graph function again and again: values that are carried from step to step, tensors that it gets one row
+    at a time, values that are the same in each step, and results that are stacked.
+
+    ```mlir
+    func.func private @step(%t: tensor<i64>, %h: tensor<4xf32>, %x: tensor<4xf32>, %w: tensor<4xf32>)
+        -> (tensor<4xf32>, tensor<4xf32>) {
+      %p = graph.multiply %h, %w : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+      %s = graph.add %p, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+      func.return %s, %p : tensor<4xf32>, tensor<4xf32>
+    }
+    func.func @main(%h: tensor<4xf32>, %xs: tensor<?x4xf32, #graph.dims<n>>, %w: tensor<4xf32>)
+        -> (tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>) {
+      %last, %all = graph.loop @step for n carried(%h) scanned(%xs) captured(%w)
+        : (tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32>)
+          -> (tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>)
+      func.return %last, %all : tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>
+    }
+    ```
+    The function takes the number of the step, a `tensor<i64>`, then the carried values, the row of each scanned tensor,
+    and the captured values. It gives the carried values of the next step, and then what is stacked: its results behind
+    them, with the number of steps as the first extent.
+
+    Syntax: `graph.loop @body for extent carried(...) scanned(...) captured(...) : (types) -> types`; empty parts may be
+    left out.
+    """
+
+    name = "graph.loop"
+
+    body = prop_def(FlatSymbolRefAttrConstr)
+    steps = prop_def(DimsAttr)
+    carried = var_operand_def(TensorType)
+    scanned = var_operand_def(TensorType)
+    captured = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure(), ControlSymbolUses())
+
+    def __init__(
+        self,
+        body: str,
+        steps: KnownExtent,
+        carried: Sequence[SSAValue],
+        scanned: Sequence[SSAValue],
+        captured: Sequence[SSAValue],
+        types: Sequence[Attribute],
+    ) -> None:
+        properties = {"body": SymbolRefAttr(body), "steps": DimsAttr((steps,))}
+        super().__init__(operands=[carried, scanned, captured], result_types=[types], properties=properties)
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        return (self.body,)
+
+    @property
+    def count(self) -> KnownExtent:
+        """The number of steps."""
+        return cast("KnownExtent", self.steps.data[0])
+
+    def row_types(self) -> list[Tensor]:
+        """The types of the rows of the scanned tensors. Raises `VerifyException` for another number of rows."""
+        rows: list[Tensor] = []
+        for value in self.scanned:
+            type_ = cast("Tensor", value.type)
+            shape = shape_of(type_)
+            if not shape or shape[0] != self.count:
+                raise VerifyException(
+                    f"{self.name} of {show_extent(self.count)} steps: the first extent of a scanned tensor is the "
+                    f"number of steps, got {type_}"
+                )
+            rows.append(tensor_type(shape[1:], type_.element_type))
+        return rows
+
+    def inferred(self) -> list[Tensor]:
+        """The types of the results. Raises `VerifyException` where the function does not fit."""
+        if len(self.steps.data) != 1 or self.steps.data[0] is None:
+            raise VerifyException(f"{self.name} needs its number of steps, got {self.steps}")
+        carried = [value.type for value in self.carried]
+        given = [STEP, *carried, *self.row_types(), *(value.type for value in self.captured)]
+        found = result_types(self, function_of(self, self.body.string_value()), given)
+        for position, type_ in enumerate(carried):
+            if position >= len(found) or found[position] != type_:
+                got = found[position] if position < len(found) else "no such result"
+                raise VerifyException(
+                    f"{self.name} @{self.body.string_value()}: carried value {position} is {type_}, "
+                    f"but the function gives {got}"
+                )
+        stacked = [tensor_type((self.count, *shape_of(t)), t.element_type) for t in found[len(carried) :]]
+        return [*found[: len(carried)], *stacked]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoopOp:
+        body = parser.parse_symbol_name().data
+        parser.parse_keyword("for")
+        steps = parse_sum(parser)
+        groups = [
+            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+            if parser.parse_optional_keyword(part) is not None
+            else []
+            for part in _PARTS
+        ]
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        at = parser.pos
+        type_ = parser.parse_function_type()
+        operands = iter(parser.resolve_operands([one for group in groups for one in group], type_.inputs.data, at))
+        if steps is None:
+            parser.raise_error("graph.loop needs its number of steps", at)
+        carried, scanned, captured = ([next(operands) for _ in group] for group in groups)
+        op = cls(body, steps, carried, scanned, captured, type_.outputs.data)
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.body)
+        printer.print_string(f" for {show_extent(self.count)}")
+        for part, values in zip(_PARTS, (self.carried, self.scanned, self.captured), strict=True):
+            if values:
+                printer.print_string(f" {part}(")
+                printer.print_list(values, printer.print_ssa_value)
+                printer.print_string(")")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_function_type(self.operand_types, self.result_types)
+
+
+_PARTS = ("carried", "scanned", "captured")
+
+CONTROL = (IfOp, LoopOp)
+"""The ops of control flow."""

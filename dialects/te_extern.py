@@ -1,0 +1,253 @@
+"""te.extern: tensors that statements write, for what no expression of one element says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, MemRefType, StringAttr, TensorType, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, NoTerminator, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.effects import effects_of
+from weft.dialects.index_map import (
+    mixed_extents,
+    parse_annotations_and_body,
+    parse_extent,
+    print_annotations_and_body,
+    print_extent,
+    static_extents,
+)
+from weft.dialects.traversal import operations_in
+
+if TYPE_CHECKING:
+    from weft.dialects.te import Extent
+
+
+def buffer_of(tensor: Attribute) -> MemRefType[Attribute]:
+    """The buffer in which a tensor is written."""
+    type_ = cast("TensorType[Attribute]", tensor)
+    return MemRefType(type_.element_type, type_.get_shape())
+
+
+class WritesOwnBuffers(RecursiveMemoryEffect):
+    """Trait of an op without effects besides those on buffers that are arguments of its region; unknown ones where
+    something else in the region has effects."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
+        own = set(op.regions[0].block.args)
+        for inner in operations_in(op):
+            effects = effects_of(inner) if inner is not op else None
+            if effects is not None and (
+                effects.is_opaque or effects.reads_all or effects.synchronizes or not own.issuperset(_touched(inner))
+            ):
+                return None
+        return frozenset()
+
+
+def _touched(op: Operation) -> tuple[SSAValue, ...]:
+    effects = effects_of(op)
+    return (*effects.reads, *effects.writes)
+
+
+@irdl_op_definition
+class ExternOp(IRDLOperation):
+    """New tensors, written by statements: loops, conditions, loads and stores. They run once for each value of the
+    indices, in any order: what one instance writes, no other one reads or writes. All elements of a result that is used
+    are written.
+
+    ```mlir
+    %S, %T = te.extern "running_sum" (%i in 4) into (%s : tensor<4x?xf32>[%n], %t : tensor<4xf32>) {
+      memref.store %zero, %t[%i] : memref<4xf32>
+      tir.for %k in %n {
+        %old = memref.load %t[%i] : memref<4xf32>
+        %a = tensor.extract %A[%i, %k] : tensor<4x?xf32>
+        %new = arith.addf %old, %a : f32
+        memref.store %new, %t[%i] : memref<4xf32>
+        memref.store %new, %s[%i, %k] : memref<4x?xf32>
+      }
+    }
+    ```
+    Each result has a buffer, which no other op touches; results may serve as memory of an instance alone. Other tensors
+    are read as in `te.compute`.
+
+    Syntax: `te.extern "name" (%i in extent, ...) into (%buffer : type[extent, ...], ...) [attributes {...}] { body }`,
+    with an extent for each dynamic dimension of a type.
+    """
+
+    name = "te.extern"
+
+    domain_operands = var_operand_def(IndexType)
+    """One for each index of dynamic extent, in order."""
+    extent_operands = var_operand_def(IndexType)
+    """One for each dynamic dimension of the results, in order."""
+    extern_name = prop_def(StringAttr)
+    static_extents = prop_def(DenseArrayBase.constr(i64))
+    tensors = var_result_def(TensorType)
+    body = region_def()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(WritesOwnBuffers(), NoTerminator())
+
+    def __init__(
+        self,
+        name: str,
+        domain: Sequence[Extent],
+        types: Sequence[Attribute],
+        extents: Sequence[SSAValue],
+        body: Region,
+        annotations: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        """`extents` has one value for each dynamic dimension of the `types`."""
+        super().__init__(
+            operands=[[extent for extent in domain if isinstance(extent, SSAValue)], extents],
+            result_types=[types],
+            properties={"extern_name": StringAttr(name), "static_extents": static_extents(domain)},
+            attributes=dict(annotations or {}),
+            regions=[body],
+        )
+
+    @staticmethod
+    def over(
+        name: str,
+        domain: Sequence[Extent],
+        types: Sequence[Attribute],
+        extents: Sequence[SSAValue],
+        index_hints: Sequence[str | None] = (),
+        buffer_hints: Sequence[str | None] = (),
+    ) -> ExternOp:
+        """An op whose body has its indices and buffers as arguments and is to be filled with statements."""
+        block = Block(arg_types=[*[IndexType()] * len(domain), *map(buffer_of, types)])
+        for argument, hint in zip(block.args, (*index_hints, *buffer_hints), strict=False):
+            argument.name_hint = hint
+        return ExternOp(name, domain, types, extents, Region(block))
+
+    @property
+    def label(self) -> str:
+        """The name as users write it: the block is named after it."""
+        return self.extern_name.data
+
+    @property
+    def domain(self) -> tuple[Extent, ...]:
+        """The extent of each index, static or a value."""
+        return mixed_extents(self.static_extents.get_values(), self.domain_operands)
+
+    @property
+    def indices(self) -> Sequence[BlockArgument]:
+        return self.body.block.args[: len(self.static_extents.get_values())]
+
+    @property
+    def buffers(self) -> Sequence[BlockArgument]:
+        """The buffer of each result."""
+        return self.body.block.args[len(self.static_extents.get_values()) :]
+
+    def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
+        """The extents of a result, static or values."""
+        dynamic = iter(self.extent_operands)
+        for other in self.results:
+            shape = cast("TensorType[Attribute]", other.type).get_shape()
+            extents = tuple(next(dynamic) if extent == DYNAMIC_INDEX else extent for extent in shape)
+            if other is result:
+                return extents
+        raise ValueError(f"{result} is no result of this op")
+
+    def verify_(self) -> None:
+        what = f'te.extern "{self.label}"'
+        if not self.results:
+            raise VerifyException(f"{what} has no result")
+        if self.static_extents.get_values().count(DYNAMIC_INDEX) != len(self.domain_operands):
+            raise VerifyException(f"{what}: dynamic extents of indices and their operands differ in number")
+        shapes = [cast("TensorType[Attribute]", result.type).get_shape() for result in self.results]
+        dynamic = sum(shape.count(DYNAMIC_INDEX) for shape in shapes)
+        if dynamic != len(self.extent_operands):
+            raise VerifyException(
+                f"{what} gives {len(self.extent_operands)} extents for {dynamic} dynamic dimensions of its results"
+            )
+        if len(self.body.blocks) != 1:
+            raise VerifyException(f"{what} holds exactly one block of statements, got {len(self.body.blocks)}")
+        wanted = [*[IndexType()] * len(self.static_extents.get_values()), *map(buffer_of, self.result_types)]
+        if list(self.body.block.arg_types) != wanted:
+            raise VerifyException(
+                f"{what} takes arguments of types {', '.join(map(str, wanted))}, got "
+                f"{', '.join(map(str, self.body.block.arg_types)) or 'none'}"
+            )
+        own = set(self.body.block.args)
+        for inner in operations_in(self):
+            if inner is not self and any(isinstance(v.type, MemRefType) and v not in own for v in inner.operands):
+                raise VerifyException(f"{what}: '{inner.name}' touches a buffer that belongs to none of its results")
+            if inner is not self and inner.name.startswith("te."):
+                raise VerifyException(f"{what} holds statements, got '{inner.name}'")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ExternOp:
+        name = parser.parse_str_literal("name of the computation")
+        indices: list[Parser.Argument] = []
+        domain: list[Extent] = []
+        buffers: list[Parser.Argument] = []
+        types: list[Attribute] = []
+        extents: list[SSAValue] = []
+
+        def parse_index() -> None:
+            indices.append(parser.parse_argument(expect_type=False).resolve(IndexType()))
+            parser.parse_keyword("in")
+            domain.append(parse_extent(parser))
+
+        def parse_buffer() -> None:
+            argument = parser.parse_argument(expect_type=False)
+            parser.parse_punctuation(":")
+            at = parser.pos
+            type_ = parser.parse_type()
+            if not isinstance(type_, TensorType):
+                parser.raise_error(f'te.extern "{name}" makes tensors, got {type_}', at, parser.pos)
+            buffers.append(argument.resolve(buffer_of(type_)))
+            types.append(type_)
+            given = parser.parse_optional_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType())
+            )
+            extents.extend(given or ())
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_index)
+        parser.parse_keyword("into")
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_buffer)
+        annotations, body = parse_annotations_and_body(parser, [*indices, *buffers])
+        return cls(name, domain, types, extents, body, annotations)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.label)
+        printer.print_string(" (")
+
+        def print_index(index: tuple[BlockArgument, Extent]) -> None:
+            printer.print_ssa_value(index[0])
+            printer.print_string(" in ")
+            print_extent(printer, index[1])
+
+        def print_buffer(buffer: tuple[BlockArgument, OpResult]) -> None:
+            printer.print_ssa_value(buffer[0])
+            printer.print_string(" : ")
+            printer.print_attribute(buffer[1].type)
+            dynamic = [extent for extent in self.extents_of(buffer[1]) if isinstance(extent, SSAValue)]
+            if dynamic:
+                printer.print_string("[")
+                printer.print_list(dynamic, printer.print_ssa_value)
+                printer.print_string("]")
+
+        printer.print_list(zip(self.indices, self.domain, strict=True), print_index)
+        printer.print_string(") into (")
+        printer.print_list(zip(self.buffers, self.results, strict=True), print_buffer)
+        printer.print_string(")")
+        print_annotations_and_body(printer, self.attributes, self.body)

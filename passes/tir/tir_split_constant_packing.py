@@ -1,0 +1,214 @@
+"""`tir-split-constant-packing`: what a function computes from constants alone becomes functions of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, NoneAttr, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import AllocOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue, Use
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from weft.analysis.constants import is_constant_nest
+from weft.dialects.argument_attributes import argument_attributes, has_argument_attribute, set_argument_attribute
+from weft.dialects.element_types import ELEMENT
+from weft.dialects.low_access import AccessAttr, AccessMode
+from weft.dialects.tir_kinds import CONSTANT, PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.traversal import captured_values, operations_in
+from weft.passes.module_functions import named_ops
+from weft.passes.tir.nest import tir_functions
+from weft.support.names import free_name
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SplitConstantPackingPass(ModulePass):
+    """Move the nests that compute temporaries from `tir.constant` parameters alone into functions of their own.
+
+    The temporary becomes a parameter of both functions, in the place of the constant where nothing else reads that.
+    Callers allocate the temporary and call the new function first, so that the module means what it did;
+    `fold-constant-calls` evaluates these calls.
+
+    Requires: functions of block loops (tir), scheduled.
+
+    Leaves: the same functions without such nests, and a private function for each temporary, `@f_pack_w`.
+    """
+
+    name = "tir-split-constant-packing"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        split_constant_packing(op)
+
+
+def split_constant_packing(module: ModuleOp) -> None:
+    """Do what the pass does."""
+    names = set(named_ops(module))
+    calls: dict[str, list[CallOp]] = {}
+    for op in operations_in(module):
+        if isinstance(op, CallOp):
+            calls.setdefault(op.callee.string_value(), []).append(op)
+    for function in list(tir_functions(module)):
+        for group in _groups(function):
+            name = function.sym_name.data
+            hints = "_".join(source.name_hint or f"arg{source.index}" for source in group.sources)
+            packing = free_name(f"{name}_pack_{hints}", names)
+            names.add(packing)
+            calls[name] = _split(function, group, packing, calls.get(name, ()))
+
+
+@dataclass
+class _Group:
+    """Nests that share temporaries, in order, and the values from outside that they use."""
+
+    nests: list[Operation]
+    values: dict[SSAValue, None]
+
+    @property
+    def sources(self) -> list[BlockArgument]:
+        return [value for value in self.values if isinstance(value, BlockArgument)]
+
+    @property
+    def temporaries(self) -> list[AllocOp]:
+        return [value.owner for value in self.values if isinstance(value.owner, AllocOp)]
+
+    @property
+    def packed(self) -> list[AllocOp]:
+        """The temporaries that others read."""
+        return [alloc for alloc in self.temporaries if not all(map(self.holds, alloc.memref.uses))]
+
+    def holds(self, use: Use) -> bool:
+        return any(nest.is_ancestor(use.operation) for nest in self.nests)
+
+    def is_split(self) -> bool:
+        """Whether the nests read a parameter, and what others read of them are plain buffers."""
+        plain = all(isinstance(p.memref.type.memory_space, NoneAttr) and not p.attributes for p in self.packed)
+        return bool(self.sources) and bool(self.packed) and plain
+
+
+def _groups(function: FuncOp) -> list[_Group]:
+    """The nests at the top of a function that are to be split off, those that share temporaries together."""
+    if not any(has_argument_attribute(function, at, CONSTANT) for at in range(len(function.args))):
+        return []
+    groups: list[_Group] = []
+    for nest in function.body.block.ops:
+        if not is_constant_nest(nest):
+            continue
+        values = dict.fromkeys((*nest.operands, *captured_values(nest)))
+        temporaries = {value for value in values if isinstance(value.owner, AllocOp)}
+        joined = [group for group in groups if not temporaries.isdisjoint(group.values)]
+        merged = _Group([], {})
+        for group in (*joined, _Group([nest], values)):
+            merged.nests += group.nests
+            merged.values |= group.values
+        groups = [*(group for group in groups if group not in joined), merged]
+    return [group for group in groups if group.is_split()]
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """How the parameters of a function change: some are dropped, and new ones stand before one of the others."""
+
+    kept: tuple[int, ...]
+    before: int
+    """How many of those that are kept stand before the new ones."""
+
+    def changed(self, items: Sequence[T], added: Sequence[T]) -> list[T]:
+        """What belongs to each parameter after the change, with that of the new ones."""
+        kept = [items[position] for position in self.kept]
+        return [*kept[: self.before], *added, *kept[self.before :]]
+
+
+def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
+    """Move a group of nests of a function into a function of its own, and let callers call both.
+
+    Returns the calls of the function as they are then.
+    """
+    entry, sources, packed = function.body.block, group.sources, group.packed
+    positions = [source.index for source in sources]
+    packing = _packing_function(function, group, name)
+    Rewriter.insert_op(packing, InsertPoint.after(function))
+    stated, last = argument_attributes(function), max(positions)
+    for offset, alloc in enumerate(packed):
+        parameter = entry.insert_arg(alloc.memref.type, last + 1 + offset)
+        parameter.name_hint, parameter.location = alloc.memref.name_hint, alloc.location
+        alloc.memref.replace_all_uses_with(parameter)
+        Rewriter.erase_op(alloc)
+    dropped = [position for position in positions if entry.args[position].first_use is None]
+    for position in sorted(dropped, reverse=True):
+        entry.erase_arg(entry.args[position])
+    kept = tuple(position for position in range(len(stated)) if position not in dropped)
+    change = _Parameters(kept, sum(position <= last for position in kept))
+    # As the constant, but for how arrays of it are passed.
+    of_packed = DictionaryAttr({key: value for key, value in stated[last].data.items() if key != ELEMENT})
+    function.arg_attrs = ArrayAttr(change.changed(stated, [of_packed] * len(packed)))
+    noted = function.attributes.get(PARAMETER_ACCESS)
+    if isinstance(noted, ArrayAttr):
+        accesses = change.changed(noted.data, [AccessAttr(AccessMode.READ)] * len(packed))
+        function.attributes[PARAMETER_ACCESS] = ArrayAttr(accesses)
+    function.update_function_type()
+    after: list[CallOp] = []
+    for call in calls:
+        buffers = [_allocated_before(call, argument) for argument in packing.args[len(sources) :]]
+        ahead = CallOp(name, [*(call.arguments[at] for at in positions), *buffers], ())
+        rest = CallOp(call.callee, change.changed(call.arguments, buffers), ())
+        ahead.location = rest.location = call.location
+        Rewriter.replace_op(call, [ahead, rest], [])
+        after.append(rest)
+    return after
+
+
+def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
+    """The function that computes what others read of a group; the nests move there."""
+    sources, packed = group.sources, group.packed
+    values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]
+    block = Block(arg_types=[value.type for value in values])
+    new: dict[SSAValue, SSAValue] = dict(zip(values, block.args, strict=True))
+    for value, argument in zip(values, block.args, strict=True):
+        argument.name_hint, argument.location = value.name_hint, function.location
+    for value in group.values:
+        if isinstance(value.owner, AllocOp):
+            if value not in new:
+                value.owner.detach()
+                block.add_op(value.owner)
+        elif value not in new:
+            _copy(value, block, new)
+    for value, replacement in new.items():
+        value.replace_uses_with_if(replacement, group.holds)
+    for nest in group.nests:
+        nest.detach()
+        block.add_op(nest)
+    block.add_op(ReturnOp())
+    packing = FuncOp(name, (list(block.arg_types), []), Region(block), visibility="private")
+    packing.attributes.update(function.attributes)
+    packing.attributes[TIR_FUNCTION] = UnitAttr()
+    accesses = [AccessMode.READ] * len(sources) + [AccessMode.WRITE] * len(packed)
+    packing.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
+    set_argument_attribute(packing, range(len(sources)), CONSTANT)
+    packing.location = function.location
+    return packing
+
+
+def _copy(value: SSAValue, block: Block, new: dict[SSAValue, SSAValue]) -> None:
+    """Compute a constant that is no buffer at the end of `block` as well."""
+    op = value.owner
+    if value in new or not isinstance(op, Operation):
+        return
+    for operand in op.operands:
+        _copy(operand, block, new)
+    copy = op.clone(new)
+    block.add_op(copy)
+    new.update(zip(op.results, copy.results, strict=True))
+
+
+def _allocated_before(call: CallOp, like: SSAValue) -> SSAValue:
+    """A new buffer of the type of `like`."""
+    alloc = AllocOp([], [], like.type)
+    alloc.location, alloc.memref.name_hint = call.location, like.name_hint
+    Rewriter.insert_op(alloc, InsertPoint.before(call))
+    return alloc.memref
