@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -19,7 +20,7 @@ from xdsl.dialects.builtin import (
     f64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.memref import GetGlobalOp, GlobalOp
+from xdsl.dialects.memref import GetGlobalOp, GlobalOp, ReinterpretCastOp
 from xdsl.dialects.ptr import PtrType
 
 from weft.backends.names import in_comment
@@ -78,6 +79,11 @@ def check_has_functions(module: ModuleOp, target: str) -> None:
         f"-t {target} prints functions at level low, and the module has none with a body: functions over tensors or "
         f"buffers become such by -p 'lower-graph,lower-tir-to-low'",
     )
+
+
+def is_external(data: GlobalOp) -> bool:
+    """Whether a constant is defined outside of the module: it has no value."""
+    return data.constant is not None and not isinstance(data.initial_value, DenseIntOrFPElementsAttr)
 
 
 def used_globals(functions: Iterable[FuncOp]) -> set[str]:
@@ -156,6 +162,12 @@ def flat_buffer(type_: Attribute, op: Operation) -> tuple[Attribute, int | None]
     if len(shape) != 1 or not isinstance(type_.layout, NoneAttr):
         raise CompileError.at(op, f"low works on flat buffers without a layout, got {type_}")
     return type_.element_type, None if shape[0] < 0 else shape[0]
+
+
+def check_starts_together(op: Operation) -> None:
+    """Checks that a cast of a buffer starts where the buffer does."""
+    if isinstance(op, ReinterpretCastOp) and (op.offsets or any(op.static_offsets.get_values())):
+        raise CompileError.at(op, f"{op.name} at low level starts at element 0")
 
 
 def base_and_index(op: Operation, first: int, others: int = 0) -> tuple[SSAValue, SSAValue]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -22,19 +23,21 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    ReducedPrecisionFloatType,
     TensorType,
     VectorType,
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.element_types import TYPES
+from weft.dialects.element_types import TYPES, bytes_of
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
+from weft.dialects.te_extern import ExternOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.interp.signature import call_signature
@@ -290,7 +293,7 @@ class ConcreteShapes:
                 self._is_guessed = self._is_guessed or callee is None
                 if callee is not None and len(callee.body.blocks) == 1:
                     given = None if self.given is None else self._given_to(callee, op)
-                    total += ConcreteShapes(callee, self.extents, given).work(find, known).times(self._iterations(op))
+                    total += ConcreteShapes(callee, self.extents, given).work(find, known).times(self.iterations(op))
             elif not op.regions:
                 total += Work(1, _flops(op))
             else:
@@ -298,21 +301,74 @@ class ConcreteShapes:
                 inner = max(parts, key=lambda w: w.operations) if isinstance(op, scf.IfOp) else sum(parts, Work())
                 flops = 0 if isinstance(op, InitOp) else inner.flops
                 once = Work(max(inner.operations, 1), flops, inner.is_exact)
-                total += Work(1) + once.times(self._iterations(op))
+                total += Work(1) + once.times(self.iterations(op))
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
         """The shapes of arguments that are known, by the names of the parameters of the called function."""
         given: dict[str, Sequence[int]] = {}
         for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
-            shape = self._shape(value)
-            if shape is None and isinstance(value.type, MemRefType):
-                shape = list(value.type.get_shape())
+            shape = self.known_shape(value)
             if shape is not None and parameter.name_hint and DYNAMIC_INDEX not in shape:
                 given[parameter.name_hint] = shape
         return given
 
-    def _iterations(self, op: Operation) -> int:
+    def known_shape(self, buffer: SSAValue) -> Sequence[int] | None:
+        """The shape of a parameter or of another buffer, unknown extents in it as its type has them; None for values
+        that are none."""
+        if not isinstance(buffer.type, MemRefType):
+            return self._shape(buffer)
+        op = buffer.owner
+        if isinstance(op, memref.CastOp):
+            return self.known_shape(op.source)
+        if not isinstance(op, memref.AllocOp | memref.ReinterpretCastOp | memref.ViewOp):
+            return self._shape(buffer) or buffer.type.get_shape()
+        sizes = iter(op.dynamic_sizes if isinstance(op, memref.AllocOp) else op.sizes)
+        numbers = [self.number(next(sizes)) if e == DYNAMIC_INDEX else e for e in buffer.type.get_shape()]
+        return [DYNAMIC_INDEX if number is None else number for number in numbers]
+
+    def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, ConcreteShapes, int]]:
+        """The calls of functions that `find` gives, with the shapes that are passed, and how often each runs in a call
+        of this function. Only with `given`."""
+        return self._calls(self.function.body, find, 1)
+
+    def _calls(
+        self, region: Region, find: Callable[[str], FuncOp | None], times: int
+    ) -> Iterator[tuple[CallOp, ConcreteShapes, int]]:
+        for op in (op for block in region.blocks for op in block.ops):
+            if isinstance(op, CallOp) and (callee := find(op.callee.string_value())) is not None:
+                yield op, ConcreteShapes(callee, self.extents, self._given_to(callee, op)), times
+            for inner in op.regions:
+                yield from self._calls(inner, find, times * self.iterations(op))
+
+    def traffic(self, is_read: Collection[int]) -> int | None:
+        """The bytes of parameters that a call moves at least: of each the elements that it loads and stores, at most
+        all of them. Loads count of the parameters `is_read`, for others are read where they were written. None where a
+        shape is not known."""
+        arguments = list(self.function.body.block.args)
+        moved: Counter[tuple[int, bool]] = Counter()
+        self._count_accesses(self.function.body, {value: at for at, value in enumerate(arguments)}, 1, moved)
+        total = 0
+        for (at, is_store), accesses in moved.items():
+            shape, type_ = self.shapes[at], arguments[at].type
+            if not isinstance(type_, MemRefType) or not (is_store or at in is_read):
+                continue
+            if shape is None or DYNAMIC_INDEX in shape:
+                return None
+            total += min(prod(shape), accesses) * bytes_of(type_.element_type)
+        return None if self._is_guessed else total
+
+    def _count_accesses(
+        self, region: Region, places: Mapping[SSAValue, int], times: int, moved: Counter[tuple[int, bool]]
+    ) -> None:
+        for op in (op for block in region.blocks for op in block.ops):
+            if isinstance(op, memref.LoadOp | memref.StoreOp) and op.memref in places:
+                moved[places[op.memref], isinstance(op, memref.StoreOp)] += times
+            for inner in op.regions:
+                self._count_accesses(inner, places, times * self.iterations(op), moved)
+
+    def iterations(self, op: Operation) -> int:
+        """How often the regions of an op run."""
         match op:
             case ForOp():
                 return self._extent(op.extent)
@@ -322,6 +378,8 @@ class ConcreteShapes:
                 return math.prod(self._extent(extent) for extent in (*op.grid, *op.block))
             case ComputeOp() | ReduceOp():
                 return math.prod(self._extent(extent) for extent in op.extents)
+            case ExternOp():
+                return math.prod(self._extent(extent) for extent in op.domain)
             case scf.ForOp():
                 low, high, step = (self.number(v) for v in (op.lb, op.ub, op.step))
                 self._is_guessed = self._is_guessed or None in (low, high, step)
@@ -391,14 +449,19 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
     indices from them, positive where it divides. Buffers that the function writes hold such numbers too, so that an
     element that one program fails to write shows. Raises `CompileError` for parameters without a value (tuples).
     """
+    return argument_recipe(function, extents).draw(seed)
+
+
+def argument_recipe(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> ArgumentRecipe:
+    """What `random_arguments` draws from. Raises as it does."""
     shapes = ConcreteShapes(function, extents)
-    generator = np.random.default_rng(seed)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
-    values = _Values(generator, needs_positive(function), indexes, max(smallest, 1))
-    arguments: list[Any] = []
+    parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
     for position, (parameter, shape) in enumerate(zip(call_signature(function).args, shapes.shapes, strict=True)):
-        element_type = TYPES[parameter.dtype]
+        if carrier_dtype(TYPES[parameter.dtype]) is None:
+            detail = f"arrays of {parameter.dtype} need the package ml_dtypes: pip install 'weft[types]'"
+            raise CompileError.at(function, f"parameter {parameter.name}: {detail}")
         if shape is not None:
             if prod(shape) > MAX_ELEMENTS:
                 raise CompileError.at(
@@ -409,13 +472,38 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
             if len(shape) > MAX_RANK:
                 detail = f"parameter {parameter.name} has {len(shape)} dimensions, NumPy has {MAX_RANK} at most"
                 raise CompileError.at(function, detail)
-            # One of rank 0 is a number so far.
-            arguments.append(np.asarray(narrow(values.array(element_type, shape), element_type)))
+            parameters.append((parameter.dtype, tuple(shape)))
         elif isinstance(function.function_type.inputs.data[position], IndexType):
-            arguments.append(shapes.numbers[function.body.block.args[position]])
+            parameters.append((parameter.dtype, shapes.numbers[function.body.block.args[position]]))
         else:
-            arguments.append(values.array(element_type, [1]).item())
-    return arguments
+            parameters.append((parameter.dtype, None))
+    return ArgumentRecipe(tuple(parameters), needs_positive(function), indexes, max(smallest, 1))
+
+
+@dataclass(frozen=True)
+class ArgumentRecipe:
+    """What random arguments of a function are drawn from, without its IR: another process draws the same."""
+
+    parameters: tuple[tuple[str, tuple[int, ...] | int | None], ...]
+    """Element type, and the shape of an array, the value of an index, or None for a number to draw."""
+    positive: bool
+    indices: bool
+    """Whether integers are used as indices."""
+    limit: int
+    """One more than the largest index."""
+
+    def draw(self, seed: int = 0) -> list[Any]:
+        """A value for each parameter."""
+        values = _Values(np.random.default_rng(seed), self.positive, self.indices, self.limit)
+        arguments: list[Any] = []
+        for dtype, given in self.parameters:
+            element_type = TYPES[dtype]
+            if isinstance(given, tuple):
+                # One of rank 0 is a number so far.
+                arguments.append(np.asarray(narrow(values.array(element_type, given), element_type)))
+            else:
+                arguments.append(values.array(element_type, [1]).item() if given is None else given)
+        return arguments
 
 
 class _Values:
@@ -433,7 +521,7 @@ class _Values:
         match element_type:
             case IntegerType():
                 return self._integers(shape, dtype == np.bool_).astype(dtype)
-            case BFloat16Type():
+            case BFloat16Type() | ReducedPrecisionFloatType():
                 return self._floats(shape, 2, 2).astype(dtype)
             case Float16Type():
                 return self._floats(shape, 4, 4).astype(dtype)

@@ -27,6 +27,7 @@ from weft.interp.values import MAX_ELEMENTS, Array, widen
 from weft.support.call_arguments import numpy_dtype
 from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
+from weft.support.narrow_floats import SMALL_FLOATS
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -129,13 +130,16 @@ _BRAIN_EPSILON = 2.0**-7
 
 def _differences(before: Array, after: Array, reduction_length: int, epsilon: float | None = None) -> Array:
     """Which elements differ; `epsilon` is that of the type when the array's own is finer."""
-    if before.dtype.kind != "f" and before.dtype.name != "bfloat16":
+    name = before.dtype.name
+    if before.dtype.kind != "f" and name != "bfloat16" and name not in SMALL_FLOATS:
         return np.asarray(before != after)
-    if epsilon is None:
-        epsilon = _BRAIN_EPSILON if before.dtype.name == "bfloat16" else float(np.finfo(before.dtype).eps)
     first, second = before.astype(np.float64), after.astype(np.float64)
-    finite = np.abs(first[np.isfinite(first)])
-    allowed = tolerance(epsilon, reduction_length, float(finite.max(initial=0.0)))
+    most = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
+    if name in SMALL_FLOATS:  # what is computed in float32 may be rounded to a neighbour
+        allowed = most * 2.0 ** -SMALL_FLOATS[name].SEMANTICS.mantissa_bits
+    else:
+        own = _BRAIN_EPSILON if name == "bfloat16" else float(np.finfo(before.dtype).eps)
+        allowed = tolerance(own if epsilon is None else epsilon, reduction_length, most)
     with np.errstate(invalid="ignore"):
         close = np.abs(first - second) <= allowed
     return ~(close | (first == second) | (np.isnan(first) & np.isnan(second)))
@@ -180,7 +184,7 @@ class Reference:
                 except CompileError as error:
                     self.skipped[name] = f"it fails before the change: {error.message}"
                     return
-                case = _Case(name, _kinds(signature), arguments, outcome, _reduction_length(function, extents))
+                case = _Case(name, _kinds(signature), arguments, outcome, reduction_length_of(function, extents))
                 if _has_free_loops(interpreter.module):
                     racing = [o for o in ORDERS if isinstance(_run_case(interpreter_of, function, case, o), Mismatch)]
                     case = replace(case, racing=tuple(racing))
@@ -263,7 +267,7 @@ def _has_free_loops(module: ModuleOp) -> bool:
     )
 
 
-def _reduction_length(function: FuncOp, extents: Sequence[int]) -> int:
+def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> int:
     """The most terms that a reduction of the function sums, as far as its blocks and reduce axes tell."""
     shapes = ConcreteShapes(function, extents)
     longest = 256

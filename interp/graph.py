@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, MemRefType, TensorType
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import graph
+from weft.dialects.element_types import element_of, value_type
+from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import Extent, KnownExtent, evaluate, lone_name, names_in, shape_of
 from weft.interp.errors import InterpreterError
+from weft.interp.registered_calls import filled
 from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.values import (
     Array,
     BufferStorage,
-    array_dtype,
     array_of,
     array_of_dense,
     flat_list,
-    narrow,
     round_array,
     widen,
 )
 from weft.support.errors import CompileError
-from weft.support.user_functions import get_func
+from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr.graph_operators import OPERATORS, Operator
 
 if TYPE_CHECKING:
@@ -45,10 +46,14 @@ def emit_operator(emitter: Emitter, op: Operator) -> None:
     emitter.line(f"{results}= {emitter.helper(operator)}({emitter.operation_name(op)}, {{{bound}}}{operands})", op)
 
 
+_WIDER: Final = {"float16": "float32", **dict.fromkeys(SMALL_FLOATS, "float32"), "int4": "int8", "uint4": "uint8"}
+"""What references compute with."""
+
+
 def operator(op: Operator, extents: dict[str, int], *operands: Array) -> tuple[Array, ...]:
-    """The results of an operator by its reference, in float32 for floats of 16 bits; `extents` are those that its
-    properties name."""
-    wide = [a.astype(np.float32) if a.dtype == np.float16 else a for a in operands]
+    """The results of an operator by its reference, in float32 for floats of 16 bits and less; `extents` are those that
+    its properties name."""
+    wide = [a.astype(_WIDER.get(a.dtype.name, a.dtype), copy=False) for a in operands]
     arguments = op.arguments(lambda shape: tuple(evaluate(cast("KnownExtent", extent), extents) for extent in shape))
     try:
         with np.errstate(all="ignore"):
@@ -115,17 +120,55 @@ def emit_call_dps(emitter: Emitter, op: graph.CallDpsOp) -> None:
     _emit_call(emitter, op, emitter.helper(over_arrays), repr(op.callee.data))
 
 
+@emits(IfOp)
+def emit_if(emitter: Emitter, op: IfOp) -> None:
+    then, otherwise = (emitter.callee(symbol.string_value()) for symbol in op.callees)
+    operands = ", ".join(map(emitter.value, op.arguments))
+    results = "".join(f"{emitter.define(result)}, " for result in op.results)
+    call = f"({then} if {emitter.value(op.condition)} else {otherwise})({operands})"
+    emitter.line(f"{results}= {call}" if results else call, op)
+
+
+@emits(LoopOp)
+def emit_loop(emitter: Emitter, op: LoopOp) -> None:
+    body = emitter.callee(op.body.string_value())
+    _emit_call(emitter, op, emitter.helper(loop), f"{body}, {_extent_text(emitter, op, op.count)}")
+
+
+def loop(
+    op: LoopOp,
+    body: Callable[..., tuple[Array, ...]],
+    steps: int,
+    shapes: tuple[tuple[int, ...], ...],
+    *operands: Array,
+) -> tuple[Array, ...]:
+    """The carried values after the last step, and what the steps gave besides, stacked."""
+    first, last = len(op.carried), len(op.carried) + len(op.scanned)
+    carried, rows = operands[:first], list[tuple[Array, ...]]()
+    for step in range(steps):
+        row = (array[step] for array in operands[first:last])
+        found = body(np.asarray(step, np.int64), *carried, *row, *operands[last:])
+        carried = found[:first]
+        rows.append(found[first:])
+    if rows:
+        return (*carried, *map(np.stack, zip(*rows, strict=True)))
+    pairs = zip(shapes[first:], list(op.results)[first:], strict=True)
+    return (*carried, *(array_of([], shape, _element_type(value)) for shape, value in pairs))
+
+
 def _takes_buffers(callee: FuncOp) -> bool:
     type_: FunctionType = callee.function_type
     return any(isinstance(t, MemRefType) for t in (*type_.inputs, *type_.outputs))
 
 
-def _emit_call(emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp, run: str, callee: str) -> None:
+def _emit_call(emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp | LoopOp, run: str, callee: str) -> None:
     """`results = run(op, callee, shapes of the results, operands...)`."""
     shapes = "".join(
         f"({''.join(f'{_extent_text(emitter, op, e)}, ' for e in shape_of(r.type))}), " for r in op.outputs
     )
     operands = "".join(f", {emitter.value(operand)}" for operand in op.operands)
+    if isinstance(op, graph.CallTirOp):
+        operands += "".join(f", {_extent_text(emitter, op, extent)}" for extent in op.passed_extents)
     results = "".join(f"{emitter.define(result)}, " for result in op.results)
     call = f"{run}({emitter.operation_name(op)}, {callee}, ({shapes}){operands})"
     emitter.line(f"{results}= {call}" if results else call, op)
@@ -152,24 +195,38 @@ def _name_text(emitter: Emitter, op: Operation, name: str) -> str:
 
 
 def over_tensors(
-    op: graph.CallTirOp, callee: Callable[..., tuple[Array, ...]], shapes: tuple[tuple[int, ...], ...], *operands: Array
+    op: graph.CallTirOp,
+    callee: Callable[..., tuple[Array, ...]],
+    shapes: tuple[tuple[int, ...], ...],
+    *given: Array | int,
 ) -> tuple[Array, ...]:
-    """Call a function that takes and returns tensors."""
-    results = callee(*operands)
+    """Call a function that takes and returns tensors. `given` are the operands, then the extents that are passed."""
+    taken = graph.callee_of(op).function_type.inputs
+    results = callee(
+        *(
+            value if isinstance(value, int) else widen(value, element_of(type_))
+            for value, type_ in zip(given, taken, strict=True)
+        )
+    )
     for position, (result, shape) in enumerate(zip(results, shapes, strict=True)):
         if result.shape != shape:
             raise InterpreterError(op, f"result {position} is declared of shape {shape}, but has {result.shape}")
-    return results
+    return tuple(widen(array, _element_type(value)) for array, value in zip(results, op.results, strict=True))
 
 
 def over_buffers(
-    op: graph.CallTirOp, callee: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], *operands: Array
+    op: graph.CallTirOp, callee: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], *given: Array | int
 ) -> tuple[Array, ...]:
-    """Call a function that writes its results into buffers."""
-    inputs = [
-        BufferStorage(flat_list(array), array.shape, value.name_hint or f"operand {position}")
-        for position, (array, value) in enumerate(zip(operands, op.operands, strict=True))
-    ]
+    """Call a function that writes its results into buffers. `given` are the operands, then the extents that are
+    passed."""
+    inputs: list[BufferStorage | int] = []
+    for position, value in enumerate(given):
+        if isinstance(value, int):
+            inputs.append(value)
+        else:
+            operand = op.operands[position]
+            elements = flat_list(widen(value, value_type(_element_type(operand))))
+            inputs.append(BufferStorage(elements, value.shape, operand.name_hint or f"operand {position}"))
     outputs = [
         BufferStorage([None] * math.prod(shape), shape, value.name_hint or f"result {position}")
         for position, (shape, value) in enumerate(zip(shapes, op.results, strict=True))
@@ -188,28 +245,13 @@ def _filled(op: graph.CallTirOp, buffer: BufferStorage, result: SSAValue) -> Arr
             index=index,
             shape=buffer.shape,
         )
-    return array_of(cast("list[Any]", buffer.data), buffer.shape, _element_type(result))
+    element_type = _element_type(result)
+    return widen(array_of(cast("list[Any]", buffer.data), buffer.shape, value_type(element_type)), element_type)
 
 
 def over_arrays(
     op: graph.CallDpsOp, name: str, shapes: tuple[tuple[int, ...], ...], *operands: Array
 ) -> tuple[Array, ...]:
-    """Call a registered Python function with the operands and with results to fill (NaN before), as NumPy arrays."""
-    try:
-        function = get_func(name)
-    except CompileError as error:
-        raise InterpreterError(op, error.message) from None
-    inputs = [narrow(a, _element_type(v)) for a, v in zip(operands, op.operands, strict=True)]
-    outputs = [_empty(op, shape, _element_type(v)) for shape, v in zip(shapes, op.results, strict=True)]
-    try:
-        function(*inputs, *outputs)
-    except (ArithmeticError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError) as error:
-        raise InterpreterError(op, f"the function '{name}' raised {type(error).__name__}: {error}") from error
-    return tuple(widen(a, _element_type(v)) for a, v in zip(outputs, op.results, strict=True))
-
-
-def _empty(op: Operation, shape: tuple[int, ...], element_type: Attribute) -> Array:
-    dtype = array_dtype(element_type)
-    if dtype is None:
-        raise InterpreterError(op, f"the interpreter has no arrays of {element_type}")
-    return np.full(shape, np.nan if dtype.kind == "f" else 0, dtype)
+    """Call a registered Python function with the operands and with results to fill, as NumPy arrays."""
+    results = [(shape, _element_type(value)) for shape, value in zip(shapes, op.results, strict=True)]
+    return filled(op, name, operands, [_element_type(value) for value in op.operands], results)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import memref, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr
 from xdsl.traits import SymbolTable
 
 from weft.dialects.effects import underlying
+from weft.dialects.element_types import bytes_of
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_tensor_cores import TileOp
@@ -24,12 +26,11 @@ from weft.interp.values import MAX_ELEMENTS, array_of_dense, flat_list
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from xdsl.dialects.builtin import MemRefType
     from xdsl.ir import Attribute, Operation, SSAValue
 
     from weft.interp.emitter import BufferSource, Emitter
+    from weft.interp.values import Scalar
 
 
 @emits(AccessPtrOp)
@@ -200,7 +201,10 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
 @emits(memref.ReinterpretCastOp)
 def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> None:
     """The memory of a buffer by other extents and strides."""
-    buffer = emitter.buffer(underlying(op.source))
+    source = op.source
+    if emitter.buffer(source).strides is not None:
+        source = underlying(source)
+    buffer = emitter.buffer(source)
     extents, strides, (offset,) = (
         _mixed(emitter, op, static.get_values(), dynamic)
         for static, dynamic in (
@@ -211,11 +215,55 @@ def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> Non
     )
     if buffer.strides is not None:
         raise CompileError.at(op, f"the interpreter does not have the memory around a view, '{op.name}' of one")
+    is_dense = isinstance(op.result.type.layout, NoneAttr) and offset == 0
     last = " + ".join([str(offset), *(f"({e} - 1) * {s}" for e, s in zip(extents, strides, strict=True))])
     empty = " or ".join(f"{extent} == 0" for extent in extents) or "False"
     condition = f"not ({empty}) and {last} >= len({buffer.data})"
     emitter.refuse(condition, f"'{op.name}' views more elements than the buffer has", op)
-    emitter.bind_buffer(op.result, buffer.data, extents, strides, offset)
+    emitter.bind_buffer(op.result, buffer.data, extents, None if is_dense else strides, offset)
+
+
+@emits(memref.ViewOp)
+def emit_view(emitter: Emitter, op: memref.ViewOp) -> None:
+    """Elements in a buffer of bytes."""
+    memory, type_ = emitter.buffer(op.source), op.result.type
+    shift = emitter.written(op.byte_shift, op)
+    extents = emitter.extents_of(type_, iter([emitter.written(size, op) for size in op.sizes]))
+    count = " * ".join(str(extent) for extent in extents) or "1"
+    size = bytes_of(type_.element_type)
+    ends = f"{shift} + {count} * {size}"
+    message = f"'{op.name}' views bytes {{}} to {{}} of a buffer of {{}} bytes"
+    emitter.refuse(f"{shift} < 0 or {ends} > {memory.extents[0]}", message, op, shift, ends, memory.extents[0])
+    data = emitter.fresh(op.result.name_hint or "view")
+    emitter.line(f"{data} = {emitter.helper(ElementsInBytes)}({memory.data}, {shift}, {size}, {count})", op)
+    emitter.bind_buffer(op.result, data, extents)
+
+
+class ElementsInBytes(Sequence["Scalar | None"]):
+    """The flat list of elements in a list with a place for each byte of a memory. An element lies at the place of its
+    first byte, so that elements of other views of the memory show there."""
+
+    def __init__(self, memory: list[Scalar | None], start: int, size: int, count: int) -> None:
+        self._memory = memory
+        self._start = start
+        self._size = size
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count if self._memory else 0  # an emptied list was deallocated
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._memory[self._in_memory(place)]
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self._memory[self._in_memory(place)] = value
+
+    def _in_memory(self, place: int | slice[int, int, None]) -> int | slice[int, int, int]:
+        places = range(self._start, self._start + self._count * self._size, self._size)
+        if isinstance(place, int):
+            return places[place]
+        part = places[place]
+        return slice(part.start, part.stop, part.step)
 
 
 def _mixed(emitter: Emitter, op: Operation, static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[int | str]:

@@ -17,9 +17,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     DenseIntOrFPElementsAttr,
-    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -137,8 +135,8 @@ def _unsigned(type_: Attribute, operand: str) -> str:
 
 def check_lane_type(op: Operation, type_: Attribute) -> None:
     """Refuse what the interpreter has no arithmetic for. Raises `CompileError`."""
-    known = IntegerType | IndexType | Float16Type | BFloat16Type | Float32Type | Float64Type
-    if not isinstance(lane_type(type_), known):
+    lane = lane_type(type_)
+    if not isinstance(lane, IntegerType | IndexType) and element_name(lane) not in ROUNDINGS:
         raise CompileError.at(op, f"the interpreter cannot compute '{op.name}' on {type_}")
 
 

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.effects import effects_of, views_of
-from weft.dialects.element_types import TYPES
+from weft.dialects.element_types import TYPES, parameter_types, result_types, value_type
 from weft.dialects.graph_shapes import shape_of
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import LaunchOp
@@ -56,7 +56,7 @@ def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signa
         return replace(signature, results=0)
     args: dict[str, ArraySpec | ScalarSpec] = {}
     exposed = {argument.index for argument in exposed_arguments(function)}
-    for position, (hint, type_) in enumerate(zip(_name_hints(function), function.function_type.inputs, strict=True)):
+    for position, (hint, type_) in enumerate(zip(_name_hints(function), parameter_types(function), strict=True)):
         name = free_name(hint or f"arg{position}", args)
         args[name] = _argument(function, name, type_, (function, position) in written, position in exposed)
     symbols = dict.fromkeys(symbol for arg in args.values() if isinstance(arg, ArraySpec) for symbol in arg.symbols)
@@ -169,7 +169,7 @@ class Binding:
 
     def outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
         """The results as callers get them."""
-        types = cast("Sequence[Attribute]", self._function.function_type.outputs)
+        types = result_types(self._function)
         return tuple(
             narrow(value, type_.element_type) if isinstance(type_, TensorType) else value
             for value, type_ in zip(results, types, strict=True)
@@ -178,7 +178,7 @@ class Binding:
     def _buffer(self, spec: ArraySpec, array: Array) -> BufferStorage:
         """A copy of an array; elements that are only written, and gaps between elements, are unwritten memory."""
         unwritten = spec.access == "write"
-        data: list[Any] = [None] * array.size if unwritten else flat_list(widen(array, TYPES[spec.dtype]))
+        data: list[Any] = [None] * array.size if unwritten else flat_list(widen(array, _element(spec)))
         if spec.strides is None:
             return BufferStorage(data, (array.size,) if self._is_flat else array.shape, spec.name)
         places = self._places(spec, array)
@@ -190,7 +190,7 @@ class Binding:
     def _shared_buffer(self, spec: ArraySpec, copy: Array) -> BufferStorage:
         """A buffer over a copy of memory that other arguments of the call lie in, too."""
         places = self._places(spec, copy)
-        elements = SharedElements(copy, TYPES[spec.dtype], None if spec.strides is None else places)
+        elements = SharedElements(copy, _element(spec), None if spec.strides is None else places)
         is_flat = self._is_flat or spec.strides is not None
         return BufferStorage(cast("list[Any]", elements), (len(elements),) if is_flat else copy.shape, spec.name)
 
@@ -214,7 +214,7 @@ class Binding:
 
     def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage) -> Array:
         """The elements of a buffer after the call, as its array holds them."""
-        element_type = TYPES[spec.dtype]
+        element_type = _element(spec)
         data: list[Any] = [buffer.data[place] for place in self._places(spec, array)]
         if None in data:
             if spec.access != "write":
@@ -232,8 +232,13 @@ class Binding:
         return narrow(array_of(data, array.shape, element_type), element_type, array.dtype)
 
 
+def _element(spec: ArraySpec) -> Attribute:
+    """The type of the elements of an array inside a function."""
+    return value_type(TYPES[spec.dtype])
+
+
 def _number(spec: ScalarSpec, bits: int) -> float | int | bool:
     """The run-time value of a scalar argument of these bits."""
     if spec.element.kind == "float":
         return bits_to_float(wrap(bits, 8 * spec.element.bytes), spec.dtype)
-    return bool(bits) if spec.element.kind == "bool" else wrap(bits, 64)
+    return bool(bits) if spec.element.kind == "bool" else wrap(bits, 8 * spec.element.bytes)

@@ -15,6 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
 
 from weft.dialects import stablehlo
+from weft.dialects.element_types import greatest, least
 from weft.dialects.stablehlo import DOT_KEYS, KeyedAttr, numbers
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
@@ -93,7 +94,8 @@ def _shifted(direction: str, x: Array, amount: Array) -> Array:
             moved = np.right_shift(_unsigned(x), count.astype(_unsigned(x).dtype))
             return np.where(inside, moved.astype(x.dtype), 0)
         case _:
-            return np.right_shift(x, np.where(inside, amount, bits - 1))
+            signed = x.view(np.dtype(f"int{bits}"))
+            return np.right_shift(signed, np.where(inside, amount, bits - 1).astype(signed.dtype)).astype(x.dtype)
 
 
 def _unsigned(x: Array) -> Array:
@@ -221,8 +223,8 @@ def convert(op: Operation, x: Array) -> Array:
     if element == IntegerType(1):
         return x != 0
     if isinstance(element, IntegerType) and x.dtype.kind == "f":
-        most = (1 << element.width.data - 1) - 1
-        whole = [0 if n != n else int(max(-most - 1.0, min(most + 1.0, n))) for n in map(float, x.flat)]
+        low, most = int(least(element)), int(greatest(element))
+        whole = [0 if n != n else int(max(float(low), min(most + 1.0, n))) for n in map(float, x.flat)]
         return np.asarray([min(most, n) for n in whole], carrier_dtype(element)).reshape(x.shape)
     return _finished(op, x)
 

@@ -11,10 +11,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
 
 from weft.dialects import te
-from weft.dialects.te import Combiner
+from weft.dialects.te import UNSIGNED, Combiner
+from weft.dialects.te_extern import ExternOp
 from weft.interp.control import refuse_other_shape
 from weft.interp.emitter import BufferSource
 from weft.interp.memory import bind_extent, refuse_negative_extents
@@ -89,13 +90,18 @@ def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
 emits(te.YieldOp)(emit_nothing)
 
 
-@emits(te.ComputeOp)
-def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
+def _prepare_reads(emitter: Emitter, op: Operation) -> None:
+    """The lists and extents of the tensors that the region of `op` reads, in front of its loops."""
     for inner in op.walk():
         if isinstance(inner, tensor.ExtractOp):
             tensor_source(emitter, inner.tensor, inner)
         elif isinstance(inner, tensor.DimOp):
             _extents(emitter, inner.source, inner)
+
+
+@emits(te.ComputeOp)
+def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
+    _prepare_reads(emitter, op)
     extents = _written_extents(emitter, op, op.extents)
     lists = [emitter.fresh(f"{result.name_hint or op.label}_elements") for result in op.results]
     for name in lists:
@@ -124,6 +130,32 @@ def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Exten
     if unsure:
         refuse_negative_extents(emitter, op, unsure)
     return texts
+
+
+@emits(ExternOp)
+def emit_extern(emitter: Emitter, op: ExternOp) -> None:
+    _prepare_reads(emitter, op)
+    _written_extents(emitter, op, op.domain)
+    for result, buffer in zip(op.results, op.buffers, strict=True):
+        extents = _written_extents(emitter, op, op.extents_of(result))
+        name = emitter.fresh(f"{result.name_hint or op.label}_elements")
+        emitter.line(f"{name} = [None] * ({' * '.join(map(str, extents)) or 1})", op)
+        emitter.bind_buffer(buffer, name, extents)
+    with ExitStack() as loops:
+        for argument, extent in zip(op.indices, op.domain, strict=True):
+            loops.enter_context(emitter.count(argument, extent, op))
+        emitter.region(op.body.block)
+    for result, argument in zip(op.results, op.buffers, strict=True):
+        if result.first_use is None:
+            continue
+        buffer = emitter.buffer(argument)
+        unwritten = f"te.extern did not write all of {result.name_hint or op.label}"
+        emitter.refuse(f"None in {buffer.data}", unwritten, op)
+        shape = "".join(f"{extent}, " for extent in buffer.extents)
+        type_name = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
+        array = f"{emitter.helper(array_of)}({buffer.data}, ({shape}), {type_name})"
+        emitter.line(f"{emitter.define(result)} = {array}", op)
+        emitter.tensors[result] = BufferSource(buffer.data, buffer.extents, result.name_hint or op.label)
 
 
 @emits(te.ReduceOp)
@@ -160,16 +192,26 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
                 emitter.bind(argument, name)
             emitter.region(block)
             return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
-        case Combiner.ARGMAX | Combiner.ARGMIN:
-            sign = -1 if op.kind is Combiner.ARGMAX else 1
-            return [f"{emitter.helper(least_of)}({sign}, {old[0]}, {old[1]}, {new[0]}, {new[1]})"]
+        case _ if op.kind in te.LOCATING:
+            sign = -1 if op.kind in (Combiner.ARGMAX, Combiner.ARGMAXU) else 1
+            mask = None
+            if op.kind in UNSIGNED.values():
+                mask = (1 << cast("IntegerType", op.results[0].type).width.data) - 1
+            return [f"{emitter.helper(least_of)}({sign}, {mask}, {old[0]}, {old[1]}, {new[0]}, {new[1]})"]
         case _:
             return [combined(emitter, op, te.combining_op(op.kind, op.results[0].type), old[0], new[0])]
 
 
-def least_of(sign: int, value: float, index: int, other: float, other_index: int) -> tuple[float, int]:
-    """The pair whose value times `sign` is less, of the lesser index among equals; NaN is least."""
-    return min((value, index), (other, other_index), key=lambda pair: (*_rank(sign * pair[0]), pair[1]))
+def least_of(
+    sign: int, mask: int | None, value: float, index: int, other: float, other_index: int
+) -> tuple[float, int]:
+    """The pair whose value times `sign` is less, of the lesser index among equals; NaN is least. With a mask, values
+    are integers without a sign."""
+
+    def rank(pair: tuple[float, int]) -> tuple[bool, float, int]:
+        return (*_rank(sign * (pair[0] if mask is None else cast("int", pair[0]) & mask)), pair[1])
+
+    return min((value, index), (other, other_index), key=rank)
 
 
 def _rank(value: float) -> tuple[bool, float]:

@@ -1,8 +1,9 @@
 """Values at run time, and how NumPy arrays become them.
 
-Element types and arrays: i1 is bool, iN is intN, index is int64, f16/f32/f64 are float16/32/64. bf16 is
-`ml_dtypes.bfloat16` when that package is loaded, else its 16 bits in a uint16 array; inside the interpreter a bf16
-tensor is a float32 array that holds bf16 values only.
+Element types and arrays: i1 is bool, iN is intN, uiN is uintN, index is int64, f16/f32/f64 are float16/32/64. Inside
+functions that are no graphs integers have no sign: arrays of unsigned ones are read as signed ones of as many bits.
+bf16 is `ml_dtypes.bfloat16` when that package is loaded, else its 16 bits in a uint16 array; inside the interpreter a
+bf16 tensor is a float32 array that holds bf16 values only.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
-from weft.dialects.element_types import TYPES, array_name, element_name
+from weft.dialects.element_types import STORED, TYPES, array_name, element_name, is_stored
 from weft.interp.scalar_functions import wrap
-from weft.support.call_arguments import bfloat16_dtype
+from weft.support.call_arguments import bfloat16_dtype, stored_dtype
 from weft.support.narrow_floats import ROUNDINGS
 
 if TYPE_CHECKING:
@@ -66,26 +67,36 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
     if isinstance(element_type, BFloat16Type):
         return np.dtype(np.float32)
     name = "int64" if isinstance(element_type, IndexType) else array_name(element_type)
+    if name in STORED:
+        return stored_dtype(name)
     return None if name is None else np.dtype(name)
 
 
 def widen(array: Array, element_type: Attribute) -> Array:
     """An array as callers pass it -> the tensor inside the interpreter (a new one for bf16)."""
     if not isinstance(element_type, BFloat16Type):
-        return array
+        return _as_elements(array, element_type)
     if array.dtype == np.uint16:
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array.astype(np.float32)
 
 
 def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = None) -> Array:
-    """A tensor of the interpreter -> an array for callers; `dtype` picks a form of bf16."""
+    """A tensor of the interpreter -> an array for callers; `dtype` picks a form of bf16, and the sign of integers."""
     if not isinstance(element_type, BFloat16Type):
-        return array
+        return _as_elements(array, element_type) if dtype is None else array.view(dtype)
     wanted = bfloat16_dtype() if dtype is None else dtype
     if wanted == np.uint16:
         return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return array.astype(wanted)
+
+
+def _as_elements(array: Array, element_type: Attribute) -> Array:
+    """Integers, or bytes of a type of storage, read as elements of a type of their width."""
+    dtype = carrier_dtype(element_type)
+    if dtype is None or array.dtype == dtype or dtype.itemsize != array.dtype.itemsize:
+        return array
+    return array.view(dtype) if dtype.kind in "iu" or is_stored(element_type) else array
 
 
 def flat_list(array: Array) -> list[Any]:

@@ -7,19 +7,22 @@ import subprocess
 import tempfile
 from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.c.language import C
 from weft.runtime.c_compiler import NATIVE, address_of, compile_source, compiler_for, is_cxx, load_shared
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
+from weft.runtime.registered_functions import connect
 from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError
 from weft.support.files import write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from weft.support.call_arguments import Array
     from weft.support.call_signature import Signature
     from weft.support.stopwatch import Stopwatch
     from weft.support.target import Target
@@ -35,25 +38,33 @@ class CLibrary(Library):
     The text (`get_source("c")`) and the header (`get_source("h")`) are there at once; the C compiler runs when a
     function is first asked for. Parallel loops use OpenMP, whose environment variables hold, unless the target has one
     thread (`c -num-threads=1`); threads that wait are kind to others with `OMP_WAIT_POLICY=passive`. `symbols`:
-    function -> name in the text. `imports`: C sources that come along. Raises `CompileError` when a function is called
-    and there is no compiler, or when it refuses the text.
+    function -> name in the text. `imports`: C sources that come along. With `constants`, `text` is the program without
+    their elements, which it reads under external symbols. Raises `CompileError` when a function is called and there is
+    no compiler, or when it refuses the text.
     """
 
     def __init__(
         self,
-        sources: Mapping[str, str],
+        sources: Mapping[str, str | Callable[[], str]],
         signatures: Iterable[Signature],
         target: Target,
         symbols: Mapping[str, str],
         imports: Sequence[str] = (),
+        constants: Mapping[str, Array] = MappingProxyType({}),
+        text: str = "",
     ) -> None:
         self._keep(target, signatures, sources)
         self._symbols = dict(symbols)
         self._imports = tuple(imports)
+        self._text = text
+        self.constants = MappingProxyType(dict(constants))
 
     @cached_property
     def _code(self) -> ctypes.CDLL:
-        return _compiled(self.get_source("c"), self._imports, self.target.num_threads > 1)
+        parallel = self.target.num_threads > 1
+        if not self.constants:
+            return _compiled(self.get_source("c"), self._imports, parallel)
+        return _compile(self._text, self._imports, parallel, self.constants)
 
     def _function(self, name: str) -> Function:
         signature = self._signatures[name]
@@ -67,18 +78,29 @@ class CLibrary(Library):
             address = address_of(self._code, self._symbols[name])
             if address is None:
                 raise CompileError(f"the compiled C has no function '{self._symbols[name]}'")
-            self._functions[name] = Function.make(Caller(signature, address, self._code))
+            caller = Caller(signature, address, self._code, calls_registered=connect(self._code))
+            self._functions[name] = Function.make(caller)
         return self._functions[name]
 
     def export(
-        self, path: str | Path, kind: str | None = None, *, compiler: str = "", stopwatch: Stopwatch | None = None
+        self,
+        path: str | Path,
+        kind: str | None = None,
+        *,
+        compiler: str = "",
+        weights: str | Path | None = None,
+        stopwatch: Stopwatch | None = None,
     ) -> Path:
         """Write the program (`.c`) or its header (`.h`) to a file; returns its path.
 
         The header declares what the program defines, but the program does not include it. Raises `CompileError` for
-        another kind, and when there is no such folder.
+        another kind, for weights, and when there is no such folder.
         """
         path = Path(path)
+        if weights is not None:
+            raise CompileError(
+                f"'{path}': a program in C has its constants in it; build for llvm to leave them to weights"
+            )
         kind = kind or path.suffix.removeprefix(".")
         if kind not in SOURCE_KINDS:
             raise CompileError(
@@ -92,6 +114,11 @@ class CLibrary(Library):
 @cache
 def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDLL:
     """A C text in this process; compiled once, and loaded until the process ends. `parallel`: with OpenMP."""
+    return _compile(text, imports, parallel, {})
+
+
+def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Mapping[str, Array]) -> ctypes.CDLL:
+    """A C text in this process, with the elements of constants that it declares."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
     openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
@@ -99,11 +126,23 @@ def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDL
         # clang's option goes before pragmas.
         rounding = ("-ffp-contract=off",) if C.no_contraction in text else ()
         objects = [compile_source(text, folder, "program", (*FLAGS, *rounding, *openmp), compiler)]
+        if constants:
+            objects.append(compile_source(_data_text(constants, folder), folder, "constants", (), compiler))
         objects += [
             compile_source(source, folder, f"import{number}", NATIVE, compiler) for number, source in enumerate(imports)
         ]
         linker = compiler_for(is_cxx=True) if any(map(is_cxx, imports)) else compiler
         return load_shared(linker, [*objects, *openmp, "-lm"], folder)
+
+
+def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
+    """A C text that holds the elements of constants: the assembler reads them from files."""
+    parts = ['__asm__(".section .rodata\\n"']
+    for name, array in constants.items():
+        path = folder / f"{name}.bin"
+        array.tofile(path)
+        parts.append(f'  ".balign 64\\n.globl {name}\\n.hidden {name}\\n{name}: .incbin \\"{path}\\"\\n"')
+    return "\n".join((*parts, '  ".text\\n");\n'))
 
 
 @cache

@@ -12,10 +12,12 @@ The layouts relied on are `Py_buffer` and `PyMethodDef`, part of the stable ABI 
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import operator
 import sys
 import threading
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -24,11 +26,12 @@ import numpy as np
 
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
+from weft.runtime.registered_functions import raising_failures
 from weft.support.call_arguments import BoundArguments, allocate, as_array, bind_arguments, by_position, returned
 from weft.support.call_signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from weft.support.call_arguments import Array
     from weft.support.call_signature import Signature
@@ -137,7 +140,7 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
         row.kind, row.rank, row.writes = _ARRAY, len(spec.shape), spec.writes
-        row.type_class = _CLASSES["uint" if spec.dtype == "bfloat16" else element.kind]
+        row.type_class = _CLASSES.get("uint" if spec.dtype == "bfloat16" else element.kind, 0)
         # A symbol is its number, complemented, so that it is negative.
         extents = [~signature.symbols.index(e) if isinstance(e, str) else e for e in spec.shape]
         shape = (ctypes.c_int64 * len(extents))(*extents)
@@ -160,6 +163,8 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
             row.kind = _INTEGER
             # An unsigned number past the signed range goes the slow way.
             row.least, row.most = element.range[0], min(element.range[1], (1 << 63) - 1)
+        case "stored":  # `ScalarSpec` refuses it
+            row.kind = _PYTHON
     return None
 
 
@@ -195,22 +200,41 @@ class Caller:
 
     `call` is the quickest way in: native where possible. `call_in_python` is the same without the native way;
     it lets other Python threads run during every call. Both return None, or the results that the caller left
-    out (one array, or a tuple). `owner` is whatever keeps the function's code alive.
+    out (one array, or a tuple). `owner` is whatever keeps the function's code alive. With `calls_registered`, the code
+    may call registered functions, whose exceptions `call` and `run` raise.
     """
 
-    def __init__(self, signature: Signature, address: int, owner: object, *, always_release_gil: bool = False) -> None:
+    def __init__(
+        self,
+        signature: Signature,
+        address: int,
+        owner: object,
+        *,
+        always_release_gil: bool = False,
+        calls_registered: bool = False,
+    ) -> None:
         self.signature = signature
         self.address = address
         self.owner = owner
         self.thunk_address = thunk_address(signature.parameter_types())
         self._thunk = _THUNK_TYPE(self.thunk_address)
         self._sources = _number_sources(signature)
+        self._results = _plain_results(signature, self._sources)
         self._native = native_entry(
             signature, address, self.thunk_address, self._call_otherwise, always_release_gil=always_release_gil
         )
         self.call: Callable[..., Any] = self._native or self.call_in_python
         if self._native is not None and signature.facts:
             self.call = self._call_with_facts
+        self._calls_registered = calls_registered
+        self._unchecked_call = self.call
+        if calls_registered:
+            self.call = self._call_raising
+
+    def _call_raising(self, *positional: object, **keywords: object) -> Any:
+        """A call that raises what a registered function raised in it."""
+        with raising_failures():
+            return self._unchecked_call(*positional, **keywords)
 
     def call_in_python(self, *positional: object, **keywords: object) -> Any:
         """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see
@@ -223,11 +247,25 @@ class Caller:
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
         """Run `work`, a call with these arguments; one that may take long can be interrupted."""
-        if not self.may_take_long(bound):
-            work()
-            return
-        # It goes on after an interrupt: the thread holds the code and the arrays.
-        interruptibly(work, (self, bound))
+        with raising_failures() if self._calls_registered else nullcontext():
+            if self.may_take_long(bound):
+                self._check_memory(bound)
+                # It goes on after an interrupt: the thread holds the code and the arrays.
+                interruptibly(work, (self, bound))
+            else:
+                work()
+
+    def _check_memory(self, bound: BoundArguments) -> None:
+        """Raises `MemoryError` where there is none for the temporaries of a call, before code ends the process."""
+        sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
+        needed = max((size for size in sizes if size is not None), default=0)
+        try:
+            np.empty(needed, np.uint8)
+        except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
+            shapes = ", ".join(f"'{self.signature.args[at].name}' {a.shape}" for at, a in bound.arrays.items())
+            raise MemoryError(
+                f"{self.signature.name}: there is no memory for {needed} bytes of temporaries of a call on {shapes}"
+            ) from error
 
     def may_take_long(self, bound: BoundArguments) -> bool:
         """See `Signature.may_take_long`."""
@@ -261,6 +299,10 @@ class Caller:
         """Converts arguments that the native path refused to plain arrays in order, and retries the native path with
         them; calls in Python, which reports errors, when conversion changes nothing."""
         native, signature = self._native, self.signature
+        made = None if keywords or native is None else self._made(positional)
+        if native is not None and made is not None:
+            native(*positional, *made)
+            return made[0] if len(made) == 1 else tuple(made)
         values = by_position(signature, positional, keywords)
         plain = [
             as_array(signature, position, value) if isinstance(spec, ArraySpec) else value
@@ -272,6 +314,29 @@ class Caller:
             return self.call_in_python(*plain)
         native(*plain, *results)
         return returned(results)
+
+    def _made(self, values: tuple[object, ...]) -> list[Array] | None:
+        """Memory for the results of a call on plain arrays that leaves out all of them: the usual one, so in little
+        time. None for other calls. The native way then checks all arguments."""
+        if self._results is None or len(values) != len(self.signature.args) - len(self._results):
+            return None
+        try:
+            made: list[Array] = []
+            for dtype, extents in self._results:
+                shape: list[int] = []
+                for extent in extents:
+                    if type(extent) is int:
+                        shape.append(extent)
+                        continue
+                    argument, dimension = cast("tuple[int, int]", extent)
+                    value = values[argument]
+                    if type(value) is not np.ndarray:
+                        return None
+                    shape.append(value.shape[dimension])
+                made.append(np.empty(shape, dtype))
+        except (IndexError, MemoryError, ValueError):
+            return None
+        return made
 
     def _allocated(self, values: list[object]) -> tuple[Array, ...] | None:
         """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
@@ -321,11 +386,34 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
             done.release()
 
     try:
-        threading.Thread(target=run, args=(held,), name="weft-call", daemon=True).start()
+        in_context = contextvars.copy_context().run  # where registered functions leave what they raise
+        threading.Thread(target=in_context, args=(run, held), name="weft-call", daemon=True).start()
     except RuntimeError:  # the system has no more threads, or the interpreter ends
         work()
         return
     done.acquire()
+
+
+def _plain_results(
+    signature: Signature, sources: Mapping[str, tuple[int, int | None]]
+) -> list[tuple[np.dtype[Any], list[int | tuple[int, int]]]] | None:
+    """The element type and extents of each result that a call may leave out: numbers, or dimensions of arguments. None
+    where there are no results, or others are needed."""
+    found: list[tuple[np.dtype[Any], list[int | tuple[int, int]]]] = []
+    for spec in signature.result_specs:
+        extents: list[int | tuple[int, int]] = []
+        for extent in spec.shape:
+            source = sources.get(extent) if isinstance(extent, str) else None
+            if isinstance(extent, int):
+                extents.append(extent)
+            elif source is not None and source[1] is not None:
+                extents.append((source[0], source[1]))
+            else:
+                return None
+        if spec.dtype == "bfloat16":
+            return None
+        found.append((np.dtype(spec.dtype), extents))
+    return found or None
 
 
 def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:

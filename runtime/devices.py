@@ -14,6 +14,7 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.support.errors import CompileError
@@ -42,6 +43,7 @@ class KernelSpec:
     """A kernel of a program: `name` in the IR, `symbol` in the text, threads of a block, `shared_bytes` of shared
     memory that a launch must ask for; its `arguments` are "buffer", or the element type of a scalar as NumPy names it.
     `alignment` is that of a buffer, in bytes, by its position, where tensor cores need more than other accesses.
+    `function` is the host function that starts the kernel.
     """
 
     name: str
@@ -50,6 +52,7 @@ class KernelSpec:
     arguments: tuple[str, ...]
     shared_bytes: int = 0
     alignment: Mapping[int, int] = field(default_factory=dict[int, int])
+    function: str = ""
 
     @cached_property
     def slots(self) -> struct.Struct:
@@ -194,32 +197,64 @@ class MemoryPool:
     """A pool of one device's memory, for one library. Released allocations are reused until `clear`.
 
     An allocation is used on one queue only (its `owner`), so that the order of work on it is all the synchronisation
-    needed.
+    needed. What the pool holds is at most twice the most that was in use at a time: allocations for sizes that do not
+    come again go back to the device, those first that were released first.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._free: dict[tuple[object, int], list[Memory]] = {}
+        self._free: dict[tuple[object, int], list[tuple[int, Memory]]] = {}
+        """By owner and capacity, with the number of the release; the last one released is the last."""
         self._lock = threading.Lock()
+        self._releases = count()
+        self._in_use = self._most_in_use = 0
         self.bytes_held = 0
         """All that this pool has from the device, in use or not."""
+        self.allocations = 0
+        """How often it asked the device for memory."""
 
-    def allocate(self, size: int, owner: object = None) -> tuple[Memory, int]:
-        """Memory of at least `size` bytes and its capacity, which `release` wants back. Raises `DeviceError`."""
-        capacity = max(size, 1) if self._device.exact_memory else _capacity(size)
+    def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
+        """Memory of at least `size` bytes and its capacity, which `release` wants back. What is lasting is not rounded
+        up for the sake of other sizes. Raises `DeviceError`."""
+        capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
+            self._in_use += capacity
+            self._most_in_use = max(self._most_in_use, self._in_use)
             pieces = self._free.get((owner, capacity))
             if pieces:
-                return pieces.pop(), capacity
-        memory = self._device.allocate(capacity)
-        with self._lock:
+                return pieces.pop()[1], capacity
+            self.allocations += 1
             self.bytes_held += capacity
+            surplus = self._take_surplus()
+        try:
+            for memory in surplus:
+                self._device.release(memory)
+            try:
+                memory = self._device.allocate(capacity)
+            except DeviceError:
+                self.clear()
+                memory = self._device.allocate(capacity)
+        except BaseException:
+            with self._lock:
+                self._in_use -= capacity
+                self.bytes_held -= capacity
+            raise
         return memory, capacity
 
     def release(self, memory: Memory, capacity: int, owner: object = None) -> None:
         """Keep a piece for the next request."""
         with self._lock:
-            self._free.setdefault((owner, capacity), []).append(memory)
+            self._in_use -= capacity
+            self._free.setdefault((owner, capacity), []).append((next(self._releases), memory))
+
+    def _take_surplus(self) -> list[Memory]:
+        """Take the pieces that are too many out of the pool."""
+        found: list[Memory] = []
+        while self.bytes_held > 2 * self._most_in_use:
+            key = min((key for key, pieces in self._free.items() if pieces), key=lambda key: self._free[key][0][0])
+            found.append(self._free[key].pop(0)[1])
+            self.bytes_held -= key[1]
+        return found
 
     def clear(self) -> None:
         """Give everything that is not in use back to the device."""
@@ -227,7 +262,7 @@ class MemoryPool:
             free, self._free = self._free, {}
             self.bytes_held -= sum(capacity * len(pieces) for (_, capacity), pieces in free.items())
         for pieces in free.values():
-            for memory in pieces:
+            for _, memory in pieces:
                 self._device.release(memory)
 
 

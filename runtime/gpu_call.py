@@ -15,6 +15,7 @@ import ctypes
 import math
 import sys
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -37,7 +38,7 @@ from weft.support.target import Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from weft.runtime.devices import Device, Dimensions, Kernel, Memory, MemoryPool, Queue
+    from weft.runtime.devices import Device, Dimensions, Kernel, KernelSpec, Memory, MemoryPool, Queue
     from weft.support.call_arguments import Array, BoundArguments
     from weft.support.call_signature import ScalarSpec, Signature
 
@@ -196,6 +197,7 @@ _PROTOTYPES: Final = (
     ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64),
     ctypes.CFUNCTYPE(None, ctypes.c_void_p),
     ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64),
+    ctypes.CFUNCTYPE(ctypes.c_uint8, ctypes.c_void_p),
     ctypes.CFUNCTYPE(None, ctypes.c_char_p, *_EXTENTS, ctypes.c_void_p),
 )
 """The types of the functions named by `SYMBOLS`."""
@@ -213,6 +215,8 @@ class Run:
         self._pool = pool
         self._held: dict[int, tuple[Memory, int]] = {}
         self._memories: dict[int, Memory] = {}
+        self.log: list[tuple[Kernel, Any, Any]] | None = None
+        """Kernels with the marks before and behind them, while they are measured."""
 
     def allocate(self, size: int) -> Memory:
         memory, capacity = self._pool.allocate(size, self.queue)
@@ -243,7 +247,10 @@ class Run:
             return
         if kernel.spec.alignment:
             _check_alignment(kernel, kernel.values(places, self._memories))
+        start = None if self.log is None else self.queue.mark()
         self.queue.launch(kernel, checked, places, self._memories)
+        if self.log is not None:
+            self.log.append((kernel, start, self.queue.mark()))
 
     def close(self) -> None:
         for memory, capacity in self._held.values():
@@ -274,7 +281,7 @@ class _Runtime:
 
     def hooks(self) -> dict[str, Any]:
         """The functions named by `SYMBOLS`."""
-        functions = (self._allocate, self._release, self._constant, self._launch)
+        functions = (self._allocate, self._release, self._constant, self._read_byte, self._launch)
         pairs = zip(_PROTOTYPES, map(self._guarded, functions), strict=True)
         return dict(zip(SYMBOLS, (prototype(hook) for prototype, hook in pairs), strict=True))
 
@@ -298,14 +305,24 @@ class _Runtime:
     def _constant(self, run: Run, address: int, size: int) -> int:
         """The device's copy of the constant at an address, made when it is first needed."""
         if address not in self._constants:
-            memory, capacity = self._pool.allocate(size)
+            memory, capacity = self._pool.allocate(size, is_lasting=True)
             self._constants[address] = memory, capacity
-            run.queue.copy_in(memory, np.frombuffer(ctypes.string_at(address, size), np.uint8))
+            run.queue.copy_in(memory, np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)))
             run.queue.synchronize()
         return run.handle(self._constants[address][0])
 
+    def _read_byte(self, run: Run, handle: int) -> int:
+        """The first byte of an allocation, after the work so far."""
+        byte = np.empty(1, np.uint8)
+        run.queue.copy_out(byte, run.memory(handle))
+        return int(byte[0])
+
     def _launch(self, run: Run, name: bytes, gx: int, gy: int, gz: int, tx: int, ty: int, tz: int, places: int) -> None:
         run.launch(self._kernels[name], (gx, gy, gz), (tx, ty, tz), places)
+
+    def constant_bytes(self) -> int:
+        """Of the device's memory, for constants."""
+        return sum(capacity for _, capacity in self._constants.values())
 
     def close(self) -> None:
         """Give the memory of the constants back to the pool."""
@@ -315,12 +332,23 @@ class _Runtime:
 
 
 class HostFunctions:
-    """The compiled host functions of a program. The code lives as long as this object."""
+    """The compiled host functions of a program. The code lives as long as this object.
 
-    def __init__(self, text: str, kernels: Mapping[str, Kernel], pool: MemoryPool) -> None:
+    `constants` are arrays that the code reads under external symbols.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        kernels: Mapping[str, Kernel],
+        pool: MemoryPool,
+        constants: Mapping[str, Array] = MappingProxyType({}),
+    ) -> None:
         self._runtime = _Runtime(kernels, pool)
+        self._constants = constants
         self._hooks = self._runtime.hooks()
         addresses = {name: ctypes.cast(hook, ctypes.c_void_p).value or 0 for name, hook in self._hooks.items()}
+        addresses |= {name: array.ctypes.data for name, array in constants.items()}
         # Level 0: the code runs once a call, and everything that it does is in the calls that it makes.
         self._module = jit(text, Target.of_process(0), addresses)
 
@@ -340,6 +368,10 @@ class HostFunctions:
                     del error  # its traceback refers to this frame
 
         return call
+
+    def constant_bytes(self) -> int:
+        """Of the device's memory, for constants."""
+        return self._runtime.constant_bytes()
 
     def close(self) -> None:
         """Give the memory of the constants back to the pool."""
@@ -371,6 +403,8 @@ class DeviceCall:
         self.run = Run(device.queue(self.stream), pool)
         self._copies: list[tuple[Array, Any, Array | None]] = []
         """The memory of an array here and on the device, and the array itself where it is written."""
+        self._new = {id(array) for array in self.bound.results}
+        """Results that the caller left out: nothing stands in them yet."""
         try:
             self._values = self._slots(views)
         except BaseException:
@@ -408,12 +442,24 @@ class DeviceCall:
 
     def copy_in(self) -> None:
         """Copies arrays to the device; outputs too, because a program need not write all of their elements."""
-        for array, memory, _ in self._copies:
-            self.run.queue.copy_in(memory, array)
+        for array, memory, written in self._copies:
+            if id(written) not in self._new:
+                self.run.queue.copy_in(memory, array)
 
     def start(self, function: HostFunction) -> None:
         """Give the work of the host function to the device."""
         function(self.run, self._values)
+
+    def measure(self, function: HostFunction) -> tuple[float, list[tuple[KernelSpec, float]]]:
+        """Run once more; the device's seconds, and those of each kernel that was started, in order."""
+        queue, self.run.log = self.run.queue, []
+        start = queue.mark()
+        try:
+            function(self.run, self._values)
+            total = queue.seconds_between(start, queue.mark())
+            return total, [(kernel.spec, queue.seconds_between(*marks)) for kernel, *marks in self.run.log]
+        finally:
+            self.run.log = None
 
     def copy_out(self) -> None:
         for span, memory, written in self._copies:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property, partial
+from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from xdsl.dialects import scf
@@ -14,13 +18,16 @@ from xdsl.ir import BlockArgument
 
 from weft.backends.c_family.kernels import emit_kernels
 from weft.backends.llvm.emit import emit_host_functions
+from weft.backends.low_modules import used_globals
 from weft.dialects.element_types import TYPES
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_kernel import BarrierOp
+from weft.dialects.low_kernel import BarrierOp, LaunchOp, kernel_of
 from weft.dialects.low_signature import signatures_of
 from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStoreOp
+from weft.runtime.constants import take_constants
 from weft.runtime.devices import DeviceError, KernelProgram, KernelSpec, MemoryPool
 from weft.runtime.gpu_call import DeviceCall, HostFunctions, call_key
+from weft.runtime.kernel_times import KernelTimes
 from weft.runtime.library import Function, Library, Sources
 from weft.support.call_arguments import returned
 from weft.support.target import Target
@@ -32,7 +39,9 @@ if TYPE_CHECKING:
 
     from weft.runtime.devices import Device
     from weft.runtime.gpu_call import HostFunction
+    from weft.runtime.kernel_report import KernelRow
     from weft.runtime.timing import SecondsOf
+    from weft.support.call_arguments import Array, BoundArguments
     from weft.support.call_signature import Signature
 
 
@@ -43,12 +52,15 @@ _CALLS_KEPT = 256
 class DeviceProgram:
     """A program that is loaded on its device when it is first needed, and again if that failed."""
 
-    def __init__(self, program: KernelProgram, host: str, signatures: Sequence[Signature]) -> None:
+    def __init__(
+        self, program: KernelProgram, host: str, signatures: Sequence[Signature], constants: Mapping[str, Array]
+    ) -> None:
         self.lock = threading.Lock()
         self.target = program.target
         self._program = program
-        self._host = host
+        self._text = host
         self._signatures = signatures
+        self._constants = constants
 
     @cached_property
     def device(self) -> Device:
@@ -61,18 +73,35 @@ class DeviceProgram:
         return MemoryPool(self.device)
 
     @cached_property
-    def functions(self) -> Mapping[str, HostFunction]:
-        """Host functions, ready to be called. Raises `DeviceError` without a device that can run the kernels."""
+    def host(self) -> HostFunctions:
+        """The compiled host functions. Raises `DeviceError` without a device that can run the kernels."""
         pool = self.pool
-        host = HostFunctions(self._host, self.device.load(self._program), pool)
-        functions = {signature.name: host.function(signature) for signature in self._signatures}
+        host = HostFunctions(self._text, self.device.load(self._program), pool, self._constants)
 
         def close() -> None:
             host.close()
             pool.clear()
 
         weakref.finalize(self, close).atexit = False
-        return functions
+        return host
+
+    @cached_property
+    def functions(self) -> Mapping[str, HostFunction]:
+        """Host functions, ready to be called. Raises `DeviceError` as `host` does."""
+        return {signature.name: self.host.function(signature) for signature in self._signatures}
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What a library has of the memory of its device, in bytes."""
+
+    held: int
+    """All of it: constants, and what calls take for temporaries and copies of arguments, which is kept for the next
+    ones."""
+    constants: int
+    """The constants that calls have needed so far: each is copied to the device once."""
+    allocations: int
+    """How often the device was asked for memory."""
 
 
 class GpuFunction(Function):
@@ -134,6 +163,34 @@ class GpuFunction(Function):
             finally:
                 call.close()
 
+    def kernel_times(
+        self, rows: Sequence[KernelRow], arguments: Sequence[object], keywords: Mapping[str, object], runs: int
+    ) -> tuple[KernelTimes, BoundArguments]:
+        """The medians of `runs` runs, after one that does not count. A kernel of a report may be several of the
+        device."""
+        function = self._program.functions[self.name]
+        symbols = {name: row.symbol for row in rows for name in row.names}
+        call = DeviceCall(self._program.device, self._program.pool, self.signature, arguments, keywords)
+        with self._program.lock:
+            try:
+                call.copy_in()
+                call.measure(function)
+                measured = [call.measure(function) for _ in range(runs)]
+                call.copy_out()
+            finally:
+                call.close()
+        each: dict[str, list[float]] = {row.symbol: [0.0] * runs for row in rows}
+        for run, (_, kernels) in enumerate(measured):
+            for spec, seconds in kernels:
+                if spec.function in symbols:
+                    each[symbols[spec.function]][run] += seconds
+        called: dict[str, int] = {}
+        for (name, _), count in Counter((spec.function, spec.name) for spec, _ in measured[-1][1]).items():
+            called[name] = max(called.get(name, 0), count)
+        calls = {row.symbol: sum(called.get(name, 0) for name in row.names) for row in rows}
+        medians = {symbol: median(times) for symbol, times in each.items()}
+        return KernelTimes(medians, calls, median(total for total, _ in measured)), call.bound
+
     def __repr__(self) -> str:
         return f"<weft function {self.signature} for {self._program.target}>"
 
@@ -145,10 +202,17 @@ class GpuLibrary(Library):
     `device_error` says what is missing, and calls raise it.
     """
 
-    def __init__(self, program: KernelProgram, host: str, signatures: Iterable[Signature]) -> None:
+    def __init__(
+        self,
+        program: KernelProgram,
+        host: str,
+        signatures: Iterable[Signature],
+        constants: Mapping[str, Array] = MappingProxyType({}),
+    ) -> None:
         self._keep(program.target, signatures, {})
+        self.constants = MappingProxyType(dict(constants))
         self.device_error: DeviceError | None = None
-        self._program = DeviceProgram(program, host, tuple(self._signatures.values()))
+        self._program = DeviceProgram(program, host, tuple(self._signatures.values()), self.constants)
         self._functions = {name: GpuFunction(self._program, signature) for name, signature in self._signatures.items()}
         texts: dict[str, str | Callable[[], str]] = {program.target.kind: program.text}
         if program.target.kind == "cuda":
@@ -167,6 +231,21 @@ class GpuLibrary(Library):
     def device(self) -> str:
         """The description of the device that functions run on. Raises `DeviceError` when there is none."""
         return self._program.device.description
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """What the library has of the memory of its device now. Raises `DeviceError` when there is none."""
+        pool = self._program.pool
+        return DeviceMemory(pool.bytes_held, self._program.host.constant_bytes(), pool.allocations)
+
+    def _kernel_times(
+        self,
+        signature: Signature,
+        rows: Sequence[KernelRow],
+        call: tuple[Sequence[object], Mapping[str, object]],
+        runs: int,
+    ) -> tuple[KernelTimes, BoundArguments]:
+        return GpuFunction(self._program, signature).kernel_times(rows, *call, runs)
 
     def _place(self) -> str:
         return f"{self.target} on {'no device' if self.device_error is not None else self.device}"
@@ -195,10 +274,19 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
 
     Raises `CompileError` when kernels use what the target lacks, or host code does what only kernels can.
     """
+    kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
+    constants = take_constants(module, kept=used_globals(kernels))
     host = emit_host_functions(module, Target.of_process(0))
     source = emit_kernels(module, target)
+    launched_by = {
+        op.kernel.string_value(): function.sym_name.data
+        for function in module.ops
+        if isinstance(function, FuncOp)
+        for op in function.walk()
+        if isinstance(op, LaunchOp)
+    }
     alignment = {op.sym_name.data: _alignment(op) for op in module.ops if isinstance(op, FuncOp)}
-    kernels = tuple(
+    specs = tuple(
         KernelSpec(
             kernel.name,
             kernel.symbol,
@@ -206,11 +294,12 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
             tuple(_ARGUMENTS[parameter] for parameter in kernel.parameters),
             kernel.shared_bytes,
             alignment.get(kernel.name, {}),
+            launched_by.get(kernel.name, ""),
         )
         for kernel in source.kernels
     )
-    program = KernelProgram(source.text, kernels, target, _barriers_in_branches(module))
-    return GpuLibrary(program, host, signatures_of(module))
+    program = KernelProgram(source.text, specs, target, _barriers_in_branches(module))
+    return GpuLibrary(program, host, signatures_of(module), constants)
 
 
 def _alignment(kernel: FuncOp) -> dict[int, int]:

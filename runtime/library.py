@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
 from weft.backends.llvm.jit import jit
+from weft.backends.llvm.registered_calls import CALL_REGISTERED
 from weft.backends.names import symbol_name
 from weft.runtime.call import Caller
 from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
@@ -26,8 +29,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weft.dialects import sched
+    from weft.runtime.compile_cache import CompiledKernel
+    from weft.runtime.kernel_report import KernelRow, Report, ReportSource
+    from weft.runtime.kernel_times import KernelTimes
     from weft.runtime.timing import SecondsOf
-    from weft.support.call_arguments import Array
+    from weft.support.call_arguments import Array, BoundArguments
 
 
 class UnknownFunctionError(CompileError, KeyError):
@@ -155,21 +161,28 @@ class Library:
     `sources` holds what was generated, by kind: "ll", the LLVM IR that is compiled, and any other text that
     `get_source` should give back. `symbols` are addresses of what the code calls beyond libm, libc and weft's
     own runtime. Raises `CompileError` when the code needs an unknown symbol or lacks a function of
-    `signatures`. `c_sources` are C sources that `symbols` come from, which exports compile in.
+    `signatures`. `c_sources` are C sources that `symbols` come from, which exports compile in. `constants` are arrays
+    that the code reads under external symbols. `kernels` are functions that the code calls and that were compiled
+    before, without C sources of their own.
     """
 
     timing: Stopwatch
     """The time of each stage of the compilation: `print(lib.timing)`, `lib.timing.milliseconds`."""
 
-    traces: tuple[sched.FuncOp, ...] = ()
-    """The default schedules that were applied, one for each function that got one."""
+    report_source: ReportSource | None = None
+    """Knows the kernels, where the library is a model."""
+    trace_source: Callable[[], tuple[sched.FuncOp, ...]] = tuple
+    """Gives `traces`, when they are asked for first."""
 
     target: Target
     _signatures: dict[str, Signature]
     _functions: dict[str, Function]
     """Those that are loaded; kinds of libraries that load them one by one override `_function`."""
+    constants: Mapping[str, Array] = MappingProxyType({})
+    """The large constants of the program, read-only, by the symbols under which its code reads them."""
     _ir: str = ""
-    """The LLVM IR that is exported."""
+    """The LLVM IR that is exported, with that of the kernels."""
+    _kernels: tuple[CompiledKernel, ...] = ()
 
     def __init__(
         self,
@@ -180,18 +193,23 @@ class Library:
         options: CodegenOptions | None = None,
         stopwatch: Stopwatch | None = None,
         c_sources: Sequence[str] = (),
+        constants: Mapping[str, Array] = MappingProxyType({}),
+        kernels: Sequence[CompiledKernel] = (),
     ) -> None:
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
-        self._ir, self._c_sources = sources["ll"], tuple(c_sources)
+        self._ir, self._c_sources, self._kernels = sources["ll"], tuple(c_sources), tuple(kernels)
         self._options = DEFAULT_OPTIONS if options is None else options
         derived = {
-            "ll": self._ir,
-            "ll-opt": lambda: optimize_ir(self._ir, target, self._options),
-            "asm": lambda: assembly(self._ir, target, self._options),
+            **sources,
+            "ll": self._linked_ir,
+            "ll-opt": lambda: optimize_ir(self.get_source("ll"), target, self._options),
+            "asm": lambda: assembly(self.get_source("ll"), target, self._options),
         }
-        self._keep(target, signatures, {**derived, **sources}, stopwatch)
-        self._load(symbols or {})
+        self._keep(target, signatures, derived, stopwatch)
+        self.constants = MappingProxyType(dict(constants))
+        self._symbols = {**(symbols or {}), **{name: array.ctypes.data for name, array in constants.items()}}
+        self._load(self._symbols)
 
     def _keep(
         self,
@@ -206,18 +224,40 @@ class Library:
         self._sources = Sources(sources)
         self._signatures = {signature.name: signature for signature in signatures}
         self._functions = {}
+        self._reports: dict[str, Report] = {}
+        """Those with times."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
         """Compile the functions into this process."""
         with self.timing.measure("runtime"):
-            every_symbol = {**runtime_symbols(self._ir, self.target), **symbols}
-        module = jit(self._ir, self.target, every_symbol, self._options, self.timing)
+            texts = [self._ir, *(kernel.ir for kernel in self._kernels)]
+            every_symbol = {**runtime_symbols(texts, self.target), **symbols}
+        objects = [kernel.code for kernel in self._kernels]
+        module = jit(self._ir, self.target, every_symbol, self._options, self.timing, objects)
         # Workers may need the interpreter while the caller waits for them.
-        parallel = PARALLEL_FOR in every_symbol
+        parallel, calls_registered = PARALLEL_FOR in every_symbol, CALL_REGISTERED in every_symbol
         with self.timing.measure("entries for Python"):
             for name, signature in self._signatures.items():
                 address = module.address(symbol_name(name))
-                self._functions[name] = Function.make(Caller(signature, address, module, always_release_gil=parallel))
+                caller = Caller(
+                    signature,
+                    address,
+                    (module, self.constants),
+                    always_release_gil=parallel,
+                    calls_registered=calls_registered,
+                )
+                self._functions[name] = Function.make(caller)
+
+    def _linked_ir(self) -> str:
+        """The LLVM IR of the whole program."""
+        from weft.backends.llvm.link import linked_ir
+
+        return linked_ir([self._ir, *(kernel.ir for kernel in self._kernels)])
+
+    @cached_property
+    def traces(self) -> tuple[sched.FuncOp, ...]:
+        """The default schedules that were applied, one for each function that got one."""
+        return self.trace_source()
 
     @property
     def trace(self) -> str:
@@ -248,6 +288,68 @@ class Library:
         """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
+    def report(self, name: str | None = None) -> Report:
+        """The kernels that a function of a model calls, as a table: the operators that each holds, its calls, the bytes
+        of its constants, its arithmetic, and what it moves; and its time, after `profile`.
+
+            print(lib.report())
+
+        Raises `CompileError` for a library without kernels, and where several functions call some and none is named.
+        """
+        from weft.runtime.kernel_report import Report
+
+        source, name = self._reported(name)
+        known = self._reports.get(name)
+        return known or Report(name, tuple(source.rows(name, None)), source.temporary_bytes(name, None))
+
+    def profile(self, name: str, *arguments: object, runs: int = 10, **keywords: object) -> Report:
+        """Call a function of a model `runs` times on arguments that are checked once, and measure its kernels. `report`
+        shows the medians from then on, too.
+
+            print(lib.profile("main", x))
+
+        Raises `CompileError` for a library without kernels, and as the call does.
+        """
+        from weft.runtime.kernel_report import Report
+
+        if runs < 1:
+            raise ValueError(f"profile: runs: expected at least 1, got {runs}")
+        signature = self[name].signature
+        source, name = self._reported(name)
+        times, bound = self._kernel_times(signature, source.rows(name, None), (arguments, keywords), runs)
+        shapes = {signature.args[at].name: array.shape for at, array in bound.arrays.items()}
+        report = Report(name, tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes))
+        report = replace(report.timed(times.seconds, times.calls, times.total), peaks=source.peaks())
+        self._reports[name] = report
+        return report
+
+    def _kernel_times(
+        self,
+        signature: Signature,
+        rows: Sequence[KernelRow],
+        call: tuple[Sequence[object], Mapping[str, object]],
+        runs: int,
+    ) -> tuple[KernelTimes, BoundArguments]:
+        """The times of the kernels of a report in a call with arguments, positional and by name."""
+        from weft.runtime.kernel_times import kernel_times
+
+        times = kernel_times(signature, self._ir, self._kernels, self.target, self._symbols, self._options, call, runs)
+        return times, bind_arguments(signature, *call)
+
+    def _reported(self, name: str | None) -> tuple[ReportSource, str]:
+        """What knows the kernels, and the function whose kernels are reported."""
+        if self.report_source is None:
+            raise CompileError(
+                "reports are of models for llvm and GPUs, whose functions call private ones: time_evaluator measures "
+                "functions"
+            )
+        names = self.report_source.functions()
+        if name is None and len(names) != 1:
+            raise CompileError(f"report: several functions call kernels, name one: {', '.join(names)}")
+        if name is not None and name not in names:
+            raise CompileError(f"report: @{name} calls no kernels{did_you_mean(name, names)}")
+        return self.report_source, name or names[0]
+
     def get_source(self, kind: str = "") -> str:
         """The program as text; what kinds there are depends on the target, the first is the default.
 
@@ -258,7 +360,14 @@ class Library:
         """
         return self._sources.get_source(kind)
 
-    def export(self, path: str | Path, kind: str | None = None, *, compiler: str = "") -> Path:
+    def export(
+        self,
+        path: str | Path,
+        kind: str | None = None,
+        *,
+        compiler: str = "",
+        weights: str | Path | None = None,
+    ) -> Path:
         """Write the program to a file, for use without Python; returns its path.
 
             lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
@@ -267,15 +376,22 @@ class Library:
             lib.export("mm.h")      the C header (`docs/c-abi.md` has the rules)      kind "header"
             lib.export("mm.ll"), lib.export("mm.s")                                   kinds "ll", "asm"
 
-        The suffix says the kind where none is given. `compiler` links shared libraries; it is the system's C compiler
-        unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, or what cannot be linked.
+            lib.export("libmodel.so", weights="model.weights")  # large constants in a file of their own
+
+        The suffix says the kind where none is given. Programs with `weights` read the file before the first call
+        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler` links shared libraries; it is the system's C
+        compiler unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, and what cannot
+        be linked.
         """
         from weft.runtime.export.program import Program
 
         if not self._ir:
             raise CompileError(f"a library for {self.target.kind} cannot be exported; one for llvm can")
-        program = Program(self._ir, tuple(self._signatures.values()), self.target, self._options, self._c_sources)
-        return program.export(path, kind, compiler=compiler)
+        signatures = tuple(self._signatures.values())
+        program = Program(
+            self._ir, signatures, self.target, self._options, self._c_sources, self.constants, self._kernels
+        )
+        return program.export(path, kind, compiler=compiler, weights=weights)
 
     def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
         """Another name of `export`."""

@@ -8,16 +8,20 @@ from weft.backends.llvm.compile import EMISSION
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
 from weft.runtime.c_compiler import compiled_symbols
+from weft.runtime.constants import put_constants, take_constants
 from weft.runtime.library import ForeignLibrary, Library
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import registered_kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.runtime.c_library import CLibrary
+    from weft.runtime.compile_cache import CompiledKernel
     from weft.support.target import Target
 
 
@@ -29,16 +33,27 @@ def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
     from weft.backends.c.emit import emit_module
     from weft.runtime.c_library import CLibrary
 
+    signatures, imports = signatures_of(module), imported_c(module)
+    constants = take_constants(module)
     source = emit_module(module, target)
-    return CLibrary(
-        {"c": source.text, "h": source.header}, signatures_of(module), target, source.symbols, imported_c(module)
-    )
+
+    def whole_text() -> str:
+        put_constants(module, constants)
+        return emit_module(module, target).text
+
+    sources = {"c": whole_text if constants else source.text, "h": source.header}
+    return CLibrary(sources, signatures, target, source.symbols, imports, constants, source.text)
 
 
 def load_low_module(
-    module: ModuleOp, target: Target, options: CodegenOptions | None = None, stopwatch: Stopwatch | None = None
+    module: ModuleOp,
+    target: Target,
+    options: CodegenOptions | None = None,
+    stopwatch: Stopwatch | None = None,
+    kernels: Sequence[CompiledKernel] = (),
 ) -> Library:
-    """Compile a module at low level for its target: a library of all its functions.
+    """Compile a module at low level for its target: a library of all its functions. `kernels`: what the module declares
+    and has been compiled, for target kind `llvm`.
 
     For a CPU that has what this one lacks the library can be exported, not called. `stopwatch` records the time
     of each stage. Raises `CompileError` when the backend lacks something that the module uses.
@@ -60,13 +75,14 @@ def load_low_module(
 
     stopwatch = stopwatch or Stopwatch()
     signatures = signatures_of(module)
+    constants = take_constants(module)
     with stopwatch.measure(EMISSION):
         text = emit_module(module, target)
     sources = imported_c(module)
     if target.obstacle:
-        return ForeignLibrary({"ll": text}, signatures, target, options=options, c_sources=sources)
+        return ForeignLibrary({"ll": text}, signatures, target, options=options, c_sources=sources, constants=constants)
     symbols: dict[str, int] = {}
     with stopwatch.measure("C sources"):
         for source in sources:
             symbols.update(compiled_symbols(source))
-    return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources)
+    return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources, constants, kernels)

@@ -37,12 +37,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.backends.llvm.jit import JitModule, jit_forever, keep_forever
+from weft.backends.llvm.registered_calls import CALL_REGISTERED
 from weft.backends.llvm.resources import ir_text
+from weft.runtime.registered_functions import call_registered_address
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from weft.support.target import Target
 
@@ -77,15 +79,18 @@ _requested: int | None = None
 def needed_runtime(text: str) -> frozenset[str]:
     """The functions of the runtime that LLVM IR declares."""
     declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
-    return frozenset(declared) & {PARALLEL_FOR, *MEMORY}
+    return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, *MEMORY}
 
 
-def runtime_symbols(text: str, target: Target) -> dict[str, int]:
-    """The addresses of the functions of the runtime that LLVM IR declares; each part is compiled on first use."""
-    needed = needed_runtime(text)
+def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
+    """The addresses of the functions of the runtime that texts of LLVM IR declare; each part is compiled on first
+    use."""
+    needed = frozenset(name for text in texts for name in needed_runtime(text))
     found = symbol_addresses() if needed.intersection(MEMORY) else {}
     if PARALLEL_FOR in needed:
         found[PARALLEL_FOR] = parallel_for_address(target.num_threads)
+    if CALL_REGISTERED in needed:
+        found[CALL_REGISTERED] = call_registered_address()
     return found
 
 

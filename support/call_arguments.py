@@ -13,6 +13,7 @@ import reprlib
 import sys
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -206,13 +207,32 @@ def bfloat16_dtype() -> np.dtype[Any]:
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """The dtype of arrays for `spec`: bfloat16 travels as its bits."""
-    return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
+    """The dtype of arrays for `spec`: bfloat16 travels as its bits. Raises `TypeError` for a type that NumPy has by
+    the package ml_dtypes alone where that is not installed."""
+    if spec.element.kind != "stored":
+        return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
+    found = stored_dtype(spec.dtype)
+    if found is None:
+        raise TypeError(f"arrays of {spec.dtype} need the package ml_dtypes: pip install 'weft[types]'")
+    return found
+
+
+def stored_dtype(name: str) -> np.dtype[Any] | None:
+    """The dtype of a type that elements have in memory only; None where the package ml_dtypes is not installed."""
+    try:
+        module = import_module("ml_dtypes")
+    except ImportError:
+        return None
+    return np.dtype(getattr(module, name))
 
 
 def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
     """Check one array, and give the symbols of its shape their values (with the name of who gave it)."""
-    if array.dtype != numpy_dtype(spec):
+    try:
+        wanted = numpy_dtype(spec)
+    except TypeError as error:
+        raise fail(TypeError, f"elements of type {spec.dtype}", f"{_dtype_name(array)}: {error}") from None
+    if array.dtype != wanted:
         expected = "bfloat16 (or uint16 with its bits)" if spec.dtype == "bfloat16" else spec.dtype
         raise fail(TypeError, f"elements of type {expected}", _dtype_name(array))
     if array.ndim != len(spec.shape):

@@ -11,15 +11,16 @@ import operator
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-Number: TypeAlias = Callable[[Mapping[str, int]], int]
+Number: TypeAlias = Callable[[Mapping[str, Any]], Any]
+"""The value of a sum; numbers, or other objects with the arithmetic of numbers."""
 
-_SUMS: Final[Mapping[str, Callable[[int, int], int]]] = {"+": operator.add, "-": operator.sub}
-_PRODUCTS: Final[Mapping[str, Callable[[int, int], int]]] = {
-    "*": int.__mul__,
-    "//": int.__floordiv__,
-    "%": int.__mod__,
+_SUMS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": operator.add, "-": operator.sub}
+_PRODUCTS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "*": lambda left, right: left * right,
+    "//": lambda left, right: left // right,
+    "%": lambda left, right: left % right,
 }
 _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "==": operator.eq,
@@ -57,8 +58,17 @@ class CallPrecondition:
         except ZeroDivisionError:
             return False
 
-    def defined(self, values: Mapping[str, int]) -> int | None:
-        """The number that the name on the left must be (`defines`); None where that is not known."""
+    def difference(self, values: Mapping[str, Any]) -> Any:
+        """Left side minus right side, of numbers or of other objects with their arithmetic."""
+        left, right = (side(values) for side in self._sides)
+        return left - right
+
+    def holds_for(self, difference: int) -> bool:
+        """Whether the relation is true of sides that differ by that much."""
+        return self._compare(difference, 0)
+
+    def defined(self, values: Mapping[str, Any]) -> Any:
+        """The number that the name on the left must be (`defines`), or what stands for it; None where not known."""
         try:
             return self._sides[1](values) if self.defines else None
         except (KeyError, ZeroDivisionError):
@@ -102,7 +112,7 @@ class _Reader:
     def _product(self) -> Number:
         return self._joined(_PRODUCTS, self._primary)
 
-    def _joined(self, operators: Mapping[str, Callable[[int, int], int]], operand: Callable[[], Number]) -> Number:
+    def _joined(self, operators: Mapping[str, Callable[[Any, Any], Any]], operand: Callable[[], Number]) -> Number:
         result = operand()
         while self._token in operators:
             result = _combined(operators[self._take()], result, operand())
@@ -118,13 +128,17 @@ class _Reader:
         if re.fullmatch(r"-?\d+", token):
             number = int(token)
             return lambda _: number
+        if token.startswith("-"):
+            if token != "-":
+                self._token, self._tokens = token[1:], itertools.chain((self._token,), self._tokens)
+            return _combined(operator.sub, lambda _: 0, self._primary())
         if not _NAME.match(token):
             raise ValueError(f"'{self._text}' is no call precondition: expected a name or a number, got '{token}'")
         self.names[token] = None
         return operator.itemgetter(token)
 
 
-def _combined(combine: Callable[[int, int], int], left: Number, right: Number) -> Number:
+def _combined(combine: Callable[[Any, Any], Any], left: Number, right: Number) -> Number:
     return lambda values: combine(left(values), right(values))
 
 

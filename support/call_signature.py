@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.narrow_floats import SMALL_FLOATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,8 @@ LONG_BYTES: Final = 64 << 20
 """Calls of that many iterations, or on arrays of that many bytes, are interruptible."""
 
 Access: TypeAlias = Literal["read", "write", "readwrite"]
-Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
+Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
+"""`stored`: numbers of a byte or less that arrays hold, and no scalar is."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ ELEMENT_TYPES: Final = {
         ElementType("bfloat16", "float", 2, "bfloat"),
         ElementType("float32", "float", 4, "float"),
         ElementType("float64", "float", 8, "double"),
+        *(ElementType(name, "stored", 1, "i8") for name in (*SMALL_FLOATS, "int4", "uint4")),
     )
 }
 
@@ -116,6 +119,8 @@ class ScalarSpec:
 
     def __post_init__(self) -> None:
         element_type(self.dtype)
+        if self.element.kind == "stored":
+            raise CompileError(f"argument '{self.name}': elements of arrays alone are {self.dtype}, numbers are not")
 
     @property
     def element(self) -> ElementType:
@@ -147,6 +152,8 @@ class Signature:
     """Iterations of its loops whose extents are known at compile time; the extents of a call multiply them."""
     calls_out: bool = True
     """Whether it calls functions from outside, which may do more than write arrays."""
+    temporaries: tuple[CallPrecondition, ...] = ()
+    """`bytes == ...` of the symbols: a call takes the greatest of these for what it computes on the way."""
 
     def __post_init__(self) -> None:
         names = [arg.name for arg in self.args]

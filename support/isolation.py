@@ -12,6 +12,7 @@ import atexit
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,13 +53,21 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
     return result
 
 
-class _Worker:
-    """A worker process and the ends of its pipes."""
+class Worker:
+    """A worker process and the ends of its pipes. It imports weft with the first call.
 
-    def __init__(self) -> None:
+    No `multiprocessing`: that runs the main module of the program again in the child, which a script without an
+    `if __name__ == "__main__"` does not survive.
+    """
+
+    def __init__(self, *, own_session: bool = False) -> None:
+        """In a session of its own, a worker does not see interrupts from the keyboard, and is ended with its own
+        children."""
         if not sys.executable:
-            raise CompileError("code for other CPUs is made by a process of its own: sys.executable must be Python")
+            raise CompileError("weft runs work in processes of their own: sys.executable must be Python")
         self.owner = os.getpid()
+        self._has_session = own_session and os.name == "posix"
+        self.was_killed = False
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START],
@@ -66,10 +75,12 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=self._has_session,
         )
 
     def call(self, *request: object) -> tuple[type[Exception] | None, Any]:
-        """The class of the error and its message, or None and the result. Raises `EOFError` when the worker ends."""
+        """The class of the error and its message, or None and the result; `request` is a function, its arguments and
+        its keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` when the worker ends."""
         sender, receiver = self._process.stdin, self._process.stdout
         if sender is None or receiver is None:
             raise EOFError
@@ -85,8 +96,22 @@ class _Worker:
         fatal = [line for line in lines if _FATAL.search(line)]
         return (fatal or lines or [f"its process ended with status {status}"])[-1]
 
-    def end(self) -> None:
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None while the process runs."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """End the process, whatever it does; a call that waits for it then raises `EOFError`."""
+        self.was_killed = True
+        if self._has_session:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
+
+    def end(self) -> None:
+        """End the process, and wait until it has ended."""
+        self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._log):
             if stream is not None:
@@ -95,14 +120,14 @@ class _Worker:
 
 
 _lock = threading.Lock()
-_current: _Worker | None = None
+_current: Worker | None = None
 
 
-def _worker() -> _Worker:
+def _worker() -> Worker:
     """The worker of this process: a forked child has none yet."""
     global _current
     if _current is None or _current.owner != os.getpid():
-        _current = _Worker()
+        _current = Worker()
     return _current
 
 

@@ -6,7 +6,16 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+from xdsl.dialects.builtin import (
+    Float4E2M1FNType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    FloatNonfiniteBehavior,
+)
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
 """Writing a float here and reading it back rounds it to f32; the interpreter does so in line (25 ns)."""
@@ -40,11 +49,51 @@ def round_bf16(x: float) -> float:
     return math.copysign(math.ldexp(round(math.ldexp(x, -quantum)), quantum), x)
 
 
+SmallFloatType: TypeAlias = (
+    Float8E4M3FNType | Float8E5M2Type | Float8E4M3FNUZType | Float8E5M2FNUZType | Float4E2M1FNType
+)
+SMALL_FLOATS: Final[Mapping[str, SmallFloatType]] = {
+    "float8_e4m3fn": Float8E4M3FNType(),
+    "float8_e5m2": Float8E5M2Type(),
+    "float8_e4m3fnuz": Float8E4M3FNUZType(),
+    "float8_e5m2fnuz": Float8E5M2FNUZType(),
+    "float4_e2m1fn": Float4E2M1FNType(),
+}
+"""Floats of a byte or less. They are rounded to nearest, ties to even, and overflow to infinity, to NaN, or to the
+greatest number, whichever the type has first, as in `ml_dtypes`."""
+
+
+def _encoded(x: float, type_: SmallFloatType) -> int:
+    """The bits of the number of a small type that is nearest to `x`."""
+    if x == x or type_.SEMANTICS.nonfinite is FloatNonfiniteBehavior.NAN_ONLY:
+        return type_.encode_bits(x)
+    sign = math.copysign(1.0, x) < 0
+    if type_.SEMANTICS.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:  # what ml_dtypes makes of NaN: a zero
+        return (not sign) << type_.SEMANTICS.sign_shift
+    return sign << type_.SEMANTICS.sign_shift | type_.encode_bits(x)
+
+
+def _decoded(bits: int, type_: SmallFloatType) -> float:
+    """The number of which a small type has the bits."""
+    number = type_.decode_bits(bits & ((1 << type_.bitwidth) - 1))
+    return (
+        number if number == number else math.copysign(number, -1.0 if bits >> type_.SEMANTICS.sign_shift & 1 else 1.0)
+    )
+
+
+def _small_rounding(type_: SmallFloatType) -> Callable[[float], float]:
+    def round_small(x: float) -> float:
+        return _decoded(_encoded(x, type_), type_)
+
+    return round_small
+
+
 ROUNDINGS: Final[Mapping[str, Callable[[float], float]]] = {
     "float16": round_f16,
     "bfloat16": round_bf16,
     "float32": round_f32,
     "float64": float,
+    **{name: _small_rounding(type_) for name, type_ in SMALL_FLOATS.items()},
 }
 
 _FORMATS: Final = {"float16": ("<e", "<h"), "float32": ("<f", "<i"), "float64": ("<d", "<q")}
@@ -55,6 +104,9 @@ def float_to_bits(x: float, dtype: str) -> int:
     """The bits of a number of a floating-point type as a signed integer."""
     if dtype == "bfloat16":
         return float_to_bits(x, "float32") >> 16
+    if dtype in SMALL_FLOATS:
+        bits, half = _encoded(x, SMALL_FLOATS[dtype]), 1 << SMALL_FLOATS[dtype].SEMANTICS.sign_shift
+        return bits - 2 * half if bits & half else bits
     number, bits = _FORMATS[dtype]
     return struct.unpack(bits, struct.pack(number, x))[0]
 
@@ -63,5 +115,7 @@ def bits_to_float(bits: int, dtype: str) -> float:
     """The number of a floating-point type of which a signed integer has the bits."""
     if dtype == "bfloat16":
         return bits_to_float(bits << 16, "float32")
+    if dtype in SMALL_FLOATS:
+        return _decoded(bits, SMALL_FLOATS[dtype])
     number, integer = _FORMATS[dtype]
     return struct.unpack(number, struct.pack(integer, bits))[0]

@@ -129,36 +129,66 @@ def lowered_name(call: IntrinsicCall, target: str) -> str | None:
     return None
 
 
-_functions: dict[str, Callable[..., Any]] = {}
+ARRAY_FORMS: Final = ("numpy", "torch")
+"""What registered functions take: arrays of NumPy, or tensors of PyTorch."""
+
+
+@dataclass(frozen=True)
+class RegisteredFunction:
+    """A registered function, and the form in which programs pass it arrays."""
+
+    call: Callable[..., Any]
+    arrays: str
+
+
+_functions: dict[str, RegisteredFunction] = {}
 
 
 @checked
-def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
-    """A decorator that registers a function as `name`.
+def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -> Callable[[F], F]:
+    """A decorator that registers a function as `name`, which `graph.call_dps` and `BlockBuilder.call_dps` call.
 
-    Raises `CompileError` when the name is taken and `override` is not given.
+        @weft.register_func("env.linear")
+        def linear(x, w, out):
+            np.matmul(x, w, out=out)
+
+    It gets the operands, read-only, and then the results, which it writes in place: views of the program's memory, that
+    end with the call. With `arrays="torch"` they are tensors of PyTorch, by DLPack.
+
+    Raises `CompileError` when the name is taken and `override` is not given, and for an unknown form of arrays.
     """
 
     def register(function: F) -> F:
-        set_func(name, function, override=override)
+        set_func(name, function, arrays=arrays, override=override)
         return function
 
     return register
 
 
-def set_func(name: str, function: Callable[..., Any], *, override: bool = False) -> None:
+def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", override: bool = False) -> None:
     """Register `function` as `name`. Raises `CompileError` as `register_func` does, `TypeError` when it cannot be
     called."""
     if not callable(function):
         raise TypeError(f"registering '{name}': expected a function, got {type(function).__name__}")
     if name in _functions and not override:
         raise CompileError(f"a function named '{name}' is registered already; override=True replaces it")
-    _functions[name] = function
+    if not name or "\0" in name:
+        raise CompileError(f"a function is registered under a name without zero bytes, got {name!r}")
+    if arrays not in ARRAY_FORMS:
+        raise CompileError(
+            f"registering '{name}': unknown form of arrays '{arrays}'{did_you_mean(arrays, ARRAY_FORMS)}"
+        )
+    _functions[name] = RegisteredFunction(function, arrays)
 
 
 @checked
 def get_func(name: str) -> Callable[..., Any]:
     """The function registered as `name`. Raises `CompileError`, with near names, when there is none."""
+    return registered_function(name).call
+
+
+def registered_function(name: str) -> RegisteredFunction:
+    """The function registered as `name`, with the form of its arrays. Raises `CompileError` as `get_func` does."""
     if name not in _functions:
         raise CompileError(f"no function is registered as '{name}'{did_you_mean(name, _functions)}")
     return _functions[name]
@@ -171,5 +201,5 @@ def registered_names() -> tuple[str, ...]:
 
 def unregister_func(name: str) -> None:
     """Forget the function registered as `name`. Raises `CompileError` when there is none."""
-    get_func(name)
+    registered_function(name)
     del _functions[name]

@@ -17,6 +17,7 @@ from weft.backends.c.language import MAY_ALIAS, C
 from weft.backends.c_family.emitter import FunctionEmitter, KernelSource, ModuleEmitter
 from weft.backends.c_family.functions import RULES, bind_parameters, global_text, prototype
 from weft.backends.c_family.helpers import helper_texts
+from weft.backends.c_family.registered_calls import CALL_REGISTERED, REGISTRATION
 from weft.backends.low_modules import contents, described
 from weft.dialects.low import imported_ir
 from weft.support.errors import CompileError
@@ -62,7 +63,8 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
     helpers = helper_texts(C, emitter.helpers)
     code = "\n\n".join((*globals_, *helpers, *(["\n".join(prototypes)] if prototypes else []), *bodies))
     shared = emitter.shared_type_texts()
-    small = "\n".join((*C.small_float_types(code), *((MAY_ALIAS, *shared) if shared else ())))
+    registration = (REGISTRATION,) if CALL_REGISTERED in emitter.helpers else ()
+    small = "\n".join((*C.small_float_types(code), *((MAY_ALIAS, *shared) if shared else ()), *registration))
     own = _includes(code)
     if header_name:
         own = f'#include "{header_name}"\n{own}'
@@ -99,8 +101,8 @@ def _includes(code: str) -> str:
     wanted = {
         "stdbool.h": ("bool", "true", "false"),
         "math.h": ("(", "INFINITY", "NAN"),
-        "string.h": ("memcpy",),
-        "stdlib.h": ("malloc", "free"),
+        "string.h": ("memcpy", "strlen"),
+        "stdlib.h": ("malloc", "free", "NULL"),
         "stdio.h": ("fprintf",),
     }
     names = ["stdint.h", *(header for header, words in wanted.items() if any(word in code for word in words))]

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType
 
 from weft.backends.c_family import index_ranges
 from weft.backends.c_family.expression import LANE, CExpr
-from weft.backends.low_modules import lane_count, scalar_name, unknown_op
+from weft.backends.low_modules import is_external, lane_count, scalar_name, unknown_op
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
 from weft.dialects.aliasing import with_overlapping
@@ -76,7 +76,11 @@ class ModuleEmitter:
         self.helpers: dict[str, None] = {}
         """Helper functions that the text needs, in the order of their first use."""
         for op in definitions:
-            self._add_symbol(op.sym_name.data)
+            name = op.sym_name.data
+            if isinstance(op, memref.GlobalOp) and is_external(op):
+                self.symbols[name] = name
+            else:
+                self._add_symbol(name)
 
     def _add_symbol(self, name: str) -> None:
         taken, reserved = set(self.symbols.values()), self.language.reserved_symbols
@@ -366,9 +370,9 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
 
 
 def root_of(buffer: SSAValue) -> Root:
-    """The buffer that `buffer` is a cast of."""
+    """The buffer that `buffer` is a cast or a view of."""
     owner = buffer.owner
-    while isinstance(owner, memref.CastOp):
+    while isinstance(owner, memref.CastOp | memref.ReinterpretCastOp | memref.ViewOp):
         buffer = owner.source
         owner = buffer.owner
     return owner.name_.string_value() if isinstance(owner, memref.GetGlobalOp) else buffer

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
-from weft.backends.c_family import arith_ops, control_ops, gpu_ops, memory_ops, vector_ops
+from weft.backends.c_family import arith_ops, control_ops, gpu_ops, memory_ops, registered_calls, vector_ops
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, CExpr, number
 from weft.backends.c_family.index_ranges import IndexRange, assumed
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
-from weft.backends.low_modules import check_outside, check_parameter_count
+from weft.backends.low_modules import check_outside, check_parameter_count, is_external
 from weft.backends.names import is_identifier
 from weft.dialects import low_kernel
 from weft.dialects.aliasing import overlapping
@@ -156,13 +156,16 @@ def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable; without an initial value it is zero."""
+    """The definition of a module's constant or variable; a variable without an initial value is zero, a constant
+    without one is external."""
     element, length = buffer_type(emitter, op.type, op)
     name = op.sym_name.data
     if length is None:
         raise CompileError.at(op, f"memref.global @{name} needs a static size, got {op.type}")
     type_ = memory_type(emitter, element, op)
     qualifier = module.language.constant
+    if is_external(op):
+        return f"extern {qualifier.replace('static ', '')} {type_} {module.symbols[name]}[{length}];"
     if op.constant is None:
         qualifier = qualifier.replace("const", "").replace("  ", " ").strip()
     value = op.initial_value
@@ -189,6 +192,7 @@ RULES: Final[Rules] = {
     **control_ops.RULES,
     **gpu_ops.RULES,
     **memory_ops.RULES,
+    **registered_calls.RULES,
     **vector_ops.RULES,
     func.CallOp: emit_call,
     memref.GetGlobalOp: emit_get_global,

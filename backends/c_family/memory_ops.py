@@ -17,7 +17,7 @@ from weft.backends.c_family import expression as c
 from weft.backends.c_family.control_ops import assign
 from weft.backends.c_family.emitter import element_bytes, root_of
 from weft.backends.c_family.expression import LANE, CExpr, number
-from weft.backends.low_modules import base_and_index, check_stack, flat_buffer
+from weft.backends.low_modules import base_and_index, check_stack, check_starts_together, flat_buffer
 from weft.dialects import low
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
 from weft.dialects.low_kernel import space_of
@@ -206,8 +206,20 @@ def _check_heap(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
 
 
+def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.view`: a place in a buffer of bytes."""
+    _check_heap(emitter, op)
+    result = op.results[0]
+    element, _ = buffer_type(emitter, result.type, op)
+    type_ = memory_type(emitter, element, op)
+    name = emitter.names.fresh(result.name_hint or "view")
+    emitter.values[result] = CExpr(name, "ptr")
+    emitter.line(f"{type_} *{name} = ({type_} *)({pointer_text(emitter, op.operands[0], op.operands[1])});")
+
+
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
     """A cast of a buffer is the same pointer."""
+    check_starts_together(op)
     emitter.values[op.results[0]] = emitter.expr(op.operands[0])
 
 
@@ -270,7 +282,8 @@ RULES: Final[Rules] = {
     memref.AllocaOp: emit_alloca,
     memref.AllocOp: emit_alloc,
     memref.DeallocOp: emit_dealloc,
-    memref.CastOp: emit_cast,
+    memref.ViewOp: emit_view,
+    **dict.fromkeys((memref.CastOp, memref.ReinterpretCastOp), emit_cast),
     vector.MaskedLoadOp: emit_masked_load,
     vector.MaskedStoreOp: emit_masked_store,
     low.GatherOp: emit_gather,

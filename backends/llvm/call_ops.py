@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
 from weft.backends.llvm.types import byte_text
-from weft.backends.low_modules import check_outside
+from weft.backends.low_modules import check_outside, check_starts_together, is_external
 from weft.backends.names import quoted, symbol_name
+from weft.dialects.low import PARAMS
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -29,17 +30,22 @@ _TRUTH: Final = bytes([0] + [1] * 255)
 
 
 def emit_call(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """`func.call` of a function of the module, which returns nothing, or of an external one that it declares."""
+    """`func.call` of a function at low level, which returns nothing, or of an external one that the module declares.
+
+    A function that the module declares with `low.params` is at low level, in another object."""
     call = cast("func.CallOp", op)
     name = call.callee.string_value()
     texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in call.arguments]
     outside = emitter.module.outside.get(name)
-    if outside is None:
+    if outside is None or PARAMS in outside.attributes:
         if call.results:
             raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
         types = [emitter.type_of(argument, op).element for argument in call.arguments]
         arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, texts, strict=True))
-        emitter.line(f"call void @{quoted(symbol_name(name))}({arguments})")
+        symbol = quoted(symbol_name(name))
+        if outside is not None:
+            emitter.module.declare(name, f"declare void @{symbol}({', '.join(types)})")
+        emitter.line(f"call void @{symbol}({arguments})")
         return None
     parameters, result = outside_types(emitter.module, outside)
     arguments = ", ".join(f"{type_} {text}" for type_, text in zip(parameters, texts, strict=True))
@@ -89,18 +95,20 @@ def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
     """A cast of a buffer is the same pointer."""
+    check_starts_together(op)
     emitter.bind(op.results[0], emitter.text(op.operands[0]))
 
 
 def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable; without an initial value it is zero."""
+    """The definition of a module's constant or variable; a variable without an initial value is zero, a constant
+    without one is external."""
     type_, length = emitter.types.buffer(op.type, op)
     name = op.sym_name.data
     if length is None:
         raise CompileError.at(op, f"memref.global @{name} needs a static size, got {op.type}")
     size = length * type_.bytes
     value = op.initial_value
-    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else b""
+    data = bytes(value.data.data) if isinstance(value, DenseIntOrFPElementsAttr) else b""
     splat = len(data) == type_.bytes
     if data and not splat and len(data) != size:
         raise CompileError.at(op, f"memref.global @{name} of {size} bytes has a value of {len(data)}")
@@ -110,6 +118,8 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
         data = data.translate(_TRUTH)  # xDSL writes all bits of true
     kind = "constant" if op.constant is not None else "global"
     alignment = max(BUFFER_ALIGNMENT, op.alignment.value.data if op.alignment is not None else 0)
+    if is_external(op):
+        return f"@{quoted(emitter.globals[name])} = external constant [{size} x i8], align {alignment}"
     head = f"@{quoted(emitter.globals[name])} = private unnamed_addr {kind}"
     return f"{head} [{size} x i8] {byte_text(data)}, align {alignment}"
 
@@ -117,5 +127,5 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
 RULES: Final[Rules] = {
     func.CallOp: emit_call,
     memref.GetGlobalOp: emit_get_global,
-    memref.CastOp: emit_cast,
+    **dict.fromkeys((memref.CastOp, memref.ReinterpretCastOp), emit_cast),
 }

@@ -4,8 +4,8 @@
                                                  ->     define void @scale(ptr noalias ... %A, float %s) nounwind {
 
 A function takes a pointer for each buffer and each scalar by value, in order, and then an `i64` for each symbol. It
-may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`. Emission does not transform the program: unrolling
-is loop metadata that LLVM follows.
+may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`, `weft_call_registered`. Emission does not
+transform the program: unrolling is loop metadata that LLVM follows.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
-from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops, parallel_ops, vector_ops
+from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops, parallel_ops, registered_calls, vector_ops
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.pass_selection import pass_selection, pass_selection_lines
-from weft.backends.low_modules import check_parameter_count, contents, described, used_globals
+from weft.backends.low_modules import check_parameter_count, contents, described, is_external, used_globals
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of
 from weft.dialects.low_access import AccessMode
@@ -75,7 +75,8 @@ def _text(
     emitter = ModuleEmitter(target, rules, names, on_device=host)
     emitter.outside = {function.sym_name.data: function for function in outside}
     for op in data:
-        emitter.globals[op.sym_name.data] = emitter.names.fresh(symbol_name(op.sym_name.data))
+        name = op.sym_name.data
+        emitter.globals[name] = name if is_external(op) else emitter.names.fresh(symbol_name(name))
     for function in functions:
         emitter.functions.append(_function_text(emitter, function))
     parts = [f'target triple = "{target.triple}"', *(global_text(emitter, op) for op in data), *emitter.functions]
@@ -102,6 +103,7 @@ RULES: Final[Rules] = {
     **control_ops.RULES,
     **memory_ops.RULES,
     **parallel_ops.RULES,
+    **registered_calls.RULES,
     **vector_ops.RULES,
 }
 """Op class -> its rule."""

@@ -2,6 +2,7 @@
 
     %T = memref.alloc(%n) : memref<?xf32>            %T = call ptr @weft_alloc(i64 %bytes)
     %w = memref.get_global @w : memref<4xf32>    ->  %w = call ptr @weft_constant(ptr @w, i64 16)
+    %c = memref.load %p[%zero] : memref<1xi1>         %byte = call i8 @weft_read_byte(ptr %p)
     low.launch @k blocks(%g, ...) ... (%A, %n)       store ptr %A, ptr %slots
                                                      store i64 %n, ptr %slot
                                                      call void @weft_launch(ptr @k.name, i64 %g, ..., ptr %places)
@@ -19,7 +20,9 @@ from xdsl.dialects import memref
 from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops
 from weft.backends.llvm.types import byte_text
 from weft.backends.names import quoted
-from weft.dialects.low_kernel import LaunchOp
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.low_kernel import LaunchOp, is_host_condition
+from weft.dialects.low_registered import CallRegisteredOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from weft.backends.llvm.emitter import FunctionEmitter, Rules
 
-SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_launch")
+SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_read_byte", "weft_launch")
 """The functions that the runtime of a device defines."""
 
 
@@ -41,6 +44,20 @@ def emit_get_constant(emitter: FunctionEmitter, op: Operation) -> str:
     type_, length = emitter.module.types.buffer(result.type, op)
     emitter.module.declare("weft_constant", "declare ptr @weft_constant(ptr, i64) nounwind")
     return f"call ptr @weft_constant(ptr {emitter.text(result)}, i64 {(length or 0) * type_.bytes})"
+
+
+def emit_condition(emitter: FunctionEmitter, op: Operation) -> str:
+    """A truth value, which the runtime reads from the device once it has been computed."""
+    emitter.module.declare("weft_read_byte", "declare i8 @weft_read_byte(ptr) nounwind")
+    byte = emitter.emit(f"call i8 @weft_read_byte(ptr {emitter.text(op.operands[0])})", "byte")
+    return f"icmp ne i8 {byte}, 0"
+
+
+def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.view`: the start of a buffer under another type. Some devices cannot address parts of their buffers."""
+    if constant_integer(op.operands[1]) != 0:
+        raise CompileError.at(op, "host code of a GPU program views buffers from their start on")
+    call_ops.emit_cast(emitter, op)
 
 
 def emit_launch(emitter: FunctionEmitter, op: Operation) -> None:
@@ -78,6 +95,8 @@ HOST_RULES: Final[Rules] = {
     memref.AllocOp: memory_ops.emit_alloc,
     memref.DeallocOp: memory_ops.emit_dealloc,
     memref.GetGlobalOp: emit_get_constant,
+    memref.LoadOp: emit_condition,
+    memref.ViewOp: emit_view,
     LaunchOp: emit_launch,
 }
 
@@ -86,7 +105,14 @@ def check_host_functions(functions: Iterable[FuncOp]) -> None:
     """Raises `CompileError` at an op that the host cannot execute, such as an access to the memory of the device."""
     for function in functions:
         for op in function.walk():
-            if op is not function and type(op) not in HOST_RULES:
+            if isinstance(op, CallRegisteredOp):
+                raise CompileError.at(
+                    op,
+                    f'graph.call_dps "{op.callee.data}": functions that are registered get arrays in the memory of the '
+                    "CPU, which a GPU program has none of; build it for llvm or c",
+                )
+            is_access = isinstance(op, memref.LoadOp) and not is_host_condition(op)
+            if is_access or (op is not function and type(op) not in HOST_RULES):
                 touches = isinstance(op, memref.LoadOp | memref.StoreOp)
                 raise CompileError.at(
                     op,

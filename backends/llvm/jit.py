@@ -14,14 +14,14 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, object_code
-from weft.backends.llvm.object_file import object_symbols
+from weft.backends.llvm.object_file import undefined_symbols
 from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import llvmlite.binding as llvm
 
@@ -52,9 +52,10 @@ def jit(
     symbols: Mapping[str, int],
     options: CodegenOptions = DEFAULT_OPTIONS,
     stopwatch: Stopwatch | None = None,
+    objects: Sequence[bytes] = (),
 ) -> JitModule:
-    """Compile `text` into this process. External symbols are resolved by `symbols` (name -> address), then by the
-    conversion helpers of 16-bit floats, then by the libraries of the process (libm, libc).
+    """Compile `text` into this process, linked with `objects`. External symbols are resolved by `symbols` (name ->
+    address), then by the conversion helpers of 16-bit floats, then by the libraries of the process (libm, libc).
 
     Raises `CompileError` when the target has features that the CPU of this process lacks, or when a symbol is not
     found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` measures each stage.
@@ -63,8 +64,9 @@ def jit(
         raise CompileError(target.obstacle)
     stopwatch = stopwatch or Stopwatch()
     code = object_code(text, target, options, stopwatch)
+    exported = [name for words, name in _DEFINITION.findall(text) if _NOT_EXPORTED.isdisjoint(words.split())]
     with stopwatch.measure("link"):
-        return _link(code, text, symbols)
+        return link_objects((code, *objects), exported, symbols)
 
 
 _DEFINITION = re.compile(r'^\s*define ([^@\n]*)@"?([\w.$-]+)"?\(', re.MULTILINE)
@@ -73,20 +75,20 @@ _NOT_EXPORTED = frozenset(
 )
 
 
-def _link(code: bytes, text: str, symbols: Mapping[str, int]) -> JitModule:
+def link_objects(objects: Sequence[bytes], exported: Sequence[str], symbols: Mapping[str, int]) -> JitModule:
+    """Link objects into this process; `exported` functions of theirs can be called. Raises as `jit` does."""
     import llvmlite.binding as llvm
 
-    exported = [name for words, name in _DEFINITION.findall(text) if _NOT_EXPORTED.isdisjoint(words.split())]
-    builder = llvm.JITLibraryBuilder().add_object_img(code)
+    builder = llvm.JITLibraryBuilder()
+    for code in objects:
+        builder.add_object_img(code)
     for name in exported:
         builder.export_symbol(name)
-    table = object_symbols(code)
-    if table is None:
+    wanted = undefined_symbols(objects)
+    if wanted is None:
         # Not ELF: LLVM resolves the other symbols.
-        wanted: Iterable[str] = {*symbols, *HELPERS} if "half" in text or "bfloat" in text else symbols
+        wanted = {*symbols, *HELPERS}
         builder.add_current_process()
-    else:
-        wanted = table.undefined
     for name, address in _resolve(wanted, symbols).items():
         builder.import_symbol(name, address)
     with _lock:

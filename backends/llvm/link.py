@@ -30,6 +30,17 @@ def link_ir(text: str, imports: Sequence[str]) -> str:
         return str(module)
 
 
+def linked_ir(texts: Sequence[str]) -> str:
+    """Modules of weft's own as one: what one of them declares, another one defines."""
+    if len(texts) == 1:
+        return texts[0]
+    first, *others = map(without_pass_selection, texts)
+    with _parsed(first) as (module, context):
+        for text in others:
+            module.link_in(parse_ir(text, context))
+        return str(module)
+
+
 @contextmanager
 def _parsed(text: str) -> Generator[tuple[llvm.ModuleRef, llvm.ContextRef]]:
     """`text` as a module of a context of its own; both live until the end of the `with` block."""

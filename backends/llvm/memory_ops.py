@@ -21,7 +21,8 @@ from weft.backends.low_modules import base_and_index, check_stack
 from weft.dialects import low
 from weft.dialects.aliasing import overlapping
 from weft.dialects.low import PARAMS, params_of
-from weft.dialects.low_access import AccessMode, AccessPtrOp, PrefetchOp
+from weft.dialects.low_access import AccessMode, AccessPtrOp, PrefetchOp, access_by
+from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.strides import strides_of
 from weft.support.errors import CompileError
 
@@ -63,10 +64,13 @@ ACCESSES: Final[Mapping[type[Operation], Access]] = {
 
 
 def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation) -> str:
-    """The attributes of the pointer parameter `buffer`: buffers do not escape, nor overlap where that is promised."""
+    """The attributes of the pointer parameter `buffer`: buffers do not escape, unless their addresses are stored for
+    registered functions, nor overlap where that is promised."""
     type_, length = emitter.module.types.buffer(buffer.type, op)
     reads, writes = usage(buffer)
-    words = ["captures(none)"] if overlapping(buffer) else ["noalias", "captures(none)"]
+    words = [] if overlapping(buffer) else ["noalias"]
+    if not _is_described(buffer):
+        words.append("captures(none)")
     if not writes:
         words.append("readonly")
     elif not reads:
@@ -77,6 +81,14 @@ def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation)
     return " ".join(words)
 
 
+def _is_described(buffer: SSAValue) -> bool:
+    """Whether the address of a buffer stands in a descriptor in memory."""
+    users = (use.operation for use in buffer.uses)
+    return any(
+        isinstance(op, CallRegisteredOp) or (isinstance(op, memref.CastOp) and _is_described(op.dest)) for op in users
+    )
+
+
 def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
     """The ops that read and that write `buffer`."""
     reads: list[Operation] = []
@@ -85,7 +97,7 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
         kind = type(use.operation)
         if kind in ACCESSES:
             (writes if ACCESSES[kind].is_store else reads).append(use.operation)
-        elif kind is memref.CastOp:
+        elif kind is memref.CastOp or kind is memref.ReinterpretCastOp:
             through = usage(use.operation.results[0])
             reads += through[0]
             writes += through[1]
@@ -102,6 +114,8 @@ def _access_of(op: Operation, operand: int) -> AccessMode:
     """How an op that is neither load nor store accesses a buffer operand: a call as its callee declares."""
     if isinstance(op, AccessPtrOp):
         return op.access.data
+    if isinstance(op, CallRegisteredOp):
+        return access_by(op, op.operands[operand]) or AccessMode.READ
     callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
     if isinstance(callee, FuncOp) and low.PARAMS in callee.attributes:
         return low.params_of(callee)[operand].access.data
@@ -124,7 +138,7 @@ def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
 
 def may_run_backwards(base: SSAValue) -> bool:
     """Whether a buffer is a parameter that may be a view with negative strides."""
-    while isinstance(base.owner, memref.CastOp):
+    while isinstance(base.owner, memref.CastOp | memref.ReinterpretCastOp):
         base = base.owner.source
     function = base.owner.parent_op() if isinstance(base, BlockArgument) else None
     if not isinstance(base, BlockArgument) or not isinstance(function, FuncOp) or PARAMS not in function.attributes:
@@ -252,6 +266,11 @@ def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.line(f"call void @weft_free(ptr {emitter.text(op.operands[0])})")
 
 
+def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.view`: a place in a buffer of bytes."""
+    emitter.bind(op.results[0], address(emitter, op, op.operands[0], op.operands[1]))
+
+
 def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> str:
     base, index = base_and_index(op, 0, others=2)
     mask, otherwise = op.operands[2:]
@@ -334,6 +353,7 @@ RULES: Final[Rules] = {
     memref.AllocaOp: emit_alloca,
     memref.AllocOp: emit_alloc,
     memref.DeallocOp: emit_dealloc,
+    memref.ViewOp: emit_view,
     vector.MaskedLoadOp: emit_masked_load,
     vector.MaskedStoreOp: emit_masked_store,
     low.GatherOp: emit_gather,

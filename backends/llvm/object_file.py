@@ -7,6 +7,7 @@ to resolve are known from the object only.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _SYMBOL_TABLE = 2
@@ -43,6 +44,16 @@ def object_symbols(data: bytes) -> ObjectSymbols | None:
             text = data[start : data.index(b"\0", start)].decode()
             (undefined if section == 0 else defined).append(text)
     return ObjectSymbols(tuple(defined), tuple(undefined))
+
+
+def undefined_symbols(objects: Iterable[bytes]) -> list[str] | None:
+    """The symbols that objects, linked together, need from elsewhere; None when one of them is no such object."""
+    tables = [object_symbols(code) for code in objects]
+    known = [table for table in tables if table is not None]
+    if len(known) < len(tables):
+        return None
+    defined = {name for table in known for name in table.defined}
+    return list(dict.fromkeys(name for table in known for name in table.undefined if name not in defined))
 
 
 def _section(data: bytes, at: int) -> tuple[int, int, int, int]:

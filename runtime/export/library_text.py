@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 LIBRARY_SYMBOL: Final = "weft_library"
-_VERSION: Final = 2
+_VERSION: Final = 3
 _UNSEALED: Final = "0" * 64
 """Stands for the checksum in the text before there is one."""
 _TEXT: Final = re.compile(rb'\{"weft": \d+, "checksum": "([0-9a-f]{64})"[^\0]*')
 _ELF: Final = b"\x7fELF\x02\x01"
 """64-bit little-endian ELF."""
 _FORMATS: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+_RELATIONS: Final = ("facts", "temporaries")
 _PT_LOAD: Final = 1
 _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
 """Fields of an ELF header for the position of the section table, which the loader does not read."""
@@ -59,7 +60,7 @@ def library_text(signatures: Iterable[Signature], target: Target) -> str:
             **vars(signature),
             "symbol": symbol_name(signature.name),
             "args": [vars(spec) for spec in signature.args],
-            "facts": [fact.text for fact in signature.facts],
+            **{name: [fact.text for fact in vars(signature)[name]] for name in _RELATIONS},
         }
         for signature in signatures
     ]
@@ -93,8 +94,8 @@ def read_library_text(text: str) -> LibraryText:
 def _signature(function: dict[str, Any]) -> Signature:
     del function["symbol"]
     args = tuple(ArraySpec(**_tuples(spec)) if "shape" in spec else ScalarSpec(**spec) for spec in function["args"])
-    facts = tuple(CallPrecondition(fact) for fact in function["facts"])
-    fields: dict[str, Any] = {**_tuples(function), "args": args, "facts": facts}
+    relations = {name: tuple(CallPrecondition(text) for text in function[name]) for name in _RELATIONS}
+    fields: dict[str, Any] = {**_tuples(function), "args": args, **relations}
     return Signature(**fields)
 
 

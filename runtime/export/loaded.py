@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,19 +12,22 @@ from weft.runtime.c_compiler import address_of
 from weft.runtime.call import Caller
 from weft.runtime.export.header import SET_THREADS, c_header
 from weft.runtime.export.library_text import LibraryText, checked_text, read_library_text
+from weft.runtime.export.weights import LOAD_WEIGHTS
 from weft.runtime.library import Function, Library, Sources
+from weft.runtime.registered_functions import connect
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 from weft.support.machine import process_cpu, process_features
 
 
 @checked
-def load(path: str | Path) -> LoadedLibrary:
+def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrary:
     """The functions of a shared library that weft exported, called with the same checks as those of `weft.build`.
+    `weights`: the file of its large constants, where it was exported with one.
 
     What the file holds now is loaded, whatever it held before, and stays loaded until the process ends, whatever
     becomes of the file. Raises `CompileError` when the file is no such library, is damaged, or needs a CPU that this is
-    not, and `OSError` when there is no file.
+    not, when the weights are missing, cut off, damaged or of another program, and `OSError` when there is no library.
     """
     file = Path(path)
     if not file.is_file() and not file.is_dir() and file.exists():
@@ -34,7 +38,22 @@ def load(path: str | Path) -> LoadedLibrary:
     except CompileError as error:
         raise CompileError(f"'{path}': {error.message}") from error
     _check_runs_here(text, str(path))
-    return LoadedLibrary(_mapped(data, str(path)), text, file.name)
+    code = _mapped(data, str(path))
+    _load_weights(code, str(path), weights)
+    return LoadedLibrary(code, text, file.name)
+
+
+def _load_weights(code: ctypes.CDLL, name: str, weights: str | Path | None) -> None:
+    address = address_of(code, LOAD_WEIGHTS)
+    if address is None:
+        if weights is not None:
+            raise CompileError(f"'{name}' has its constants in it: it was exported without a file of weights")
+        return
+    if weights is None:
+        raise CompileError(f"'{name}' needs its weights: weft.load('{name}', weights=FILE)")
+    problem = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_char_p)(address)(os.fsencode(weights))
+    if problem is not None:
+        raise CompileError(problem.decode(errors="replace").removeprefix("weft: "))
 
 
 _libraries: dict[bytes, ctypes.CDLL] = {}
@@ -65,16 +84,17 @@ class LoadedLibrary(Library):
     """Functions of a shared library; `get_source("h")` is its header."""
 
     def __init__(self, code: ctypes.CDLL, text: LibraryText, name: str) -> None:
-        header = c_header(
-            text.signatures, text.target, f"{Path(name).stem}.h", address_of(code, SET_THREADS) is not None
-        )
+        parallel, calls_registered = address_of(code, SET_THREADS) is not None, connect(code)
+        reads = address_of(code, LOAD_WEIGHTS) is not None
+        header = c_header(text.signatures, text.target, f"{Path(name).stem}.h", parallel, calls_registered, reads)
         self._keep(text.target, text.signatures, {})
         self._sources = Sources({"h": header}, "a library that was loaded has no source")
         for signature, symbol in zip(text.signatures, text.symbols, strict=True):
             address = address_of(code, symbol)
             if address is None:
                 raise CompileError(f"the library does not have its function '{signature.name}' (symbol '{symbol}')")
-            self._functions[signature.name] = Function.make(Caller(signature, address, code))
+            caller = Caller(signature, address, code, calls_registered=calls_registered)
+            self._functions[signature.name] = Function.make(caller)
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:

@@ -11,22 +11,30 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, EMISSION, CodegenOptions, assembly, object_code
-from weft.backends.llvm.link import LinkedText, link_parts
-from weft.backends.llvm.object_file import object_symbols
+from weft.backends.llvm.link import LinkedText, link_parts, linked_ir
+from weft.backends.llvm.object_file import undefined_symbols
+from weft.backends.llvm.registered_calls import CALL_REGISTERED
 from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.backends.llvm.targets import MachineTarget
 from weft.backends.llvm.types import byte_text
 from weft.backends.low_modules import check_has_functions, check_low_level
+from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
+from weft.dialects.traversal import operations_in
 from weft.runtime.c_compiler import FLAGS, NATIVE, compile_source, compiler_for, run_tool
+from weft.runtime.constants import take_constants, with_constants
 from weft.runtime.export.header import SET_THREADS, c_header
 from weft.runtime.export.library_text import LIBRARY_SYMBOL, library_text, sealed
+from weft.runtime.export.weights import ExportedConstants
 from weft.runtime.native_runtime import (
     FUTEX_SYSCALLS,
     MAX_THREADS,
@@ -37,16 +45,19 @@ from weft.runtime.native_runtime import (
     needed_runtime,
     pool_ir,
 )
+from weft.runtime.registered_functions import FAILURE, SET_FUNCTION, registered_functions_ir
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output, write_output
 from weft.support.machine import host_triple
 from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
 
+    from weft.runtime.compile_cache import CompiledKernel
     from weft.support.call_signature import Signature
     from weft.support.target import Target
 
@@ -59,6 +70,8 @@ KINDS: Final = {
     "asm": (".s", ".asm"),
 }
 """The kinds of export of a program for a CPU, with their file suffixes."""
+_WITH_WEIGHTS: Final = ("object", "shared", "archive", "header")
+"""Kinds that leave constants to a file of weights."""
 _POOL_START: Final = Path(__file__).with_name("pool_start.ll")
 _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
@@ -78,24 +91,53 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR with all that is needed to export it. `c_sources` are compiled along with it."""
+    """LLVM IR with all that is needed to export it. `c_sources` are compiled along with it; `constants` are what it
+    reads under external symbols, which becomes part of it; the functions of `kernels`, which it calls, were compiled
+    before."""
 
     text: str
     signatures: tuple[Signature, ...]
     target: Target
     options: CodegenOptions = DEFAULT_OPTIONS
     c_sources: tuple[str, ...] = ()
+    constants: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
+    kernels: tuple[CompiledKernel, ...] = ()
+    reads_weights: bool = False
+    """Whether the constants lie in a file of weights, and not in the program."""
 
     def export(
-        self, path: str | Path, kind: str | None = None, *, compiler: str = "", stopwatch: Stopwatch | None = None
+        self,
+        path: str | Path,
+        kind: str | None = None,
+        *,
+        compiler: str = "",
+        stopwatch: Stopwatch | None = None,
+        weights: str | Path | None = None,
     ) -> Path:
         """Write the program to `path`; see `Library.export`. `stopwatch` records the time of each stage."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
         check_output(path)
-        write_output(path, self._content(path, kind, compiler, stopwatch), executable=kind == "shared")
+        if weights is None:
+            write_output(path, self._content(path, kind, compiler, stopwatch), executable=kind == "shared")
+            return path
+        if kind not in _WITH_WEIGHTS:
+            raise CompileError(f"'{path}': {kind} has its constants in it; {', '.join(_WITH_WEIGHTS)} take weights")
+        file = Path(weights)
+        check_output(file)
+        if file.resolve() == path.resolve():
+            raise CompileError(f"'{path}' cannot be the program and its weights")
+        program = replace(self, reads_weights=True)
+        content = program._content(path, kind, compiler, stopwatch)
+        if kind != "header":
+            program._data.write(file)
+        write_output(path, content, executable=kind == "shared")
         return path
+
+    @cached_property
+    def _data(self) -> ExportedConstants:
+        return ExportedConstants(self.constants, self.reads_weights)
 
     def _content(self, path: Path, kind: str, compiler: str, stopwatch: Stopwatch) -> bytes | str:
         """The contents of the file of a kind."""
@@ -103,78 +145,133 @@ class Program:
             case "header":
                 return self.header(path.name)
             case "ll":
-                return with_runtime(self.text, self.target)
+                return with_runtime(self._whole_text(), self.target)
             case "asm":
-                return assembly(with_runtime(self.text, self.target), self.target, self.options, stopwatch)
+                return assembly(with_runtime(self._whole_text(), self.target), self.target, self.options, stopwatch)
             case "shared":
                 data = library_text(self.signatures, self.target).encode() + b"\0"
                 constant = f"@{LIBRARY_SYMBOL} = constant [{len(data)} x i8] {byte_text(data)}\n"
                 code = self._code(f"{self.text}\n{constant}", stopwatch)
                 with stopwatch.measure("link"):
-                    return sealed(_shared_library(code, self.c_sources, path, self.target, compiler))
+                    return sealed(_shared_library((code, *self._objects), self.c_sources, path, self.target, compiler))
             case "archive":
                 return _archive(self.object_code(compiler, stopwatch), path)
             case _:
                 return self.object_code(compiler, stopwatch)
 
+    @property
+    def _own_text(self) -> str:
+        """The LLVM IR with the constants."""
+        return with_constants(self.text, self.constants)
+
     def header(self, name: str) -> str:
         """The C header; `name` is that of its file."""
-        return c_header(self.signatures, self.target, name, PARALLEL_FOR in needed_runtime(self.text))
+        needed = self._needed_runtime()
+        parallel, calls_registered = PARALLEL_FOR in needed, CALL_REGISTERED in needed
+        return c_header(
+            self.signatures, self.target, name, parallel, calls_registered, self.reads_weights and bool(self.constants)
+        )
+
+    def _needed_runtime(self) -> frozenset[str]:
+        return needed_runtime(self.text).union(*[needed_runtime(kernel.ir) for kernel in self.kernels])
+
+    @property
+    def _objects(self) -> tuple[bytes, ...]:
+        """The code of the kernels."""
+        return tuple(kernel.code for kernel in self.kernels)
+
+    def _whole_text(self) -> str:
+        """The LLVM IR with the constants and the kernels."""
+        return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
         """An object that needs nothing but libc, libm and POSIX threads. Raises `CompileError` when C sources come with
-        the program and there is no compiler."""
+        the program, or it has kernels, and there is no compiler, which joins objects."""
         code = self._code(self.text, stopwatch or Stopwatch())
-        if not self.c_sources:
+        if not self.c_sources and not self.kernels:
             return code
-        driver = _compiler(self.target, compiler, "the program comes with a C source")
+        purpose = "the program comes with a C source" if self.c_sources else "the program has several objects"
+        driver = _compiler(self.target, compiler, purpose)
         with tempfile.TemporaryDirectory(prefix="weft-") as place:
             folder = Path(place)
             joined = folder / "joined.o"
-            files = _files(code, self.c_sources, folder, self.target, driver)
+            files = _files((code, *self._objects), self.c_sources, folder, self.target, driver)
             _run([driver, "-r", "-nostdlib", "-o", str(joined), *files], folder, joined.name)
             return joined.read_bytes()
 
     def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
         """The object of LLVM IR with the runtime that it needs, and what code generation calls by name."""
         with stopwatch.measure("runtime"):
-            complete = with_runtime(text, self.target)
+            text, data = self._data.renamed(text), self._data.part()
+            complete = with_runtime(
+                text, self.target, self._needed_runtime() if self.kernels else None, () if data is None else (data,)
+            )
         code = object_code(complete, self.target, self.options, stopwatch)
-        table = object_symbols(code)
-        if table is not None:
-            kept = tuple(sorted(HELPERS.intersection(table.undefined)))
+        undefined = undefined_symbols((code, *self._objects))
+        if undefined is not None:
+            kept = tuple(sorted(HELPERS.intersection(undefined)))
         else:
-            kept = tuple(sorted(HELPERS)) if "half" in text or "bfloat" in text else ()
+            texts = (text, *(kernel.ir for kernel in self.kernels))
+            kept = tuple(sorted(HELPERS)) if any("half" in part or "bfloat" in part for part in texts) else ()
         if not kept:
-            return code
+            return self._data.filled(code)
         with stopwatch.measure("runtime"):
             complete = link_parts(complete, [LinkedText(ir_text(HELPERS_FILE), kept=kept)], self.target)
-        return object_code(complete, self.target, self.options, stopwatch)
+        return self._data.filled(object_code(complete, self.target, self.options, stopwatch))
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """A module at low level as a program to export, for any CPU. `stopwatch` records the time of emission.
+    """A module at low level as a program to export, for any CPU. `stopwatch` records the time of emission. Private
+    functions that others call, such as the kernels of a model, are no part of its interface.
 
     Raises `CompileError` when the LLVM backend lacks something that the module uses.
     """
     from weft.backends.llvm.emit import emit_module
 
     with stopwatch.measure(EMISSION):
+        constants = take_constants(module)
         text = emit_module(module, target)
-    return Program(text, signatures_of(module), target, c_sources=tuple(imported_c(module)))
+    hidden = _private_callees(module)
+    for name in hidden:
+        head = f"void @{quoted(symbol_name(name))}("
+        text = text.replace(f"define {head}", f"define internal {head}", 1)
+    signatures = tuple(signature for signature in signatures_of(module) if signature.name not in hidden)
+    return Program(text, signatures, target, c_sources=tuple(imported_c(module)), constants=constants)
 
 
-def with_runtime(text: str, target: Target) -> str:
-    """LLVM IR together with what it needs of the runtime.
+def _private_callees(module: ModuleOp) -> set[str]:
+    called = {op.callee.string_value() for op in operations_in(module) if isinstance(op, CallOp)}
+    private = (
+        op.sym_name.data
+        for op in module.ops
+        if isinstance(op, FuncOp) and op.sym_visibility is not None and op.sym_visibility.data == "private"
+    )
+    return called.intersection(private)
+
+
+def with_runtime(
+    text: str, target: Target, for_all: frozenset[str] | None = None, others: Sequence[LinkedText] = ()
+) -> str:
+    """LLVM IR together with what it needs of the runtime, and with other parts; or with `for_all`, what several objects
+    need, which its own object then gives them.
 
     Raises `CompileError` when parallel loops are for a system without POSIX threads.
     """
-    needed = needed_runtime(text)
-    parts: list[LinkedText] = []
+    needed = needed_runtime(text) if for_all is None else for_all
+
+    def part(runtime: str, names: tuple[str, ...], visible: tuple[str, ...] = ()) -> LinkedText:
+        if for_all is None:
+            return LinkedText(runtime, internal=names, visible=visible)
+        return LinkedText(runtime, kept=names, visible=visible)
+
+    parts = list(others)
     if needed & set(MEMORY):
-        parts.append(LinkedText(memory_ir(target.architecture), internal=MEMORY))
+        parts.append(part(memory_ir(target.architecture), MEMORY))
     if PARALLEL_FOR in needed:
-        parts.append(LinkedText(threads_ir(target), internal=(PARALLEL_FOR,), visible=(SET_THREADS,)))
+        parts.append(part(threads_ir(target), (PARALLEL_FOR,), (SET_THREADS,)))
+    if CALL_REGISTERED in needed:
+        registered = registered_functions_ir(thread_local=True)
+        parts.append(part(registered, (CALL_REGISTERED,), (SET_FUNCTION, FAILURE)))
     return link_parts(text, parts, target) if parts else text
 
 
@@ -193,8 +290,10 @@ def threads_ir(target: Target) -> str:
     return pool_ir(target.architecture, sleeping, "@weft_pool_start") + start
 
 
-def _shared_library(code: bytes, sources: Sequence[str], path: Path, target: Target, compiler: str) -> bytes:
-    """An object, and C sources that come with it, linked to the shared library that is to lie at `path`.
+def _shared_library(
+    objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str
+) -> bytes:
+    """Objects, and C sources that come with them, linked to the shared library that is to lie at `path`.
 
     The library is never unloaded, because its threads may sleep in it. On ELF systems it has no name of its own
     (soname): a program that is linked with a file finds that file, one that is linked with `-L`, `-l` finds its file
@@ -204,11 +303,13 @@ def _shared_library(code: bytes, sources: Sequence[str], path: Path, target: Tar
     driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
     named = ["-Xlinker", "-install_name", "-Xlinker", f"@rpath/{path.name}"] if apple else []
-    strict = [] if apple else ["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,noexecstack"]
+    # The library calls its own functions, whatever the program defines.
+    own = "-Wl,-Bsymbolic-functions"
+    strict = [] if apple else ["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,noexecstack", own]
     libraries = ["-lm"] if apple else ["-lm", "-lpthread"]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
-        files = _files(code, sources, folder, target, driver)
+        files = _files(objects, sources, folder, target, driver)
         # Tools get paths of ours alone: a name that a user chose may look like an option or a response file.
         linked = folder / "linked.so"
         _run([driver, "-shared", "-o", str(linked), *files, *named, *strict, *libraries], folder, f"'{path}'")
@@ -242,13 +343,14 @@ def _compiler(target: Target, given: str, purpose: str) -> str:
     return compiler_for(purpose=purpose)
 
 
-def _files(code: bytes, sources: Sequence[str], folder: Path, target: Target, driver: str) -> list[str]:
-    """An object and compiled sources as files in `folder`."""
-    path = folder / "code.o"
-    path.write_bytes(code)
+def _files(objects: Sequence[bytes], sources: Sequence[str], folder: Path, target: Target, driver: str) -> list[str]:
+    """Objects and compiled sources as files in `folder`."""
+    paths = [folder / f"code{n}.o" for n in range(len(objects))]
+    for path, code in zip(paths, objects, strict=True):
+        path.write_bytes(code)
     flags = NATIVE if target.is_process else FLAGS
-    named = enumerate(sources)
-    return [str(path), *(compile_source(source, folder, f"source{n}", flags, driver) for n, source in named)]
+    compiled = (compile_source(source, folder, f"source{n}", flags, driver) for n, source in enumerate(sources))
+    return [*map(str, paths), *compiled]
 
 
 def _run(command: list[str], folder: Path, name: str) -> None:

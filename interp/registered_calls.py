@@ -1,0 +1,101 @@
+"""Calls of registered Python functions: `low.call_registered`, and what `graph.call_dps` shares with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType
+
+from weft.dialects.element_types import STORED, array_name, value_type
+from weft.dialects.low_registered import CallRegisteredOp
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import evaluates
+from weft.interp.values import Array, BufferStorage, array_dtype, array_of, flat_list, narrow, widen
+from weft.support.errors import CompileError
+from weft.support.registered_calls import call_registered
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
+
+Shapes: TypeAlias = "Sequence[tuple[tuple[int, ...], Attribute]]"
+"""Extents and element types of arrays."""
+
+_UNWRITTEN = 0xA5
+"""The byte that outputs are filled with before a call: no value of bool, an unlikely one of wide integers. Floats are
+filled with ones, a NaN that no computation gives."""
+
+
+def filled(
+    op: Operation, name: str, inputs: Sequence[Array], types: Sequence[Attribute], results: Shapes
+) -> tuple[Array, ...]:
+    """The results that the function registered as `name` writes, given tensors of the interpreter with elements of
+    these types.
+
+    Raises `InterpreterError` when there is no such function, when it raises, returns a value, or leaves an element
+    unwritten, which is not seen of integers of 16 bits and of elements of a byte.
+    """
+    given = [narrow(array, type_) for array, type_ in zip(inputs, types, strict=True)]
+    outputs = [_unwritten(op, shape, type_) for shape, type_ in results]
+    element_types = (*types, *(type_ for _, type_ in results))
+    names = ["int64" if isinstance(type_, IndexType) else array_name(type_) or "" for type_ in element_types]
+    try:
+        call_registered(name, given, outputs, names)
+    except CompileError as error:
+        raise InterpreterError(op, error.message) from error
+    except Exception as error:
+        raise InterpreterError(op, f"the function '{name}' raised {type(error).__name__}: {error}") from error
+    for position, output in enumerate(outputs):
+        _check_written(op, name, position, output)
+    return tuple(widen(array, type_) for array, (_, type_) in zip(outputs, results, strict=True))
+
+
+def _unwritten(op: Operation, shape: tuple[int, ...], element_type: Attribute) -> Array:
+    dtype = array_dtype(element_type)
+    if dtype is None:
+        raise InterpreterError(op, f"the interpreter has no arrays of {element_type}")
+    array = np.empty(shape, dtype)
+    _bits(array)[...] = _pattern(dtype)
+    return array
+
+
+def _bits(array: Array) -> Array:
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def _pattern(dtype: np.dtype[Any]) -> int:
+    byte = _UNWRITTEN if dtype.kind in "biu" else 0xFF
+    return int.from_bytes(bytes([byte]) * dtype.itemsize, "little")
+
+
+def _check_written(op: Operation, name: str, position: int, output: Array) -> None:
+    if (output.dtype.kind in "iu" and output.dtype.itemsize < 4) or output.dtype.name in STORED:
+        return
+    left = np.argwhere(_bits(output) == _pattern(output.dtype))
+    if len(left):
+        index = ", ".join(map(str, left[0]))
+        raise InterpreterError(
+            op,
+            f"the function '{name}' left {len(left)} of the {output.size} elements of result {position} unwritten, the "
+            f"first at [{index}]",
+        )
+
+
+@evaluates(CallRegisteredOp)
+def call_registered_op(op: CallRegisteredOp, *values: Any) -> None:
+    count, extents = len(op.shapes.data), iter(values[len(op.shapes.data) :])
+    buffers = cast("tuple[BufferStorage, ...]", values[:count])
+    shapes = [tuple(next(extents) if e < 0 else e for e in type_.get_shape()) for type_ in op.array_types]
+    types = [type_.element_type for type_ in op.array_types]
+    inputs: list[Array] = []
+    first = len(op.inputs)
+    for buffer, shape, type_ in zip(buffers[:first], shapes, types, strict=False):
+        if None in buffer.data:
+            raise InterpreterError(op, f"'{op.callee.data}' reads %{buffer.name}, which was not written everywhere")
+        array = array_of(cast("list[Any]", buffer.data), shape, value_type(type_))
+        inputs.append(widen(array, type_))
+    results = list(zip(shapes[first:], types[first:], strict=True))
+    found = filled(op, op.callee.data, inputs, types[:first], results)
+    for buffer, array, type_ in zip(buffers[first:], found, types[first:], strict=True):
+        buffer.data[:] = flat_list(widen(array, value_type(type_)))

@@ -1,0 +1,87 @@
+"""Large constants of low modules: arrays beside the code, which reads them under external symbols.
+
+LLVM would hold several copies of them while it compiles, and text several times their size.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import GetGlobalOp, GlobalOp
+
+from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
+from weft.backends.llvm.types import byte_text
+from weft.dialects.constant_data import LARGE_BYTES, dense_attribute, elements_of, new_constant
+from weft.dialects.element_types import array_name
+from weft.dialects.traversal import operations_in
+from weft.support.names import free_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
+
+_EXTERNAL: Final = re.compile(r"^@(weft_const_\d+) = external constant (\[\d+ x i8\])(.*)$", re.MULTILINE)
+
+
+def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, NDArray[Any]]:
+    """Take the elements of large constants out of a low module, which declares them as `weft_const_0`, ... then. Those
+    named in `kept` stay.
+
+    Returns the arrays, read-only and aligned as buffers of the program are, by symbol.
+    """
+    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp | GlobalOp)}
+    names: dict[str, str] = {}
+    constants: dict[str, NDArray[Any]] = {}
+    for op in module.ops:
+        if not isinstance(op, GlobalOp) or op.constant is None or op.sym_name.data in kept:
+            continue
+        elements = _large_elements(op)
+        if elements is not None:
+            name = free_name(f"weft_const_{len(constants)}", taken)
+            names[op.sym_name.data] = name
+            constants[name] = elements
+            op.sym_name = StringAttr(name)
+            op.properties["initial_value"] = UnitAttr()
+    for op in operations_in(module) if names else ():
+        if isinstance(op, GetGlobalOp) and (name := names.get(op.name_.string_value())) is not None:
+            op.properties["name"] = SymbolRefAttr(name)
+    return constants
+
+
+def _large_elements(op: GlobalOp) -> NDArray[Any] | None:
+    """The elements of a constant, aligned; None for a small one, and for zeros, which take no room in a program."""
+    value, element_type = op.initial_value, op.type.element_type
+    if not isinstance(value, DenseIntOrFPElementsAttr) or array_name(element_type) is None:
+        return None
+    elements = elements_of(value)
+    is_zero = len(value.data.data) < elements.nbytes and not elements.flat[0]
+    if elements.nbytes < LARGE_BYTES or is_zero:
+        return None
+    if elements.ctypes.data % BUFFER_ALIGNMENT or not elements.flags.c_contiguous:
+        given = elements
+        elements, _ = new_constant(given.shape, element_type)
+        elements[...] = given
+    elements.flags.writeable = False
+    return elements
+
+
+def put_constants(module: ModuleOp, constants: Mapping[str, NDArray[Any]]) -> None:
+    """Undo `take_constants`: the module has the elements again."""
+    for op in module.ops:
+        if isinstance(op, GlobalOp) and (array := constants.get(op.sym_name.data)) is not None:
+            op.properties["initial_value"] = dense_attribute(array, op.type.element_type)
+
+
+def with_constants(text: str, constants: Mapping[str, NDArray[Any]]) -> str:
+    """LLVM IR that holds the constants that it declares: for export."""
+
+    def defined(found: re.Match[str]) -> str:
+        name, type_, rest = found.groups()
+        data = constants[name].tobytes()
+        return f"@{name} = private unnamed_addr constant {type_} {byte_text(data)}{rest}"
+
+    return _EXTERNAL.sub(defined, text) if constants else text

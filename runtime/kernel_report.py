@@ -1,0 +1,162 @@
+"""What a model does, kernel by kernel: `lib.report()`, and with times `lib.profile("main", x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """A kernel, in one call of the function that calls it."""
+
+    symbol: str
+    """Of its code."""
+    names: tuple[str, ...]
+    """The functions of the program that are this kernel."""
+    holds: tuple[str, ...]
+    """The operators that it computes."""
+    calls: int
+    constant_bytes: int
+    """Of the constants that it gets."""
+    flops: int | None = None
+    """Operations on floating-point numbers; None where they depend on extents that are not known."""
+    moved_bytes: int | None = None
+    """What it reads and writes at least."""
+    seconds: float | None = None
+    """Of all its calls together, once they were measured."""
+
+
+@dataclass(frozen=True)
+class MachinePeaks:
+    """What the machine can do at most."""
+
+    gflops: float
+    """Of 32-bit floats."""
+    memory: float
+    """GB/s of memory."""
+    cache: float
+    """GB/s of the second cache."""
+    cache_bytes: int
+    """The size of that, of all threads together."""
+
+    def seconds(self, flops: int, moved_bytes: int) -> float:
+        """The time that a kernel takes at least."""
+        bandwidth = self.cache if moved_bytes <= self.cache_bytes else self.memory
+        return max(flops / (self.gflops * 1e9), moved_bytes / (bandwidth * 1e9))
+
+
+class ReportSource(Protocol):
+    """Knows the program that a library was compiled from."""
+
+    def functions(self) -> Sequence[str]:
+        """The functions that call kernels."""
+        ...
+
+    def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]:
+        """The kernels that a function calls, given arguments of these shapes."""
+        ...
+
+    def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None:
+        """The memory that a call takes for temporaries."""
+        ...
+
+    def peaks(self) -> MachinePeaks | None:
+        """The limits of the machine; None where they are not known."""
+        ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """The kernels of a function; `print` shows a table."""
+
+    function: str
+    rows: tuple[KernelRow, ...]
+    temporary_bytes: int | None = None
+    seconds: float | None = None
+    """Of a call, in the run that measured the kernels."""
+    peaks: MachinePeaks | None = None
+    """Of the machine, where times were measured."""
+
+    def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
+        """The report with the seconds and counts of calls by symbol."""
+        rows = [replace(row, seconds=seconds.get(row.symbol, 0.0), calls=calls.get(row.symbol, 0)) for row in self.rows]
+        return replace(self, rows=tuple(rows), seconds=total)
+
+    def share_of_peak(self, row: KernelRow) -> float | None:
+        """The time that a kernel would take at least on this machine, for its arithmetic or for what it moves, over the
+        time that it takes."""
+        if self.peaks is None or not row.seconds or not row.calls or row.flops is None or row.moved_bytes is None:
+            return None
+        return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
+
+    def __str__(self) -> str:
+        is_timed = self.seconds is not None
+        header = ["kernel", "calls", "constants", "MFLOP", "MB"]
+        header += ["ms", "part", "GFLOP/s", "GB/s", "peak"] if is_timed else []
+        lines = [[*header, "holds"]]
+        lines += [[*self._cells(row), ", ".join(row.holds)] for row in self.rows]
+        if self.seconds is not None:
+            rest = max(self.seconds - sum(row.seconds or 0.0 for row in self.rows), 0.0)
+            blank = ["", "", "", ""]
+            lines.append(["between kernels", *blank, _ms(rest), self._part(rest), "", "", "", ""])
+            known = [row.flops for row in self.rows if row.flops is not None]
+            flops = _millions(sum(known)) if len(known) == len(self.rows) else "-"
+            calls = str(sum(row.calls for row in self.rows))
+            rate = _rate(sum(known), self.seconds) if len(known) == len(self.rows) else "-"
+            lines.append(["total", calls, "", flops, "", _ms(self.seconds), "", rate, "", "", ""])
+        memory = "" if self.temporary_bytes is None else f", {_bytes(self.temporary_bytes)} of temporaries"
+        title = f"@{self.function}: {len(self.rows)} kernels{memory}"
+        if self.peaks is not None and is_timed:
+            title += (
+                f"; peaks {self.peaks.gflops:.4g} GFLOP/s, {self.peaks.memory:.4g} GB/s of memory, "
+                f"{self.peaks.cache:.4g} GB/s of cache"
+            )
+        return f"{title}\n{_table(lines)}"
+
+    def _cells(self, row: KernelRow) -> list[str]:
+        name = row.names[0] + (f" (+{len(row.names) - 1})" if len(row.names) > 1 else "")
+        cells = [name, str(row.calls), _bytes(row.constant_bytes), _millions(row.flops), _millions(row.moved_bytes)]
+        if self.seconds is not None:
+            seconds, share = row.seconds or 0.0, self.share_of_peak(row)
+            cells += [_ms(seconds), self._part(seconds), _rate(row.flops, seconds), _rate(row.moved_bytes, seconds)]
+            cells.append("-" if share is None else f"{share:.0%}")
+        return cells
+
+    def _part(self, seconds: float) -> str:
+        return f"{seconds / self.seconds:.0%}" if self.seconds else "-"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.4f}"
+
+
+def _millions(number: int | None) -> str:
+    return "-" if number is None else f"{number / 1e6:.4g}"
+
+
+def _rate(number: int | None, seconds: float) -> str:
+    """Billions a second."""
+    return f"{number / seconds / 1e9:.4g}" if number is not None and seconds else "-"
+
+
+def _bytes(number: int) -> str:
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} B"
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    """Columns two spaces apart: the first and the last to the left, the others to the right."""
+    last = len(lines[0]) - 1
+    widths = [max(len(line[at]) for line in lines) for at in range(last + 1)]
+    aligned = (
+        "  ".join(
+            cell.ljust(width) if at in (0, last) else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+    return "\n".join(line.rstrip() for line in aligned)

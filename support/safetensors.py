@@ -1,0 +1,87 @@
+"""Files of tensors in the safetensors format: an index in JSON, then their bytes, which are mapped, not read.
+
+https://huggingface.co/docs/safetensors: eight bytes with the length of the index (little-endian), the index
+`{"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {...}}`, the bytes of all tensors
+without gaps.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Final, cast
+
+from weft.support.errors import CompileError
+from weft.support.files import write_output
+
+BYTES: Final[Mapping[str, int]] = {
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
+    "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8,
+}  # fmt: skip
+"""The types of elements, and their sizes."""
+_LARGEST_INDEX: Final = 100_000_000
+_ALIGNMENT: Final = 64
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor of a file: its type as the format calls it, and its bytes."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: memoryview
+
+
+def read_safetensors(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of a file, mapped. Raises `CompileError` for a file of another format, or one that is cut off, and
+    `OSError`."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+    length = int.from_bytes(content[:8], "little")
+    if size < 8 or length > min(size - 8, _LARGEST_INDEX):
+        raise CompileError(f"'{path}' is no safetensors file, or is cut off: it has {size} bytes")
+    try:
+        index: object = json.loads(bytes(content[8 : 8 + length]))
+    except (ValueError, RecursionError):
+        raise CompileError(f"'{path}' is no safetensors file: its index is no JSON") from None
+    if not isinstance(index, dict):
+        raise CompileError(f"'{path}' is no safetensors file: its index is no object")
+    data = content[8 + length :]
+    entries = cast("dict[str, object]", index)
+    return {name: _tensor(path, name, entry, data) for name, entry in entries.items() if name != "__metadata__"}
+
+
+def _tensor(path: Path, name: str, entry: object, data: memoryview) -> StoredTensor:
+    fields = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
+    dtype, shape, offsets = fields.get("dtype"), _numbers(fields.get("shape")), _numbers(fields.get("data_offsets"))
+    if not isinstance(dtype, str) or dtype not in BYTES or shape is None or offsets is None or len(offsets) != 2:
+        raise CompileError(f"'{path}': tensor '{name}' has no known type, shape and place: {str(fields)[:80]}")
+    begin, end = offsets
+    if not begin <= end <= len(data) or end - begin != prod(shape) * BYTES[dtype]:
+        raise CompileError(
+            f"'{path}': tensor '{name}' of shape {shape} and type {dtype} lies at {begin} to {end} of {len(data)} bytes"
+        )
+    return StoredTensor(dtype, shape, data[begin:end])
+
+
+def _numbers(value: object) -> tuple[int, ...] | None:
+    items = cast("list[object]", value) if isinstance(value, list) else [None]
+    numbers = [item for item in items if isinstance(item, int) and not isinstance(item, bool) and item >= 0]
+    return tuple(numbers) if len(numbers) == len(items) else None
+
+
+def write_safetensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
+    """Write tensors to a file. Raises `CompileError` when the system refuses."""
+    index: dict[str, object] = {}
+    end = 0
+    for name, tensor in tensors.items():
+        begin, end = end, end + tensor.data.nbytes
+        index[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(index).encode()
+    text += b" " * (-(len(text) + 8) % _ALIGNMENT)
+    write_output(path, b"".join([len(text).to_bytes(8, "little"), text, *(t.data for t in tensors.values())]))
