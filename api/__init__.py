@@ -19,6 +19,27 @@ with open(f"{__path__[0]}/__init__.pyi", encoding="utf-8") as _stub:
     }
 __all__ = [*_PLACES]  # pyright: ignore[reportUnsupportedDunderAll]
 
+_OF_TVM = {
+    "nd": "compiled functions take arrays of NumPy and PyTorch as they are",
+    "cpu": "functions run where their target is: weft.build(mod, target='llvm')",
+    "cuda": "functions run where their target is: weft.build(mod, target='cuda')",
+    "opencl": "functions run where their target is: weft.build(mod, target='opencl')",
+    "tir": "weft.Schedule schedules, `from weft.script import tir as T` writes functions",
+    "IRModule": "modules are those of xDSL: weft.lookup, weft.merge and weft.update_function edit them",
+    "ir": "weft.assert_structural_equal, weft.register_intrinsic and weft.register_lowering",
+    "topi": "weft.te.ops has the operators",
+    "relax": "weft.graph builds graphs",
+    "relay": "weft.graph builds graphs, weft.from_onnx reads them",
+    "target": "weft.Target('llvm -mcpu=native')",
+    "transform": "weft.build(mod, passes={'after:vectorize': ...}) inserts passes",
+    "meta_schedule": "weft.tune(module, trials=64)",
+    "driver": "weft.build(module), and the commands of `weft`",
+    "runtime": "weft.Library is what weft.build gives",
+    "contrib": "annotations pragma_import_c and pragma_import_llvm import code",
+    "get_global_func": "weft.get_func",
+}
+"""What weft has for names of TVM."""
+
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
@@ -26,7 +47,12 @@ def __getattr__(name: str) -> object:
 
         return version("weft")
     if name not in _PLACES:
-        raise AttributeError(f"module 'weft' has no attribute '{name}'")
+        way = f": {_OF_TVM[name]}; weft.tvm.{name} is TVM's spelling" if name in _OF_TVM else ""
+        raise AttributeError(f"module 'weft' has no attribute '{name}'{way}")
     if _PLACES[name] == "weft":
         return import_module(f"weft.{name}")
     return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,8 +1,11 @@
 """The public names of weft, and where they are defined: for type checkers, and read by `__init__.py`."""
 
 from weft import graph as graph
+from weft import onnx as onnx
 from weft import script as script
 from weft import te as te
+from weft import torch as torch
+from weft import tvm as tvm
 from weft.analysis.structural_equality import assert_structural_equal as assert_structural_equal
 from weft.analysis.structural_equality import structural_equal as structural_equal
 from weft.dialects.element_types import register_element_type as register_element_type
@@ -11,11 +14,15 @@ from weft.driver.build import build as build
 from weft.driver.build import schedule_of as schedule_of
 from weft.driver.programs import parse as parse
 from weft.driver.programs import parse_file as parse_file
+from weft.driver.torch_models import compile as compile
 from weft.driver.traces import parse_trace as parse_trace
 from weft.driver.traces import run_trace as run_trace
+from weft.driver.tune import Tuned as Tuned
+from weft.driver.tune import tune as tune
 from weft.frontends.script.schedule import Schedule as Schedule
 from weft.frontends.stage_schedule import lower as lower
 from weft.interp.interpreter import Interpreter as Interpreter
+from weft.onnx import from_onnx as from_onnx
 from weft.passes.module_functions import function_attributes as function_attributes
 from weft.passes.module_functions import function_names as function_names
 from weft.passes.module_functions import lookup as lookup
@@ -42,5 +49,6 @@ from weft.support.user_functions import get_func as get_func
 from weft.support.user_functions import register_func as register_func
 from weft.support.user_functions import register_intrinsic as register_intrinsic
 from weft.support.user_functions import register_lowering as register_lowering
+from weft.torch import from_torch as from_torch
 
 __version__: str

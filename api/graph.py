@@ -10,19 +10,78 @@
     lib = weft.build(mod)
 
 Besides the names below, every operator of `weft.te.ops` is a function of values here: `G.relu`, `G.conv2d`, ...
+`G.pattern` finds and replaces what patterns match.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from weft.frontends.graph_builder import BlockBuilder, Value, bind_params, const, operator, operator_names, var
+from xdsl.dialects.builtin import ModuleOp
 
-__all__ = ["BlockBuilder", "Value", "bind_params", "const", "svg", "var"]
+from weft.dialects.traversal import copy_of
+from weft.frontends import graph_builder
+from weft.frontends import graph_pattern as pattern
+from weft.frontends.graph_builder import Value, bind_params, call_dps, const, operator, operator_names, var
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from weft.frontends.script.show import Script
+
+__all__ = ["BlockBuilder", "Module", "Value", "bind_params", "call_dps", "const", "pattern", "svg", "var"]
+
+
+class Module(ModuleOp):
+    """A module of graph functions that shows itself: what the builder gives. It is xDSL's module in all else."""
+
+    @staticmethod
+    def of(module: ModuleOp) -> Module:
+        """`module` if it is one that shows itself, else a copy of it that is."""
+        if isinstance(module, Module):
+            return module
+        copy = copy_of(module)
+        return Module(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
+
+    def script(self) -> Script:
+        """The graph functions as the Python that builds them: text that notebooks show with colours."""
+        from weft.frontends.graph_script import print_graph_script
+        from weft.frontends.script.show import Script
+
+        return Script(print_graph_script(self))
+
+    def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
+        """Show the script, in colours where the output has them. See `weft.script.show`."""
+        from weft.frontends.script.show import show_text
+
+        show_text(self.script(), color=color, file=file)
+
+    def svg(self, function: str | None = None) -> str:
+        """The picture of the graph functions, or of one, as SVG text. Raises `CompileError` for none."""
+        return svg(self, function)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the pictures of the graph functions."""
+        return self.svg()
+
+
+class BlockBuilder(graph_builder.BlockBuilder):
+    __doc__ = graph_builder.BlockBuilder.__doc__
+
+    def __init__(self, module: ModuleOp | None = None) -> None:
+        """`module`, to a copy of which functions are added unless it is a `Module`; or a new one."""
+        self._own = Module([]) if module is None else Module.of(module)
+        super().__init__(self._own)
+
+    def get(self) -> Module:
+        """The module, verified. Raises `CompileError` while a function is open."""
+        super().get()
+        return self._own
 
 
 def svg(module: object, function: str | None = None) -> str:
     """The picture of the graph functions of a module, or of one, as SVG text. Raises `CompileError` for none."""
-    from xdsl.dialects.builtin import ModuleOp
-
     from weft.backends.picture.graph_model import graph_models
     from weft.backends.picture.svg import svg_text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
+from weft.driver.lowering_options import LoweringOptions
 from weft.driver.programs import context, functions_of, parse, parse_file, schedules_of
 from weft.support.argument_types import checked, shown
 from weft.support.errors import CompileError
@@ -19,18 +19,22 @@ from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from weft.dialects import sched
+    from weft.driver.kernels import Kernel
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
-    from weft.passes.insertion import Inserted, Insertions, PipelineStep
+    from weft.passes.insertion import Insertions, PipelineStep
+    from weft.runtime.kernel_report import ReportSource
     from weft.runtime.library import Library
     from weft.support.target import Target
     from weft.texpr.buffers import Binds
     from weft.texpr.expr import Var
     from weft.texpr.tensor import Tensor
+    from weft.tuning.records import Record
 
 
-def lower_to_tir(module: ModuleOp) -> None:
-    """Give functions of upstream dialects and of tensors their form over buffers, in place. Raises `CompileError`."""
+def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True) -> None:
+    """Give functions of upstream dialects and of tensors their form over buffers, in place; `layouts` as for `build`.
+    Raises `CompileError`."""
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
 
     convert_from_upstream(Context(), module)
@@ -42,7 +46,7 @@ def lower_to_tir(module: ModuleOp) -> None:
     if over_tensors:
         from weft.passes.graph.lower_graph import LowerGraphPass
 
-        LowerGraphPass(tuple(over_tensors)).apply(Context(), module)
+        LowerGraphPass(target, layouts=layouts, func=tuple(over_tensors)).apply(Context(), module)
 
 
 @checked
@@ -58,6 +62,9 @@ def build(
     binds: Binds | None = None,
     checked: bool = False,
     verify: bool = True,
+    cache: bool = True,
+    database: str | os.PathLike[str] | None = None,
+    layouts: bool = True,
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
@@ -82,6 +89,13 @@ def build(
 
     `verify=False` leaves out the check of blocks, for tuners that compile thousands of programs which only te and
     `weft.Schedule` have made. A wrong program may then do anything.
+
+    Kernels of models are compiled apart, in several processes where that is faster, and kept in a cache on disk
+    (`docs/graphs.md`); `cache=False` neither reads nor writes it. Images of convolution nets are laid out in blocks of
+    channels where that pays, which sums in another order; with `layouts=False` they stay as they are.
+
+    `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
+    the place of default ones (`docs/tuning.md`).
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
@@ -123,12 +137,38 @@ def build(
         with stopwatch.measure("copy"):
             module = copy_of(program)
     machine = Target.parse(target) if isinstance(target, str) else target
-    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify)
+    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify, database, layouts)
+    kernels, source = _kernels_apart(module, machine, options, stopwatch, cache)
     traces = lower_to_low(module, machine, options, stopwatch)
-    library = load_low_module(module, machine, stopwatch=stopwatch)
-    library.traces = tuple(traces)
+    compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
+    library = load_low_module(module, machine, stopwatch=stopwatch, kernels=compiled)
+    library.trace_source = lambda: (*traces, *(trace for kernel in kernels for trace in kernel.traces()))
+    library.report_source = source
     library.timing = stopwatch
     return library
+
+
+def _kernels_apart(
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, cache: bool
+) -> tuple[list[Kernel], ReportSource | None]:
+    """Take the kernels of a model out of its module, compiled, and say what they do; none for other programs."""
+    from weft.driver.kernels import can_compile_apart, compile_kernels
+    from weft.driver.model_report import ModelReport, report_of
+    from weft.runtime.compile_cache import CompileCache, is_switched_off
+
+    if target.has_kernels:
+        with stopwatch.measure("graph and te to tir"):
+            lower_to_tir(module, str(target), layouts=options.layouts)
+            return [], report_of(module, target, options)
+    if not can_compile_apart(target, options):
+        return [], None
+    with stopwatch.measure("graph and te to tir"):
+        lower_to_tir(module, str(target), layouts=options.layouts)
+        source = ModelReport(module, target)
+    store = CompileCache.of_user() if cache and not is_switched_off() else None
+    kernels = compile_kernels(module, target, options, stopwatch, store)
+    source.taken(kernels)
+    return kernels, source if kernels else None
 
 
 @checked
@@ -155,19 +195,6 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     return Schedule(copy, seed)
 
 
-@dataclass(frozen=True)
-class LoweringOptions:
-    """Which schedules run on the way down, and what runs beside weft's own passes."""
-
-    scheduled: bool = True
-    default_schedule: bool = True
-    passes: Insertions = field(default_factory=dict[str, "Inserted"])
-    checked: bool = False
-    """Whether accesses that may leave their buffers are guarded."""
-    verify: bool = True
-    """Whether blocks are checked first."""
-
-
 def lower_to_low(
     module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch
 ) -> list[sched.FuncOp]:
@@ -175,15 +202,28 @@ def lower_to_low(
 
     `stopwatch` records the time of each stage. Raises `CompileError` and `ScheduleError` as `build` does.
     """
+    traces = lower_to_scheduled(module, target, options, stopwatch)
+    lower_scheduled(module, target, options, stopwatch)
+    return traces
+
+
+def lower_to_scheduled(
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch
+) -> list[sched.FuncOp]:
+    """Take a module of graph, te or tir functions to scheduled tir, as `lower_to_low` does first."""
     from weft.autoschedule.default_schedule import apply_default_schedule
-    from weft.passes.insertion import run_pass
-    from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.driver.constants import pack_constants
+    from weft.driver.tuned_schedules import apply_tuned_schedules, tuned_records
     from weft.passes.tir.flat_signature import state_parameter_accesses
     from weft.passes.tir.nest import buffer_functions
     from weft.passes.verify_level import verify_level
 
     with stopwatch.measure("graph and te to tir"):
-        lower_to_tir(module)
+        lower_to_tir(module, str(target), layouts=options.layouts)
+    tuned: dict[str, list[Record]] = {}
+    if options.database is not None and options.default_schedule:
+        with stopwatch.measure("database"):
+            tuned = tuned_records(module, target, options.database)
     with stopwatch.measure("schedule"):
         state_parameter_accesses(module)
         by_users = _run_schedules(module, options.scheduled)
@@ -196,7 +236,20 @@ def lower_to_low(
     traces: list[sched.FuncOp] = []
     if options.default_schedule:
         with stopwatch.measure("schedule"):
-            traces = apply_default_schedule(module, target, skip=by_users)
+            found = apply_tuned_schedules(module, {n: r for n, r in tuned.items() if n not in by_users})
+            traces = [*found.values(), *apply_default_schedule(module, target, skip=by_users.union(found))]
+    if target.kind in ("llvm", "c"):
+        with stopwatch.measure("constants"):
+            pack_constants(module)
+    return traces
+
+
+def lower_scheduled(module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch) -> None:
+    """Take a module of scheduled tir functions to low, in place: the second part of `lower_to_low`."""
+    from weft.passes.insertion import run_pass
+    from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.passes.tir.nest import buffer_functions
+
     ctx = context() if options.passes else Context()
     lap = stopwatch.laps()
 
@@ -218,7 +271,6 @@ def lower_to_low(
         check_program=has_others and options.verify,
         check_result=has_others,
     )
-    return traces
 
 
 def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
@@ -29,12 +30,14 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
+from weft.driver.weights import load_weights
 from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import SourceLocation, source_location
 
 if TYPE_CHECKING:
     from xdsl.context import Context
+    from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
     from xdsl.dialects.builtin import IndexType
     from xdsl.ir import Attribute, Operation, SSAValue
     from xdsl.ir.affine import AffineExpr, AffineMap
@@ -81,6 +84,7 @@ def parse_text(
         return ModuleOp([])
     try:
         module = parser.parse_module(implicit_module)
+        load_weights(module, Path(name), parser.resource_keys)
         if resources is not None:
             resources.update(parser.resources)
         return module
@@ -138,6 +142,8 @@ class LocatedParser(BitsParser):
         """Name -> where it was last defined, also in scopes that are closed."""
         self.resources: Resources = {}
         """The `external_resources` that were read."""
+        self._handles: dict[tuple[str, str], str] = {}
+        """Dialect and key of each `dialect_resource` -> its key in the process."""
 
     @property
     def at_end(self) -> bool:
@@ -149,6 +155,21 @@ class LocatedParser(BitsParser):
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return SourceLocation(self._file.data, line + self._line_offset, column, length)
+
+    def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
+        """The key under which the dialect holds a resource of this file: another one where a file before had it."""
+        # xDSL's own declares one key again for each use of it.
+        key = self.parse_identifier(" for resource handle")
+        handle = self._handles.get((dialect_name, key))
+        if handle is None:
+            handle = self._handles[dialect_name, key] = interface.declare_resource(key)
+            self.dialect_resources.add((dialect_name, handle))
+        return handle
+
+    @property
+    def resource_keys(self) -> dict[str, str]:
+        """The keys of resources in the text, by those in the process."""
+        return {handle: key for (_, key), handle in self._handles.items()}
 
     def _location(self, position: int) -> FileLineColLoc:
         place = self.place(position)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +17,12 @@ from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 from weft.support.locations import remember_text
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from onnx import ModelProto
+
+    from weft.frontends.graph_builder import BlockBuilder
 
 
 def context() -> Context:
@@ -39,11 +48,35 @@ def parse(text: str, name: str = "<string>") -> ModuleOp:
 
 @checked
 def parse_file(file: str | Path) -> ModuleOp:
-    """The verified module in an `.mlir` file. Raises `CompileError` and `OSError`."""
+    """The verified module in an `.mlir` file, or that of an `.onnx` file. Raises `CompileError` and `OSError`."""
     path = Path(file)
+    if path.suffix == ".onnx":
+        return onnx_module(path)
     if path.suffix != ".mlir":
-        raise CompileError(f"'{file}': weft runs .mlir files, got '{path.suffix or path.name}'")
+        raise CompileError(f"'{file}': weft runs .mlir and .onnx files, got '{path.suffix or path.name}'")
     return parse(decode_text(path.read_bytes(), str(file)), str(file))
+
+
+def onnx_module(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
+    *,
+    fallback: bool = False,
+    into: BlockBuilder | None = None,
+) -> ModuleOp:
+    """The module of an ONNX model, see `weft.from_onnx`; `into` makes it. Raises `CompileError` and `OSError`."""
+    from weft.frontends.graph_builder import BlockBuilder
+
+    try:
+        from weft.frontends.onnx.importer import import_model
+    except ModuleNotFoundError as error:
+        if error.name not in ("onnx", "ml_dtypes", "google"):
+            raise
+        raise CompileError("ONNX models need the package onnx: pip install 'weft[onnx]'") from None
+    builder = into or BlockBuilder()
+    import_model(model, builder, shapes or {}, constants or {}, fallback)
+    return builder.get()
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:

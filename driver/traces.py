@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import StringAttr
+
 from weft.dialects import sched
+from weft.dialects.attribute_values import attribute_of
 from weft.driver.programs import parse, schedules_of
 from weft.schedule.schedule import Schedule
-from weft.schedule.traces import run_python
+from weft.schedule.traces import run_python, steps_of
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 
@@ -29,6 +32,26 @@ def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
     (trace,) = found
     trace.detach()
     return trace
+
+
+def trace_with_decisions(text: str, decisions: Sequence[Decision | None]) -> sched.FuncOp:
+    """The trace that `text` spells with these decisions, one for each sampling step. Raises `CompileError`."""
+    trace = parse_trace(text)
+    drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
+    if len(drawing) != len(decisions):
+        raise CompileError(f"{len(decisions)} decisions for {len(drawing)} sampling steps")
+    for step, decision in zip(drawing, decisions, strict=True):
+        step.properties.pop("decision", None)
+        if decision is not None:
+            step.properties["decision"] = attribute_of(decision)
+    return trace
+
+
+def name_function(trace: sched.FuncOp, name: str) -> None:
+    """Let a trace that works on one function find its blocks in the function of this name."""
+    for step in steps_of(trace):
+        if isinstance(step, sched.GetBlockOp):
+            step.func = StringAttr(name)
 
 
 @checked

@@ -48,12 +48,17 @@ PASSES: Mapping[str, str] = {
     "convert-linalg-to-tir": "weft.passes.convert.convert_linalg_to_tir:ConvertLinalgToTirPass",
     "convert-low-to-upstream": "weft.passes.convert.convert_low_to_upstream:ConvertLowToUpstreamPass",
     "convert-stablehlo-to-te": "weft.passes.convert.convert_stablehlo_to_te:ConvertStablehloToTePass",
+    "convert-tir-to-linalg": "weft.passes.convert.convert_tir_to_linalg:ConvertTirToLinalgPass",
     "convert-upstream-to-low": "weft.passes.convert.convert_upstream_to_low:ConvertUpstreamToLowPass",
     "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
+    "plan-memory": "weft.passes.graph.plan_memory:PlanMemoryPass",
     "raise-affine-to-tir": "weft.passes.convert.raise_affine_to_tir:RaiseAffineToTirPass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
+    "graph-block-layouts": "weft.passes.graph.graph_block_layouts:GraphBlockLayoutsPass",
     "graph-fold-constants": "weft.passes.graph.graph_fold_constants:GraphFoldConstantsPass",
+    "graph-fuse": "weft.passes.graph.graph_fuse:GraphFusePass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
+    "graph-rewrite": "weft.passes.graph.graph_rewrite:GraphRewritePass",
     "graph-simplify": "weft.passes.graph.graph_simplify:GraphSimplifyPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
     "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
@@ -77,6 +82,7 @@ PASSES: Mapping[str, str] = {
     "tir-distribute-virtual-threads": "weft.passes.tir.tir_distribute_virtual_threads:DistributeVirtualThreadsPass",
     "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
+    "tir-fold-constant-calls": "weft.passes.tir.tir_fold_constant_calls:FoldConstantCallsPass",
     "tir-hoist-checks": "weft.passes.tir.tir_hoist_checks:HoistChecksPass",
     "tir-hoist-prefetches": "weft.passes.tir.tir_hoist_prefetches:HoistPrefetchesPass",
     "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
@@ -93,6 +99,7 @@ PASSES: Mapping[str, str] = {
     "tir-pipeline-loops": "weft.passes.tir.tir_pipeline_loops:PipelineLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
     "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
+    "tir-split-constant-packing": "weft.passes.tir.tir_split_constant_packing:SplitConstantPackingPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
@@ -101,6 +108,11 @@ PASSES: Mapping[str, str] = {
         for step in PRIMITIVE_STEPS.values()
     },
 }
+
+REPLACED_PASSES: Mapping[str, str] = {
+    "apply-pdl": "weft.driver.apply_pdl:ApplyPdlPass",
+}
+"""Passes of xDSL -> those that `weft-opt` runs under their names, with the same options."""
 
 TARGETS: Mapping[str, str] = {
     "asm": "weft.backends.llvm.targets:AsmTarget",

@@ -19,6 +19,7 @@ from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from weft.analysis.constants import verify_constants
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
@@ -94,6 +95,8 @@ def _verify_function(function: FuncOp) -> None:
         promises_of(function)
     except CompileError as error:
         raise VerifyException(error.message) from None
+    if function.arg_attrs is not None:
+        verify_constants(function)
     blocks = len(function.body.blocks)
     if blocks != 1 and (is_low or (blocks > 1 and any(map(_is_ours, function.body.walk())))):
         raise VerifyException(

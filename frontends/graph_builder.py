@@ -17,25 +17,40 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias, cast
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
+from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, Tensor
-from weft.dialects.graph_shapes import DimsAttr, Extent, Shape, parse_extent, shape_of, show_shape, tensor_type
+from weft.dialects.graph_control import STEP, IfOp, LoopOp
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Expression,
+    Extent,
+    Shape,
+    parse_extent,
+    shape_of,
+    show_extent,
+    show_shape,
+    symbol,
+    tensor_type,
+)
 from weft.passes.graph.graph_bind_params import bind_params as bind_in_place
-from weft.passes.graph.graph_bind_params import dense_attribute
-from weft.passes.module_functions import named_ops
+from weft.passes.graph.operators import detached_ops
+from weft.passes.module_functions import named_ops, remove_function, update_function
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.texpr.expr import as_number, checked_dtype, type_of
 from weft.texpr.graph_operators import OPERATORS, Operator, Placeholders
-from weft.texpr.shapes import items
+from weft.texpr.shapes import items, value_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -46,6 +61,7 @@ Operand: TypeAlias = "Value | Number"
 ExtentLike: TypeAlias = "int | str"
 """A number, or the text of an expression over names: `"n"`, `"2 * n + 1"`."""
 
+ModuleT = TypeVar("ModuleT", bound=ModuleOp)
 _SHAPES = ("shape", "newshape")
 """Properties that hold extents."""
 _BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
@@ -160,6 +176,35 @@ def const(array: ArrayLike, dtype: str | None = None) -> Value:
     return Value(ConstantOp(dense_attribute(data, type_of(checked_dtype(data.dtype.name)))).result)
 
 
+@overload
+def call_dps(callee: str, args: Sequence[Value], shape: Sequence[ExtentLike], dtype: str = "float32") -> Value: ...
+@overload
+def call_dps(
+    callee: str, args: Sequence[Value], shape: Sequence[Sequence[ExtentLike]], dtype: list[str] | tuple[str, ...]
+) -> tuple[Value, ...]: ...
+def call_dps(
+    callee: str, args: Sequence[Value], shape: Sequence[Any], dtype: str | list[str] | tuple[str, ...] = "float32"
+) -> Value | tuple[Value, ...]:
+    """A call of the function that is registered under the name `callee` (`weft.register_func`), which fills a tensor of
+    that shape; several of them when `dtype` is a list, and `shape` one of as many shapes.
+
+    Raises `CompileError` for a wrong shape or dtype, and for arguments that are no values.
+    """
+    several = not isinstance(dtype, str)
+    shapes, dtypes = (list(shape), list(dtype)) if several else ([shape], [dtype])
+    if len(shapes) != len(dtypes):
+        raise CompileError(f"call_dps {callee}: {len(shapes)} shapes for {len(dtypes)} dtypes")
+    for arg in args:
+        if not isinstance(arg, Value):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompileError(f"call_dps {callee}: an argument must be a value of a graph, got {shown(arg)}")
+    types = [
+        tensor_type(_shape(one, f"call_dps {callee}"), type_of(checked_dtype(element)))
+        for one, element in zip(shapes, dtypes, strict=True)
+    ]
+    found = tuple(map(Value, CallDpsOp(callee, [arg.ssa for arg in args], types).results))
+    return found if several else found[0]
+
+
 def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
     found: list[Extent] = []
     for extent in items(shape):
@@ -211,9 +256,9 @@ def _apply(kind: type[Operator], args: Sequence[object], options: Mapping[str, o
     for role in kind.ROLES:
         value = given.get(role.name)
         if role.is_variadic:
-            groups.append([_operand(label, role.name, item, values).ssa for item in items(value)])
+            groups.append([_operand(kind, role.name, item, values).ssa for item in items(value)])
         else:
-            groups.append(None if value is None else _operand(label, role.name, value, values).ssa)
+            groups.append(None if value is None else _operand(kind, role.name, value, values).ssa)
     roles = {role.name for role in kind.ROLES}
     properties = {n: _property(label, n, v) for n, v in given.items() if n not in roles and v is not None}
     op = kind.of(groups, properties)
@@ -223,14 +268,17 @@ def _apply(kind: type[Operator], args: Sequence[object], options: Mapping[str, o
     return found if kind.SIGNATURE.return_annotation != "Tensor" else found[0]
 
 
-def _operand(label: str, role: str, value: object, values: Sequence[Value]) -> Value:
-    """A value; a number becomes a constant of the dtype of the first value."""
+def _operand(kind: type[Operator], role: str, value: object, values: Sequence[Value]) -> Value:
+    """A value; a number becomes a constant: int64 where the role takes integers, else of the dtype of the first value
+    that is no condition, of its own where all are conditions."""
     if isinstance(value, Value):
         return value
     number = as_number(value)
-    if number is None or not values:
+    dtype = "int64" if kind.SIGNATURE.parameters[role].annotation == "Tensor | int" else None
+    if number is None or not (values or dtype):
+        label = kind.name.removeprefix("graph.")
         raise CompileError(f"{label}: {role} must be a value of a graph, got {shown(value)}")
-    return const(number, "bool" if values[0].dtype == "bool" else values[0].dtype)
+    return const(number, dtype or next((v.dtype for v in values if v.dtype != "bool"), None))
 
 
 def _property(label: str, name: str, value: object) -> Attribute:
@@ -251,6 +299,12 @@ class BlockBuilder:
         self._function: FuncOp | None = None
         self._block: Block | None = None
         self._outputs: list[Value] | None = None
+        self._enclosing: list[FuncOp | None] = []
+        """The functions that are open around the one of a branch or of a loop."""
+        self._made: list[FuncOp] = []
+        """The functions of tensor expressions."""
+        self._around: list[str] = []
+        """The names of the functions that are open around this one."""
 
     @contextmanager
     def function(
@@ -261,6 +315,8 @@ class BlockBuilder:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
         if name in named_ops(self._module):
             raise CompileError(f"the module has a function @{name} already: remove or update it")
+        for param in params:
+            self._check_param(name, param)
         names = [param.ssa.name_hint for param in params]
         for at, hint in enumerate(names):
             if hint in names[:at]:
@@ -281,6 +337,15 @@ class BlockBuilder:
         finally:
             self._function = self._block = None
         self._module.body.block.add_op(function)
+
+    def _check_param(self, name: str, param: object) -> None:
+        if not isinstance(param, Value) or not isinstance(block := param.ssa.owner, Block):
+            raise CompileError(f"function @{name}: a parameter is a variable (weft.graph.var), got {shown(param)}")
+        if isinstance(owner := block.parent_op(), FuncOp):
+            raise CompileError(
+                f"function @{name}: '{param.ssa.name_hint}' is a parameter of @{owner.sym_name.data} already: each "
+                "function takes variables of its own"
+            )
 
     @contextmanager
     def dataflow(self) -> Generator[None]:
@@ -304,50 +369,186 @@ class BlockBuilder:
     def emit(self, value: Value, name: str | None = None) -> Value:
         """Put the ops behind `value` that stand nowhere yet at the end of the function. Returns `value`."""
         _, block = self._open("emit")
-        for op in _detached(value.ssa):
+        ops = detached_ops(value.ssa)
+        made = {result for op in ops for result in op.results}
+        for used in (value.ssa, *(operand for op in ops for operand in op.operands)):
+            if used not in made:
+                self._check_is_visible(used)
+        for op in ops:
             block.add_op(op)
         if name is not None:
             value.ssa.name_hint = name
         return value
 
     def emit_te(self, function: Callable[..., object], *args: object, **options: object) -> Value | tuple[Value, ...]:
-        """Call a function of tensor expressions on values: they are placeholders for it, of the same shapes.
+        """Call a function of tensor expressions on values: they are placeholders for it, of the same shapes. Extents of
+        shapes (`Value.shape`) become extents over the same variables. Equal functions become one of the module.
 
         Raises `CompileError` where it does, and when it returns no tensor.
         """
-        label = free_name(getattr(function, "__name__", "te").replace("<lambda>", "te"), self._taken())
+        self._open("emit_te")
+        wanted = getattr(function, "__name__", "te").replace("<lambda>", "te")
         values = [arg for arg in args if isinstance(arg, Value)]
-        inputs = Placeholders([value.type for value in values])
-        names: list[str] = []
+        extents = tuple(arg for arg in args if isinstance(arg, Expression))
+        inputs = Placeholders([value.type for value in values], [extents])
+        names = list(inputs.extents.unbound)
+        first = len(names)
         for at, value in enumerate(values):
             names.append(free_name(value.ssa.name_hint or f"arg{at}", names))
-        tensors = iter([inputs.tensor(v.type, name) for v, name in zip(values, names, strict=True)])
-        result = function(*(next(tensors) if isinstance(arg, Value) else arg for arg in args), **options)
-        applied = inputs.application(result)
-        callee = applied.function(label)
+        tensors = iter([inputs.tensor(v.type, name) for v, name in zip(values, names[first:], strict=True)])
+
+        def given(arg: object) -> object:
+            if isinstance(arg, Value):
+                return next(tensors)
+            return inputs.extents.of_graph(arg) if isinstance(arg, Expression) else arg
+
+        applied = inputs.application(function(*map(given, args), **options))
+        taken = {value_name(tensor.name) for tensor in (*applied.results, *applied.inputs)}
+        computed = {value_name(tensor.name) for tensor in applied.results}
+        for tensor in applied.inputs:
+            if value_name(tensor.name) in computed:
+                tensor.name = tensor.op.name = free_name(f"{tensor.name}_in", taken)
+                taken.add(tensor.name)
+        callee = applied.function(wanted)
         callee.sym_visibility = StringAttr("private")
-        self._module.body.block.add_op(callee)
-        found = self.call_tir(label, values, applied.types)
+        operands, passed = [self.emit(value).ssa for value in values], [symbol(name) for name in applied.passed]
+        found = self._call(CallTirOp(self._shared(callee), operands, applied.types, passed))
         for value, tensor in zip(items(found), applied.results, strict=True):
             cast("Value", value).ssa.name_hint = tensor.name
         return found
 
+    def _shared(self, function: FuncOp) -> str:
+        """The name of the earlier function that is equal to `function`, which is added where there is none."""
+        name = function.sym_name.data
+        for other in self._made:
+            function.sym_name = other.sym_name
+            if other.parent is self._module.body.block and structural_equal(function, other):
+                function.erase()
+                return other.sym_name.data
+        function.sym_name = StringAttr(name)
+        self._made.append(function)
+        return self.add_function(function)
+
     def call_tir(self, callee: str, args: Sequence[Value], types: Sequence[Attribute]) -> Value | tuple[Value, ...]:
-        """Call a function of the module on tensors, giving tensors of these types."""
+        """Call a function of the module on tensors, giving tensors of these types. Raises `CompileError` when the
+        module has no such function."""
+        known = {name for name, op in named_ops(self._module).items() if isinstance(op, FuncOp)}
+        if callee not in known:
+            raise CompileError(f"call_tir: the module has no function @{callee}{did_you_mean(callee, known)}")
         return self._call(CallTirOp(callee, [self.emit(arg).ssa for arg in args], types))
 
     def call_dps(
-        self,
-        callee: str,
-        args: Sequence[Value],
-        shape: Sequence[ExtentLike],
-        dtype: str = "float32",
+        self, callee: str, args: Sequence[Value], shape: Sequence[ExtentLike], dtype: str = "float32"
     ) -> Value:
-        """Call a function registered under the name `callee`, which fills a tensor of that shape."""
-        type_ = tensor_type(_shape(shape, f"call_dps {callee}"), type_of(checked_dtype(dtype)))
-        return cast("Value", self._call(CallDpsOp(callee, [self.emit(arg).ssa for arg in args], [type_])))
+        """Emit a call of the function registered under the name `callee`; see `weft.graph.call_dps`."""
+        return self.emit(call_dps(callee, args, shape, dtype))
 
-    def _call(self, op: CallTirOp | CallDpsOp) -> Value | tuple[Value, ...]:
+    def emit_if(
+        self,
+        condition: Value,
+        then: Callable[..., Value | Sequence[Value]],
+        otherwise: Callable[..., Value | Sequence[Value]],
+        *args: Value,
+    ) -> Value | tuple[Value, ...]:
+        """What one of two functions makes of `args`, as a bool tensor of rank 0 says.
+
+            y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
+
+        Both get values of these types, and give results of the same types. Raises `CompileError` where they do not, and
+        where a function uses values other than its own.
+        """
+        given = [self.emit(value) for value in (condition, *args)]
+        if given[0].shape != () or given[0].dtype != "bool":
+            raise CompileError(f"emit_if: a condition is a bool tensor of shape (), got {given[0]!r}")
+        types = [value.type for value in given[1:]]
+        names = [value.ssa.name_hint for value in given[1:]]
+        first, second = (
+            self._traced(label, function, types, names) for label, function in (("then", then), ("else", otherwise))
+        )
+        if first.function_type.outputs != second.function_type.outputs:
+            one, other = (", ".join(map(str, f.function_type.outputs)) for f in (first, second))
+            raise CompileError(f"emit_if: one function gives ({one}), the other ({other})")
+        callees = first.sym_name.data, second.sym_name.data
+        operands = [value.ssa for value in given]
+        return self._call(IfOp(operands[0], callees, operands[1:], first.function_type.outputs.data))
+
+    def emit_loop(
+        self,
+        body: Callable[..., Value | Sequence[Value]],
+        steps: ExtentLike,
+        carried: Sequence[Value] = (),
+        scanned: Sequence[Value] = (),
+        captured: Sequence[Value] = (),
+    ) -> Value | tuple[Value, ...]:
+        """Call `body` with the number of the step, the carried values, a row of each scanned tensor, and the captured
+        values; it gives the next carried values, and then rows that are stacked.
+
+            def step(t, h, x, w):
+                h = G.tanh(G.add(G.matmul(h, w), x))
+                return h, h
+
+            last, all_states = bb.emit_loop(step, "t", carried=[h0], scanned=[xs], captured=[w])
+
+        Raises `CompileError` where types do not fit, and where `body` uses values other than its own.
+        """
+        (count,) = _shape([steps], "emit_loop")
+        groups = first, rows, same = [[self.emit(v).ssa for v in group] for group in (carried, scanned, captured)]
+        if count is None:
+            raise CompileError("emit_loop: the number of steps must be known")
+        types: list[Attribute] = [STEP, *(value.type for value in first)]
+        for value in scanned:
+            if not value.shape or value.shape[0] != count:
+                raise CompileError(
+                    f"emit_loop: the first extent of a scanned tensor is the number of steps, {show_extent(count)}, "
+                    f"got {value!r}"
+                )
+            types.append(tensor_type(value.shape[1:], value.type.element_type))
+        types += [value.type for value in same]
+        hints = ["step", *(value.name_hint for group in groups for value in group)]
+        function = self._traced("loop", body, types, hints)
+        outputs = list(cast("Sequence[Tensor]", function.function_type.outputs.data))
+        number = len(first)
+        if outputs[:number] != types[1 : 1 + number]:
+            wanted, got = (", ".join(map(str, some)) for some in (types[1 : 1 + number], outputs[:number]))
+            raise CompileError(f"emit_loop: the carried values are ({wanted}), but the body gives ({got})")
+        stacked = [tensor_type((count, *shape_of(t)), t.element_type) for t in outputs[number:]]
+        return self._call(LoopOp(function.sym_name.data, count, first, rows, same, [*outputs[:number], *stacked]))
+
+    def _traced(
+        self,
+        label: str,
+        function: Callable[..., Value | Sequence[Value]],
+        types: Sequence[Attribute],
+        hints: Sequence[str | None],
+    ) -> FuncOp:
+        """A private function of the module that does what `function` does to values of these types; it is the open one
+        while `function` runs, which may emit loops and branches in it."""
+        names: list[str] = []
+        for at, hint in enumerate(hints):
+            wanted = hint or f"arg{at}"
+            # No underscore before the number: name hints lose it with the number.
+            numbered = (f"{wanted}{number}" for number in count(1))
+            names.append(next(name for name in chain([wanted], numbered) if name not in names))
+        block = Block(arg_types=types)
+        for argument, name in zip(block.args, names, strict=True):
+            argument.name_hint = name
+        name = free_name(getattr(function, "__name__", label).replace("<lambda>", label), self._taken())
+        params = [Value(argument) for argument in block.args]
+        # What `function` emits goes into the new function.
+        outer = self._function, self._block, self._outputs
+        self._enclosing.append(outer[0])
+        self._function = self._block = self._outputs = None
+        try:
+            with self.function(name, params):
+                self.emit_func_output(function(*params))
+        finally:
+            self._function, self._block, self._outputs = outer
+            self._enclosing.pop()
+        traced = cast("FuncOp", self._module.body.block.last_op)
+        traced.sym_visibility = StringAttr("private")
+        return traced
+
+    def _call(self, op: CallTirOp | CallDpsOp | IfOp | LoopOp) -> Value | tuple[Value, ...]:
         _, block = self._open(op.name)
         block.add_op(op)
         found = tuple(map(Value, op.results))
@@ -368,11 +569,16 @@ class BlockBuilder:
         if self._outputs is not None:
             raise CompileError(f"function @{function.sym_name.data}: the dataflow region has not ended")
         values = [self.emit(item) for item in ([value] if isinstance(value, Value) else value)]
-        for item in values:
-            if isinstance(item.ssa, OpResult) and item.ssa.owner.parent_block() is not block:
-                raise CompileError(f"{item!r} does not leave the dataflow region: give it to emit_output")
         block.add_op(ReturnOp(*(item.ssa for item in values)))
         function.update_function_type()
+
+    def update_function(self, name: str, function: FuncOp | ModuleOp) -> None:
+        """Replace a function of the module, or add one; see `weft.update_function`."""
+        update_function(self._module, name, function)
+
+    def remove_function(self, name: str) -> None:
+        """Remove a function of the module; see `weft.remove_function`."""
+        remove_function(self._module, name)
 
     def add_function(self, function: FuncOp) -> str:
         """Add a function, such as one over buffers, under a free name, which is returned."""
@@ -392,33 +598,24 @@ class BlockBuilder:
             raise CompileError(f"{what}: no function is open: use `with bb.function(...)`")
         return self._function, self._block
 
+    def _check_is_visible(self, value: SSAValue) -> None:
+        """Raises `CompileError` for a value of another function, and for one of a dataflow region that has ended."""
+        owner = value.owner
+        block = owner.parent if isinstance(owner, Operation) else owner
+        body = None if self._function is None else self._function.body.block
+        if block is self._block or block is body:
+            return
+        what = f"variable '{value.name_hint}'" if isinstance(owner, Block) else repr(Value(value))
+        if block is not None and isinstance(block.parent_op(), DataflowOp):
+            raise CompileError(f"{what} does not leave the dataflow region: give it to emit_output")
+        raise CompileError(f"{what} is no parameter or value of the function: pass it to the function")
+
     def _taken(self) -> set[str]:
-        own = {self._function.sym_name.data} if self._function is not None else set[str]()
+        own = {function.sym_name.data for function in (self._function, *self._enclosing) if function is not None}
         return {*named_ops(self._module), *own}
 
 
-def _detached(value: SSAValue) -> list[Operation]:
-    """The ops without a place that `value` needs, each after its operands."""
-    order: dict[Operation, None] = {}
-    pending = [(value, False)]
-    while pending:
-        current, is_ready = pending.pop()
-        op = current.owner
-        if not isinstance(op, Operation):
-            if isinstance(op.parent_op(), FuncOp | DataflowOp):
-                continue
-            raise CompileError(f"variable '{current.name_hint}' is no parameter of the function")
-        if op.parent is not None or op in order:
-            continue
-        if is_ready:
-            order[op] = None
-            continue
-        pending.append((current, True))
-        pending += [(operand, False) for operand in reversed(op.operands)]
-    return list(order)
-
-
-def bind_params(module: ModuleOp, function: str, values: Mapping[str, ArrayLike]) -> ModuleOp:
+def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:
     """A copy of `module` in which parameters of a function are constants; see `graph_bind_params.bind_params`."""
     copy = module.clone()
     bind_in_place(copy, function, values)

@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.analysis.structure import buffers_written, child_blocks, functions
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.frontends.create_func import create_func
 from weft.passes.insertion import Insertions, with_insertions
 from weft.passes.pipelines import tir_to_low
@@ -263,8 +263,17 @@ class StageSchedule:
             raise error(f"'{op.name}' is not a stage of this schedule{did_you_mean(op.name, names)}")
         return self._stages[op]
 
-    def schedule(self, args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None) -> Schedule:
-        """The function of `args` with every request run. Raises `ScheduleError` for one that is refused."""
+    def schedule(
+        self,
+        args: Sequence[Tensor | Var],
+        name: str = "main",
+        *,
+        binds: Binds | None = None,
+        name_loops: bool = False,
+    ) -> Schedule:
+        """The function of `args` with every request run. Raises `ScheduleError` for one that is refused.
+
+        With `name_loops`, loops are called as the axes of their stages: `i_outer`, `i_inner`, `i_j_fused`."""
         args = [*args, *(tensor for tensor in self.outputs if not any(tensor is arg for arg in args))]
         run = _Run(Schedule(create_func(args, name, binds=binds, assume=self.facts)))
         self._enter_given(run)
@@ -272,6 +281,10 @@ class StageSchedule:
             make(run)
         for stage in reversed(self._order):
             stage._run(run)  # pyright: ignore[reportPrivateUsage]
+        if name_loops:
+            for axis, loop in run.loops.items():
+                if isinstance(axis, Axis):
+                    cast("ForOp", run.schedule.get(loop)).induction_variable.name_hint = axis.name.replace(".", "_")
         return run.schedule
 
     def _enter_given(self, run: _Run) -> None:
@@ -404,7 +417,8 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
     roots = [item.op if isinstance(item, Tensor) else item for item in given]
     outputs = dict.fromkeys(tensor for op in roots if isinstance(op, ComputeOp) for tensor in op.outputs)
-    return StageSchedule(computations_behind(roots), list(outputs))
+    computations = [op for op in computations_behind(roots) if isinstance(op, ComputeOp)]
+    return StageSchedule(computations, list(outputs))
 
 
 @checked

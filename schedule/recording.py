@@ -94,6 +94,9 @@ Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
 class Recorder:
     """Runs steps on a copy of a module and records them. `Schedule` gives them names."""
 
+    is_of_search: bool = False
+    """Whether a search decides what rules of default schedules leave open."""
+
     def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
         self.mod: ModuleOp = copy_of(mod)
         """The module as scheduled so far."""

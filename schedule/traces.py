@@ -50,13 +50,23 @@ def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
     return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 
 
+def trace_without_decisions(trace: sched.FuncOp) -> str:
+    """The text of a trace whose sampling steps draw again."""
+    copy = trace.clone()
+    for step in steps_of(copy):
+        step.properties.pop("decision", None)
+    return str(copy)
+
+
 @checked
-def simplify_trace(trace: sched.FuncOp) -> sched.FuncOp:
-    """A new trace that does the same, without queries and sampling steps whose results are unused."""
+def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched.FuncOp:
+    """A new trace that does the same, without queries and, unless `keep_sampling`, sampling steps whose results are
+    unused."""
+    left_out = sched.QueryOp if keep_sampling else LOOKING
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
     for step in reversed(steps_of(trace)):
-        if isinstance(step, LOOKING) and used.isdisjoint(step.results):
+        if isinstance(step, left_out) and used.isdisjoint(step.results):
             continue
         used.update(step.operands)
         kept.append(step)
@@ -74,7 +84,7 @@ def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
     names: dict[SSAValue, str] = {}
     lines: list[str] = []
     for step in steps_of(trace):
-        arguments = ", ".join(_arguments(step, names))
+        arguments = ", ".join(argument_texts(step, names))
         call = f"{name}.{step_name(step)}({arguments})"
         for result in step.results:
             names[result] = _name(result, {name, *names.values()})
@@ -92,8 +102,8 @@ def _name(value: SSAValue, taken: Collection[str]) -> str:
     return free_name(hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle", taken)
 
 
-def _arguments(step: sched.StepOp, names: Mapping[SSAValue, str]) -> Iterator[str]:
-    """The arguments of the call that is this step."""
+def argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str]) -> Iterator[str]:
+    """The arguments of the call that is this step; `names` are those of handles."""
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
     if isinstance(step, sched.GetBlockOp):

@@ -25,13 +25,20 @@ Value: TypeAlias = "Array | float | int | bool"
 
 def assignments(words: Sequence[str], option: str, names: Sequence[str], what: str) -> dict[str, str]:
     """`NAME=VALUE` words as a mapping; each name must be one of `names`. Raises `CompileError`."""
+    found = assigned(words, option)
+    for name, value in found.items():
+        if name not in names:
+            raise CompileError(f"{option} {name}={value}: there is no {what} '{name}'{did_you_mean(name, names)}")
+    return found
+
+
+def assigned(words: Sequence[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` words as a mapping. Raises `CompileError`."""
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not value or not name:
             raise CompileError(f"{option} takes NAME=VALUE, got '{word}'")
-        if name not in names:
-            raise CompileError(f"{option} {word}: there is no {what} '{name}'{did_you_mean(name, names)}")
         if name in found:
             raise CompileError(f"{option} gives '{name}' twice: {found[name]} and {value}")
         found[name] = value
@@ -121,9 +128,9 @@ def _strided(spec: ArraySpec, values: Array, symbols: Mapping[str, int]) -> Arra
 def _given(spec: ArraySpec | ScalarSpec, text: str) -> Value:
     if isinstance(spec, ArraySpec):
         array = read_npy(text)
-        if array.dtype != numpy_dtype(spec):
+        if array.dtype != _dtype(spec):
             raise CompileError(
-                f"--input {spec.name}={text}: argument '{spec}' takes {numpy_dtype(spec)}, the file holds {array.dtype}"
+                f"--input {spec.name}={text}: argument '{spec}' takes {_dtype(spec)}, the file holds {array.dtype}"
             )
         if not _takes(spec, array.shape):
             shape = "x".join(map(str, array.shape))
@@ -190,7 +197,16 @@ def _random(random: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...]
     numbers = random.uniform(0.125 if positive else -1.0, 1.0, shape)
     if spec.dtype == "bfloat16":
         return (numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return numbers.astype(spec.dtype)
+    if spec.dtype.endswith("int4"):
+        numbers *= 7
+    return numbers.astype(_dtype(spec))
+
+
+def _dtype(spec: ArraySpec) -> np.dtype[Any]:
+    try:
+        return numpy_dtype(spec)
+    except TypeError as error:
+        raise CompileError(f"argument '{spec}': {error}") from None
 
 
 def _unwritten(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
@@ -199,6 +215,8 @@ def _unwritten(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
         return np.full(shape, 0x7FC0, np.uint16)
     if kind == "float":
         return np.full(shape, np.nan, spec.dtype)
+    if kind == "stored":
+        return np.full(shape, 0x7F, np.uint8).view(_dtype(spec))
     return np.full(shape, True if kind == "bool" else spec.element.range[1], spec.dtype)
 
 

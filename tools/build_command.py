@@ -1,7 +1,8 @@
-"""Compile an .mlir file for use without Python.
+"""Compile an .mlir or .onnx file for use without Python.
 
   weft build examples/mm_relu.mlir -o mm_relu.o --header mm_relu.h
   weft build examples/mm_relu.mlir -o libmm_relu.so --target "llvm -mcpu=haswell"
+  weft compile model.onnx -o libmodel.so --header model.h --weights model.weights
   weft build examples/mm_relu.mlir -o mm_relu.s -o mm_relu.ll --timing
 
 What is made follows from the suffix: .o an object, .so a shared library, .a a static one, .h the C header, .ll LLVM
@@ -13,7 +14,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from weft.driver.build import LoweringOptions, lower_to_low
+from weft.driver.build import lower_to_low
+from weft.driver.lowering_options import LoweringOptions
 from weft.driver.programs import parse_file
 from weft.passes.insertion import parse_insertions
 from weft.support.errors import CompileError
@@ -22,7 +24,7 @@ from weft.support.target import Target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the program, an .mlir file at any level")
+    parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
     parser.add_argument(
         "-o", "--output", metavar="FILE", action="append", default=[], help="what to write; may be given several times"
     )
@@ -30,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", help='such as "llvm -mcpu=haswell -num-threads=4" (default: this machine)')
     parser.add_argument(
         "--compiler", metavar="CC", default="", help="links shared libraries (default: the C compiler of the system)"
+    )
+    parser.add_argument(
+        "--weights", metavar="FILE", help="write large constants to a file, which the program loads (.o, .so, .a)"
     )
     add_lowering_arguments(parser)
     parser.add_argument("--timing", action="store_true", help="show how long each stage took")
@@ -53,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     program = load_c_module(module, target) if target.kind == "c" else program_of(module, target, stopwatch)
     for path in outputs:
-        program.export(path, compiler=arguments.compiler, stopwatch=stopwatch)
+        program.export(path, compiler=arguments.compiler, stopwatch=stopwatch, weights=arguments.weights)
+    for path in (*outputs, *([arguments.weights] if arguments.weights else [])):
         print(f"saved     {path}")
     if arguments.timing:
         print(stopwatch)
@@ -61,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--insert`, `--no-schedule`, `--no-default-schedule` and `--checked`."""
+    """`--insert`, `--no-schedule`, `--no-default-schedule`, `--database` and `--checked`."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -73,6 +79,7 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-default-schedule", action="store_true", help="take functions that have no schedule as they are written"
     )
+    parser.add_argument("--database", metavar="FILE", help="take the fastest schedules that weft tune recorded there")
     parser.add_argument(
         "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
     )
@@ -83,4 +90,5 @@ def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
     `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
-    return LoweringOptions(scheduled, defaults, parse_insertions(arguments.insert), arguments.checked)
+    passes = parse_insertions(arguments.insert)
+    return LoweringOptions(scheduled, defaults, passes, arguments.checked, database=arguments.database)

@@ -1,8 +1,9 @@
-"""Compile a function of an .mlir file and run it on arrays.
+"""Compile a function of an .mlir or .onnx file and run it on arrays.
 
   weft run examples/mm_relu.mlir --check --time
   weft run examples/mm_relu.mlir --func mm_relu --input A=a.npy --input B=b.npy --output C=c.npy
   weft run dynamic.mlir --shape A=64x128 --target "llvm -mcpu=znver4" --threads 4
+  weft run model.onnx --input x.npy --check --time      # checked with onnxruntime too, where that is installed
 
 Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated.
 """
@@ -14,7 +15,9 @@ import dataclasses
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
@@ -24,6 +27,7 @@ from weft.driver.build import build, lower_to_tir
 from weft.driver.programs import functions_of, parse_file, schedules_of
 from weft.interp.arguments import ConcreteShapes, Work, needs_positive
 from weft.interp.interpreter import Interpreter
+from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
 from weft.tools.arrays import Request, assignments, compare, make_arguments, write_npy
@@ -43,10 +47,14 @@ _INTERPRETED_PER_SECOND = 20_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the program, an .mlir file at any level")
+    parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
     parser.add_argument("--func", metavar="NAME", help="the function to run, when the file has several")
     parser.add_argument(
-        "--input", metavar="NAME=VALUE", action="append", default=[], help="a .npy file, or a number for a scalar"
+        "--input",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a .npy file, or a number for a scalar; NAME= may be left out of a file where there is one",
     )
     parser.add_argument(
         "--output", metavar="NAME=FILE", action="append", default=[], help="save an output array as .npy"
@@ -67,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="when interpreting would take longer, compare with the unscheduled, unoptimised program (default 60)",
     )
     parser.add_argument("--time", action="store_true", help="measure")
+    parser.add_argument("--profile", action="store_true", help="measure the kernels of a model")
     parser.add_argument("--timing", action="store_true", help="show how long each stage of the compilation took")
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="measurements of 20 ms or more (default 5)")
 
@@ -109,11 +118,15 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             reference = _interpreted(original, function, signature, before)
         status = _check(signature, values, reference)
+        peer = _onnxruntime(arguments.file, signature, before)
+        status = max(status, 0 if peer is None else _check(signature, values, peer))
     for output, file in files.items():
         write_npy(file, cast("Array", values[output]))
         print(f"saved     {output} to {file}")
     if arguments.time:
         _time(compiled, before, arguments.repeat, work)
+    if arguments.profile:
+        print(library.profile(name, *before.values()))
     return status
 
 
@@ -138,8 +151,12 @@ def choose_function(module: ModuleOp, name: str | None) -> FuncOp:
 
 def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:
     names = [spec.name for spec in signature.args]
+    lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
+    given: list[str] = arguments.input
+    if len(lone) == 1:
+        given = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in given]
     return Request(
-        assignments(arguments.input, "--input", names, "argument"),
+        assignments(given, "--input", names, "argument"),
         assignments(arguments.shape, "--shape", [spec.name for spec in signature.arrays], "array argument"),
         arguments.seed,
         positive=needs_positive(original),
@@ -232,6 +249,22 @@ def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, bef
     arrays = cast("tuple[Array, ...]", returned if isinstance(returned, tuple) else (returned,))
     values.update(zip(list(values)[len(values) - results :], arrays, strict=False))
     return _Reference("the interpreter", _outputs(signature, values))
+
+
+def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> _Reference | None:
+    """What onnxruntime makes of an ONNX model, where it is installed and takes the model."""
+    if not file.endswith(".onnx") or find_spec("onnxruntime") is None:
+        return None
+    runtime: Any = import_module("onnxruntime")
+    try:
+        session: Any = runtime.InferenceSession(file, providers=["CPUExecutionProvider"])
+        inputs = dict(zip([entry.name for entry in session.get_inputs()], before.values(), strict=False))
+        found: list[Array] = session.run(None, inputs)
+    except Exception as error:  # noqa: BLE001 - its errors are classes of its own
+        print(f"note      onnxruntime does not run the model: {str(error).splitlines()[0]}")
+        return None
+    written = [spec.name for spec in signature.arrays if spec.writes]
+    return _Reference("onnxruntime", dict(zip(written, found, strict=True)))
 
 
 def _work(original: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:

@@ -16,7 +16,13 @@ from weft.tools.failures import ArgumentParser, print_warning, run_tool, shown_w
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "bench": ("weft.tools.bench_command", "measure weft on this machine: schedules, operators against peers"),
     "build": ("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
+    "cache": ("weft.tools.cache_command", "show or clear the cache of compiled kernels"),
+    "db": ("weft.tools.db_command", "look into a database of tuning, merge, export or prune it"),
+    "compile": ("weft.tools.build_command", "the same as build"),
+    "import": ("weft.tools.import_command", "write a model as text of the graph dialect, its weights beside it"),
+    "profile": ("weft.tools.profile_command", "measure the kernels of a model"),
     "run": ("weft.tools.run_command", "compile a function and run it on arrays"),
+    "tune": ("weft.tools.tune_command", "search for fast schedules by measuring them"),
 }
 """Subcommand -> its module, and what it does in a few words."""
 

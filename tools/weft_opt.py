@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from traceback import print_exception
@@ -23,7 +24,7 @@ from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from weft.driver.parsing import Resources, decode_text, parse_text
-from weft.driver.universe import register_dialects
+from weft.driver.universe import REPLACED_PASSES, load, register_dialects
 from weft.driver.verify import verify_module
 from weft.passes.insertion import PassSequence, PipelineStep, run_pass
 from weft.passes.nested import NestedPasses
@@ -202,7 +203,7 @@ class WeftOptMain(xDSLOptMain):
 
     def register_all_passes(self) -> None:
         for name, factory in self._universe.all_passes.items():
-            self.register_pass(name, factory)
+            self.register_pass(name, partial(load, REPLACED_PASSES[name]) if name in REPLACED_PASSES else factory)
 
     def register_all_targets(self) -> None:
         self.available_targets.update(self._universe.all_targets)

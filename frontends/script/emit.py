@@ -19,6 +19,7 @@ from xdsl.dialects.scf import IfOp
 from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from weft.dialects.element_types import ELEMENT
 from weft.dialects.low_access import AccessMode, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_strides, with_strides
 from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp
@@ -41,7 +42,7 @@ from weft.frontends.script.values import (
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
 from weft.texpr.emit import ElementEmitter, block_results
-from weft.texpr.expr import Binary, Cast, Const, Expr, type_of
+from weft.texpr.expr import Binary, Cast, Const, Expr, value_type_of
 
 _INDEX = IndexType()
 
@@ -52,7 +53,7 @@ def buffer_type(
     """The type of a buffer; extents that are no numbers are dynamic. Without strides it is dense."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
-    dense = MemRefType(type_of(dtype), extents, memory_space=space)
+    dense = MemRefType(value_type_of(dtype), extents, memory_space=space)
     return dense if strides is None else with_strides(dense, strides)
 
 
@@ -94,7 +95,7 @@ class ScriptEmitter(ElementEmitter):
             return self.stride(expr.buffer, expr.dimension)
         if expr.is_index:
             return super()._index_leaf(expr)
-        value = self._native(expr)
+        value = self._as_signed(expr)
         return self._once(("cast", value, "index"), lambda: IndexCastOp(value, _INDEX))
 
     def fixed(self, expr: Expr) -> Expr:
@@ -136,7 +137,7 @@ class ScriptEmitter(ElementEmitter):
         operands = [buffer, *(self.index(index) for index in read.indices)]
         return self._once(
             ("load", self._memory, *operands),
-            lambda: LoadOp.create(operands=operands, result_types=[type_of(read.dtype)]),
+            lambda: LoadOp.create(operands=operands, result_types=[value_type_of(read.dtype)]),
             hint_of(read.buffer.name.lower()),
         )
 
@@ -155,9 +156,15 @@ class ScriptEmitter(ElementEmitter):
         stored = self.value(value, dtype)
         self.effect(StoreOp.create(operands=[stored, buffer.value, *(self.index(index) for index in indices)]))
 
-    def allocate(self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str) -> SSAValue:
-        """A buffer of `type`; `extents` are those that its type leaves open."""
-        return self.append(AllocOp([self.index(extent) for extent in extents], [], type), hint_of(name))
+    def allocate(
+        self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str, element: Attribute | None = None
+    ) -> SSAValue:
+        """A buffer of `type`; `extents` are those that its type leaves open, `element` is the type of its elements
+        where `type` does not tell it."""
+        op = AllocOp([self.index(extent) for extent in extents], [], type)
+        if element is not None:
+            op.attributes[ELEMENT] = element
+        return self.append(op, hint_of(name))
 
     def assume(self, left: Expr, relation: Relation, right: Expr) -> None:
         """State a fact about extents and index parameters."""

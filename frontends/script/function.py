@@ -17,6 +17,7 @@ from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.element_types import STORED, stated_elements
 from weft.dialects.promises import PROMISES, Promise, promises_attribute, promises_in
 from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import Relation
@@ -42,7 +43,7 @@ from weft.frontends.script.values import (
 )
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
-from weft.texpr.expr import Const, Expr, as_expr, as_number, checked_dtype, type_of
+from weft.texpr.expr import Const, Expr, as_expr, as_number, checked_dtype, type_of, value_type_of
 from weft.texpr.shapes import items
 
 NOALIAS = "tir.noalias"
@@ -116,6 +117,8 @@ class FunctionParser(Evaluator):
         self._attributes: dict[str, Attribute] = {}
         self._positions: list[int] = []
         """The position in the Python function of each argument of the entry block."""
+        self._elements: dict[BlockArgument, Attribute] = {}
+        """The types of elements of parameters whose own types do not tell them."""
         self._declared: list[Buffer] = []
         """Declared buffers whose extents are not yet stated in IR."""
         self._offsets: list[tuple[Expr, SourceLocation]] = []
@@ -158,6 +161,7 @@ class FunctionParser(Evaluator):
         region = Region() if declaration else Region(self.entry)
         function = FuncOp(self.name, type, region, "private" if self._is_private() else None)
         function.attributes.update(self._attributes)
+        function.arg_attrs = stated_elements(self._elements.get(a, a.type) for a in self.entry.args)
         function.location = self.emitter.location
         return function
 
@@ -188,7 +192,7 @@ class FunctionParser(Evaluator):
         if not declaration:
             raise self.error(returns, f"{self.name} returns nothing: results are written to parameters")
         if isinstance(value, DType):
-            return [type_of(value.name)]
+            return [value_type_of(value.name)]
         if value is tir.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
             return [self.apply(returns, parse_attribute, self.string(returns.args[0], "T.type"))]
         raise self.error(returns, "a result is a scalar, T.int32")
@@ -244,12 +248,22 @@ class FunctionParser(Evaluator):
             type = self.apply(annotation, parse_attribute, self.string(annotation.args[0], "T.type"))
             self.bind(name, named_value(self._argument(type, name, position), name))
         elif isinstance(kind, DType) and not isinstance(annotation, ast.Call):
-            type = IndexType() if kind.name in ("int32", "int64") else type_of(kind.name)
-            self.bind(name, named_value(self._argument(type, name, position), name))
+            if kind.name in STORED:
+                raise self.error(annotation, f"parameter {name}: elements of arrays alone are {kind.name}")
+            type = IndexType() if kind.name in ("int32", "int64") else value_type_of(kind.name)
+            argument = self._argument(type, name, position)
+            self.bind(name, named_value(argument, name, self._stated(argument, kind.name)))
         else:
             raise self.error(
                 annotation, f'parameter {name} is a T.Buffer((m, n), "float32"), a T.handle or a scalar, T.int64'
             )
+
+    def _stated(self, argument: BlockArgument, dtype: str) -> Attribute | None:
+        """The type of the elements of a parameter where its own does not tell it, which is noted."""
+        if type_of(dtype) == value_type_of(dtype):
+            return None
+        self._elements[argument] = type_of(dtype)
+        return type_of(dtype)
 
     def _argument(self, type: Attribute, name: str, position: int) -> BlockArgument:
         """The argument for the Python parameter at `position`."""
@@ -268,7 +282,9 @@ class FunctionParser(Evaluator):
         dtype = self._dtype(options.get("dtype"))
         scope = self._memory_scope(options.get("scope"))
         names, strides = self._strides(options["strides"], name, shape) if "strides" in options else ({}, None)
-        buffer = Buffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
+        argument = self._argument(buffer_type(shape, dtype, scope, strides), name, position)
+        buffer = Buffer(argument, name, shape)
+        buffer.stated_element = self._stated(argument, dtype)
         buffer.strides.update(names)
         buffer.place = self.source.place(node)
         if "elem_offset" in options:
@@ -438,9 +454,13 @@ class FunctionParser(Evaluator):
         shape = self._shape(options["shape"], name)
         if any(extent is None for extent in shape):
             raise self.error(options["shape"], f"{name}: the extents of a temporary are given")
-        type = buffer_type(shape, self._dtype(options.get("dtype")), self._memory_scope(options.get("scope")))
+        dtype = self._dtype(options.get("dtype"))
+        type = buffer_type(shape, dtype, self._memory_scope(options.get("scope")))
         dynamic = [extent for extent in shape if isinstance(extent, Expr) and static_extent(extent) is None]
-        return Buffer(self.emitter.allocate(type, dynamic, name), name, shape)
+        element = type_of(dtype) if type_of(dtype) != value_type_of(dtype) else None
+        buffer = Buffer(self.emitter.allocate(type, dynamic, name, element), name, shape)
+        buffer.stated_element = element
+        return buffer
 
     def flat_view(self, node: ast.Call, name: str) -> FlatView:
         """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory."""
@@ -525,7 +545,12 @@ class FunctionParser(Evaluator):
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
         if dtype not in _NOTHING:
-            results.append(type_of(self._named_dtype(node, dtype)))
+            named = self._named_dtype(node, dtype)
+            if value_type_of(named) != type_of(named):
+                raise self.error(
+                    node, f"functions from outside give bools, signed numbers and floats, not {named}: cast"
+                )
+            results.append(value_type_of(named))
         operands = [self._outside_operand(argument) for argument in arguments]
         op = self.emitter.call(name, operands, results)
         self.calls.append(PendingCall(op, node, name, outside=True, pure=pure))
@@ -562,7 +587,7 @@ class FunctionParser(Evaluator):
         """`T.call_packed("f", A.data, 4)`: a call of an unknown function of TVM, kept as text with operands."""
         operands: list[SSAValue] = []
         call = ast.unparse(self._kept(node, operands))
-        op = IntrinsicOp(call, operands, [] if result is None else [type_of(result.name)])
+        op = IntrinsicOp(call, operands, [] if result is None else [value_type_of(result.name)])
         self.emitter.effect(op)
         return op
 

@@ -18,16 +18,17 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, DimOp, StoreOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.dialects.scf import IfOp, YieldOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.element_types import ELEMENT, element_of, parameter_types
 from weft.dialects.promises import Promise, promises_of
 from weft.dialects.tir import OPERAND, AccessRegionOp, AssumeOp, AssumeShapeOp, BlockOp, ForOp, InitOp, IntrinsicOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import attributes_text, generic_text, operations_text, to_attributes
 from weft.frontends.script.function import NOALIAS, SYMBOL
-from weft.frontends.script.round_trip import Mismatch, Raiser, Restart, RoundTrip
+from weft.frontends.script.round_trip import Mismatch, Raiser, Restart, RoundTrip, with_sign
 from weft.frontends.script.text import (
     PythonNames,
     block_head,
@@ -48,7 +49,7 @@ from weft.frontends.script.text import (
 from weft.frontends.script.values import Buffer, Leaf, Symbol, is_scalar, static_shape
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import string_text
-from weft.texpr.expr import Const, Expr, name_of
+from weft.texpr.expr import Const, Expr, has_sign, name_of, type_of
 
 _IMPORTS = "from weft.script import ir as I, tir as T"
 _ROUNDS = 1000
@@ -163,7 +164,8 @@ class FunctionPrinter:
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
         decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
         block = Block(arg_types=function.function_type.inputs) if function.is_declaration else function.body.block
-        parameters = [self._parameter(*pair) for pair in zip(block.args, self._entry.args, strict=True)]
+        elements = parameter_types(function)
+        parameters = [self._parameter(*pair) for pair in zip(block.args, self._entry.args, elements, strict=True)]
         outputs = function.function_type.outputs.data
         result = f" -> {type_annotation(outputs[0])}" if outputs else ""
         self._lines += [decorator, *signature(self._words[symbol], parameters, result)]
@@ -184,7 +186,8 @@ class FunctionPrinter:
         outputs = function.function_type.outputs.data
         if outputs and not function.is_declaration:
             raise CompileError.at(function, f"@{function.sym_name.data} returns values: scripts have none that do")
-        if function.arg_attrs is not None or function.res_attrs is not None:
+        stated = [entry.data.keys() for entry in function.arg_attrs or ()]
+        if any(names - {ELEMENT} for names in stated) or function.res_attrs is not None:
             raise CompileError.at(function, f"@{function.sym_name.data}: attributes of arguments have no script")
         if len(function.body.blocks) > 1:
             raise CompileError.at(function, f"@{function.sym_name.data}: branches between blocks have no script")
@@ -203,22 +206,23 @@ class FunctionPrinter:
 
     # Parameters, and what is known about their extents
 
-    def _parameter(self, argument: BlockArgument, mine: BlockArgument) -> str:
-        """A parameter as Python writes it."""
+    def _parameter(self, argument: BlockArgument, mine: BlockArgument, stated: Attribute) -> str:
+        """A parameter as Python writes it; callers see it as of the type `stated`."""
         type = argument.type
         declared = self._function.is_declaration
         name = self._names.new(argument.name_hint, "arg")
-        self._trip.bind(argument, mine, name)
+        element = element_of(stated)
+        self._trip.bind(argument, mine, name, element=element if stated != type else None)
         if not isinstance(type, MemRefType):
             is_handle = declared and isinstance(type, PtrType)
-            return f"{name}: {'T.handle' if is_handle else type_annotation(type, is_parameter=True)}"
+            return f"{name}: {'T.handle' if is_handle else type_annotation(stated, is_parameter=True)}"
         if not is_declarable_buffer(type):
             return f"{name}: T.type({string_text(str(type))})"
         if DYNAMIC_INDEX in type.get_shape() and not declared:
             handle = self._names.new(f"var_{name}", "var")
             self._dynamic[argument] = _Dynamic(argument, handle)
             return f"{handle}: T.handle"
-        return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type)})"
+        return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type, name_of(element))})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
         """Declare the parameters whose extents no op states; all of them, where declarations must be plain."""
@@ -240,7 +244,9 @@ class FunctionPrinter:
         self._about = {op: other for op, other in self._about.items() if other is not entry}
         self._trip.names[entry.argument] = buffer
         shape = shape_text(buffer.extents)
-        self._write(f"{buffer.name} = T.match_buffer({entry.handle}, {shape}{buffer_options(buffer.type)})")
+        self._write(
+            f"{buffer.name} = T.match_buffer({entry.handle}, {shape}{buffer_options(buffer.type, buffer.dtype)})"
+        )
 
     def _declare(self, ops: Sequence[Operation]) -> None:
         """Print declarations for `ops`, about extents. Raises Restart where declarations make others."""
@@ -280,7 +286,9 @@ class FunctionPrinter:
         extents: list[int | Expr | None] = list(old.extents)
         for dimension, value in (dict(assumed) | entry.dims).items():
             extents[dimension] = raiser.value(value)
-        return Buffer(old.value, old.name, tuple(extents))
+        new = Buffer(old.value, old.name, tuple(extents))
+        new.stated_element = old.stated_element
+        return new
 
     # Regions
 
@@ -444,7 +452,7 @@ class FunctionPrinter:
                 self._body(ops)
             values: list[SSAValue] = []
             for name, value in zip(names, given, strict=True):
-                expr = Raiser(self._trip, ()).value(value)
+                expr = with_sign(Raiser(self._trip, ()).value(value), signed=True)
                 self._write(f"{name} = {operand_text(expr, value.type)}")
                 values.append(self._trip.operand(expr, value.type))
             if names:
@@ -460,10 +468,10 @@ class FunctionPrinter:
 
     # Statements without regions
 
-    def _named(self, printed: SSAValue, mine: SSAValue) -> str:
+    def _named(self, printed: SSAValue, mine: SSAValue, element: Attribute | None = None) -> str:
         """Give a local variable its name."""
         name = self._names.keep(printed.name_hint, "v")
-        self._trip.bind(printed, mine, name)
+        self._trip.bind(printed, mine, name, element=element)
         return name
 
     def _assignment(self, ops: Sequence[Operation]) -> None:
@@ -475,14 +483,14 @@ class FunctionPrinter:
             if isinstance(expr, Const | Leaf | Symbol) or expr.is_index != is_index:
                 raise Mismatch  # another name for something, or another type
             mine = self._emitter.index(expr) if is_index else self._emitter.value(expr)
-        name = self._named(op.results[0], mine)
+        name = self._named(op.results[0], mine, type_of(expr.dtype))
         self._write(f"{name}{': T.int64' if is_index else ''} = {expr_text(expr)}")
 
     def _store(self, ops: Sequence[Operation], op: StoreOp) -> None:
         with self._trip.attempt(ops) as raiser:
             buffer = raiser.buffer(op.memref)
             indices = [raiser.value(index) for index in op.indices]
-            value = raiser.value(op.value)
+            value = with_sign(raiser.value(op.value), signed=has_sign(buffer.dtype))
             adapts = value.is_index and buffer.dtype in ("int32", "int64")
             if value.dtype != buffer.dtype and not adapts:
                 raise Mismatch
@@ -501,16 +509,23 @@ class FunctionPrinter:
     def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> None:
         """A temporary, whose type is determined by shape, element type and scope."""
         type = op.memref.type
-        if not is_plain_buffer(type) or op.symbol_operands or op.alignment is not None or op.attributes:
+        if (
+            not is_plain_buffer(type)
+            or op.symbol_operands
+            or op.alignment is not None
+            or op.attributes.keys() - {ELEMENT}
+        ):
             raise Mismatch
+        element = op.attributes.get(ELEMENT)
         with self._trip.attempt(ops) as raiser:
             extents = [raiser.value(size) for size in op.dynamic_sizes]
-            mine = self._emitter.allocate(type, extents, "buffer")
+            mine = self._emitter.allocate(type, extents, "buffer", element)
         name = self._names.keep(op.memref.name_hint, "buffer")
         rest = iter(extents)
         shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
-        self._trip.names[op.memref] = Buffer(mine, name, shape)
-        self._write(f"{name} = T.alloc_buffer({shape_text(shape)}{buffer_options(type)})")
+        self._trip.names[op.memref] = buffer = Buffer(mine, name, shape)
+        buffer.stated_element = element
+        self._write(f"{name} = T.alloc_buffer({shape_text(shape)}{buffer_options(type, buffer.dtype)})")
 
     def _applied(
         self, ops: Sequence[Operation], emit: Callable[[list[SSAValue]], Operation]

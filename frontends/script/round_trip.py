@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.analysis.structural_equality import Difference, compare_headers, compare_ops, scalar_constant
+from weft.dialects.element_types import STORED
 from weft.dialects.index_map import negated
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.frontends.script.emit import ScriptEmitter
@@ -39,23 +40,33 @@ from weft.support.errors import CompileError
 from weft.texpr import math
 from weft.texpr.expr import (
     FUNCTIONS,
+    UNSIGNED_OPS,
     BinaryKind,
     Cast,
     Const,
     Expr,
     Predicate,
     binary,
+    bits,
     cast_to,
     compare,
+    has_sign,
+    is_integer,
     name_of,
     unary,
 )
 
 _BINARY = {
     op: kind for kind in BinaryKind if kind is not BinaryKind.FLOORMOD for op in (kind.integer_op, kind.float_op)
+} | {
+    unsigned_op: kind
+    for kind in reversed(BinaryKind)  # `//` and `%` come last
+    if kind.integer_op is not None and (unsigned_op := UNSIGNED_OPS.get(kind.integer_op)) is not None
 }
 _UNARY = {op: name for name, op in FUNCTIONS.items()} | {AbsFOp: "abs", AbsIOp: "abs"}
-_INTEGER_PREDICATE = {predicate.of_integers: predicate for predicate in Predicate}
+_SIGNED = frozenset(UNSIGNED_OPS)
+_UNSIGNED = frozenset(UNSIGNED_OPS.values())
+_INTEGER_PREDICATE = {predicate.of(signed=signed): predicate for predicate in Predicate for signed in (True, False)}
 _FLOAT_PREDICATE = {predicate.of_floats: predicate for predicate in Predicate}
 _CASTS = (
     arith.ExtFOp,
@@ -63,6 +74,7 @@ _CASTS = (
     arith.SIToFPOp,
     arith.UIToFPOp,
     arith.FPToSIOp,
+    arith.FPToUIOp,
     arith.ExtSIOp,
     arith.ExtUIOp,
     arith.TruncIOp,
@@ -219,33 +231,73 @@ class Raiser:
             case arith.IndexCastOp():
                 return self.value(op.input)
             case arith.CmpiOp():
-                return self._compare(
-                    _INTEGER_PREDICATE.get(arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]), op
-                )
+                name = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+                signed = {"s": True, "u": False}.get(name[0])
+                return self._compare(_INTEGER_PREDICATE.get(name), op, signed)
             case arith.CmpfOp():
                 return self._float_compare(op)
             case arith.SelectOp():
-                return math.select(*(self.value(operand) for operand in op.operands))
+                condition, *branches = map(self.value, op.operands)
+                return math.select(condition, *one_sign(branches))
             case IfOp():
                 return self._lazy(op)
+            case arith.BitcastOp():
+                return self._stored(op)
+            case arith.ExtUIOp() if isinstance(op.input.owner, arith.BitcastOp) and self._is_ours(op.input.owner):
+                return self._stored(op.input.owner)
             case _:
                 return self._scalar(op)
 
     def _scalar(self, op: Operation) -> Expr:
         kind = type(op)
         if isinstance(op, _CASTS):
-            return cast_to(self.value(op.operands[0]), _dtype(op.results[0].type))
+            return self._cast(op)
         if kind in _BINARY:
-            left, right = (self.value(operand) for operand in op.operands)
+            signed = True if kind in _SIGNED else False if kind in _UNSIGNED else None
+            left, right = one_sign([self.value(operand) for operand in op.operands], signed)
             return binary(_BINARY[kind], left, right)
         if kind in _UNARY:
             return unary(_UNARY[kind], self.value(op.operands[0]))
         raise NotRaised
 
-    def _compare(self, predicate: Predicate | None, op: Operation) -> Expr:
+    def _cast(self, op: Operation) -> Expr:
+        if isinstance(op, arith.ExtFOp) and (dtype := name_of(op.input.type)) in STORED:
+            return self._loaded(op, dtype)
+        source, target = self.value(op.operands[0]), _dtype(op.results[0].type)
+        match op:
+            case arith.FPToUIOp():
+                target = unsigned(target)
+            case arith.ExtSIOp() | arith.SIToFPOp():
+                source = with_sign(source, signed=True)
+            case arith.ExtUIOp() if is_integer(source.dtype) and not has_sign(source.dtype):
+                target = unsigned(target)
+            case arith.ExtUIOp() | arith.UIToFPOp():
+                source = with_sign(source, signed=False)
+            case _:
+                pass
+        return cast_to(source, target)
+
+    def _loaded(self, op: arith.ExtFOp, dtype: str) -> Expr:
+        """The number of a byte that a buffer of a type of storage holds."""
+        byte: SSAValue = op.input
+        while isinstance(byte.owner, arith.BitcastOp | arith.TruncIOp) and self._is_ours(byte.owner):
+            byte = byte.owner.operands[0]
+        source = self.value(byte)
+        if source.dtype != dtype:
+            raise NotRaised
+        return cast_to(source, "float32")
+
+    def _stored(self, op: arith.BitcastOp) -> Expr:
+        """A number as the bits of a type of storage."""
+        truncation, dtype = op.input.owner, name_of(op.input.type)
+        if dtype not in STORED or not isinstance(truncation, arith.TruncFOp) or not self._is_ours(truncation):
+            raise NotRaised
+        return cast_to(self.value(truncation.input), dtype)
+
+    def _compare(self, predicate: Predicate | None, op: Operation, signed: bool | None = None) -> Expr:
         if predicate is None:
             raise NotRaised
-        left, right = (self.value(operand) for operand in op.operands)
+        left, right = one_sign([self.value(operand) for operand in op.operands], signed)
         return compare(predicate, left, right)
 
     def _float_compare(self, op: arith.CmpfOp) -> Expr:
@@ -266,7 +318,7 @@ class Raiser:
             self._open.append(block)
             branches.append(self.value(last.operands[0]))
             self._open.pop()
-        return math.if_then_else(condition, *branches)
+        return math.if_then_else(condition, *one_sign(branches))
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Expr:
         """An affine expression over SSA values, `operands[d]` for dimension d."""
@@ -297,6 +349,30 @@ class Raiser:
         return self.value(value)
 
 
+def with_sign(expr: Expr, *, signed: bool) -> Expr:
+    """An integer expression read as signed or unsigned: the same value in IR. Others as they are."""
+    if not is_integer(expr.dtype) or has_sign(expr.dtype) == signed:
+        return expr
+    dtype = expr.dtype.removeprefix("u") if signed else unsigned(expr.dtype)
+    if isinstance(expr, Const):  # a number is stored as a signed one where it is ambiguous
+        return Const(int(expr.value) % (1 << bits(dtype)), dtype)
+    return expr if expr.is_index else cast_to(expr, dtype)
+
+
+def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]:
+    """The operands of an operator read as signed, as unsigned, or by default all as the first of them that is no
+    number."""
+    if signed is None:
+        first = next((operand for operand in operands if not isinstance(operand, Const)), operands[0])
+        signed = has_sign(first.dtype)
+    return [with_sign(operand, signed=signed) for operand in operands]
+
+
+def unsigned(dtype: str) -> str:
+    """The unsigned integers of the width of signed ones."""
+    return f"u{dtype}"
+
+
 def _constant(attribute: Attribute) -> Const:
     if not isinstance(attribute, FloatAttr | IntegerAttr) or not is_scalar(attribute.type):
         raise NotRaised
@@ -324,9 +400,16 @@ class RoundTrip:
         self._values: dict[SSAValue, SSAValue] = {}
         """Values of this function -> printed values."""
 
-    def bind(self, printed: SSAValue, mine: SSAValue, name: str, extent: int | Expr | None = None) -> None:
-        """Give a value its name; `extent` is that of a loop variable."""
-        self.names[printed] = named_value(mine, name) if extent is None else Leaf.of(mine, name, extent)
+    def bind(
+        self,
+        printed: SSAValue,
+        mine: SSAValue,
+        name: str,
+        extent: int | Expr | None = None,
+        element: Attribute | None = None,
+    ) -> None:
+        """Give a value its name; `extent` is that of a loop variable, `element` as in `named_value`."""
+        self.names[printed] = named_value(mine, name, element) if extent is None else Leaf.of(mine, name, extent)
         self._values[mine] = printed
 
     def operand(self, operand: Operand, type: Attribute) -> SSAValue:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 
+_NAMESPACES = ("T", "I", "G")
+"""Names under which scripts import `weft.script.tir`, `weft.script.ir` and `weft.graph`."""
+
+
 class Style(StrEnum):
     """What a piece of a script is, with its look on terminals and in HTML; readable on white and on black."""
 
@@ -75,11 +79,11 @@ def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
             return Style.KEYWORD
         case token.NAME if last in ("def", "class"):
             return Style.DEFINITION
-        case token.NAME if found.string in ("T", "I") and last == "@":
+        case token.NAME if found.string in _NAMESPACES and last == "@":
             return Style.DECORATOR
-        case token.NAME if found.string in ("T", "I") and last != ".":
+        case token.NAME if found.string in _NAMESPACES and last != ".":
             return Style.NAMESPACE
-        case token.NAME if last == "." and before in ("T", "I", "axis"):
+        case token.NAME if last == "." and before in (*_NAMESPACES, "axis"):
             return Style.WORD
         case token.OP if found.string == "@":
             return Style.DECORATOR
@@ -125,9 +129,13 @@ def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = N
     `color` decides about colours, `file` is where to print instead of standard output. The environment variable
     `NO_COLOR` (https://no-color.org) turns colours off where `color` does not say. Raises what `print_script` raises.
     """
+    show_text(print_script(module), color=color, file=file)
+
+
+def show_text(text: str, *, color: bool | None = None, file: TextIO | None = None) -> None:
+    """Show a script; see `show`."""
     if file is not None and not hasattr(file, "write"):
         raise TypeError(f"show: argument 'file' must be what text is written to, got one of type {type(file).__name__}")
-    text = print_script(module)
     display = _notebook_display() if file is None and color is None else None
     if display is not None:
         display(Script(text))

@@ -46,6 +46,7 @@ from weft.texpr.expr import (
     as_number,
     binary,
     default_number,
+    type_of,
 )
 from weft.texpr.function import relation_of
 from weft.texpr.shapes import as_index
@@ -292,14 +293,14 @@ class StatementParser(FunctionParser):
             if dtype is not None and dtype.name != value.dtype and not (value.is_index and dtype.name == "int32"):
                 raise self.error(target, f"{name} is {dtype.name}, and `{value}` is {value.dtype}: cast it")
             if not value.is_index:
-                value = self._named(self.emitter.value(value), name)
+                value = self._named(self.emitter.value(value), name, type_of(value.dtype))
             elif dtype is not None:
                 value = self._named(self.emitter.index(value), name)
         self.bind_checked(target, value)
 
-    def _named(self, value: SSAValue, name: str) -> Leaf | Buffer | Opaque:
+    def _named(self, value: SSAValue, name: str, element: Attribute | None = None) -> Leaf | Buffer | Opaque:
         value.name_hint = hint_of(name)
-        return named_value(value, name)
+        return named_value(value, name, element)
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
         """`name = T.alloc_buffer(...)` and the other declarations with a name."""
@@ -537,8 +538,8 @@ class StatementParser(FunctionParser):
         self.place(node)
         op = self.emitter.conditional(condition, branches)
         self.emitter.effect(op)
-        for name, result in zip(joined, op.results, strict=True):
-            self.bind(name, self._named(result, name))
+        for name, result, pair in zip(joined, op.results, pairs, strict=True):
+            self.bind(name, self._named(result, name, type_of(pair[0].dtype)))
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
         """The names that both branches assign and that are used after the condition."""

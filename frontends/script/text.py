@@ -265,12 +265,12 @@ def is_declarable_buffer(type: Attribute) -> bool:
     )
 
 
-def buffer_options(type: MemRefType[Attribute]) -> str:
+def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
     """The dtype, scope and strides of a buffer, after its shape."""
     scope = f", scope={string_text(type.memory_space.data)}" if isinstance(type.memory_space, StringAttr) else ""
     stated = strides_of(type)
     strides = "" if stated is None else f", strides={shape_text(stated)}"
-    return f', "{name_of(type.element_type)}"{scope}{strides}'
+    return f', "{dtype}"{scope}{strides}'
 
 
 def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:

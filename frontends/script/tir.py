@@ -37,6 +37,10 @@ let = Annotation("let", "x: T.let[T.float32] = A[0] + A[1]")
 handle = Annotation("handle", "a: T.handle")
 type = Annotation("type", 'A: T.type("memref<4x4xf32, strided<[8, 1]>>")')
 bool, int8, int16, int32, int64 = (DTYPES[name] for name in ("bool", "int8", "int16", "int32", "int64"))
+uint8, uint16, uint32, uint64 = (DTYPES[name] for name in ("uint8", "uint16", "uint32", "uint64"))
+int4, uint4, float4_e2m1fn = (DTYPES[name] for name in ("int4", "uint4", "float4_e2m1fn"))
+float8_e4m3fn, float8_e5m2 = DTYPES["float8_e4m3fn"], DTYPES["float8_e5m2"]
+float8_e4m3fnuz, float8_e5m2fnuz = DTYPES["float8_e4m3fnuz"], DTYPES["float8_e5m2fnuz"]
 boolean = bool
 float16, bfloat16, float32, float64 = (DTYPES[name] for name in ("float16", "bfloat16", "float32", "float64"))
 

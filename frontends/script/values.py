@@ -42,11 +42,12 @@ class Leaf(Named):
     """The extent of a loop variable that starts at 0."""
 
     @staticmethod
-    def of(value: SSAValue, name: str, extent: int | Expr | None = None) -> Leaf:
-        """`value` under `name`; index values are exact integers and called int64."""
+    def of(value: SSAValue, name: str, extent: int | Expr | None = None, dtype: str | None = None) -> Leaf:
+        """`value` under `name`; index values are exact integers and called int64, others have a `dtype` or that of
+        their type."""
         if isinstance(value.type, IndexType):
             return Leaf(name, value, "int64", True, extent)
-        return Leaf(name, value, name_of(value.type), False)
+        return Leaf(name, value, dtype or name_of(value.type), False)
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -71,6 +72,8 @@ class Buffer:
     """The symbolic strides, by dimension."""
     place: SourceLocation | None = field(default=None, init=False)
     """Where it is declared."""
+    stated_element: Attribute | None = field(default=None, init=False)
+    """The type of its elements where the values do not tell it."""
 
     @property
     def stored(self) -> Buffer:
@@ -100,7 +103,7 @@ class Buffer:
 
     @property
     def dtype(self) -> str:
-        return name_of(self.type.element_type)
+        return name_of(self.stored.stated_element or self.type.element_type)
 
     @property
     def rank(self) -> int:
@@ -185,11 +188,16 @@ def is_scalar(type: Attribute) -> bool:
     return isinstance(type, IndexType) or type in TYPES.values()
 
 
-def named_value(value: SSAValue, name: str) -> Leaf | Buffer | Opaque:
-    """A value of the program under a name; the extents of a buffer are those of its type."""
+def named_value(value: SSAValue, name: str, element: Attribute | None = None) -> Leaf | Buffer | Opaque:
+    """A value of the program under a name; the extents of a buffer are those of its type. `element` is the type of a
+    number, or of the elements of a buffer, where the value does not tell it."""
     if isinstance(value.type, MemRefType):
-        return Buffer(value, name, static_shape(value.type))
-    return Leaf.of(value, name) if is_scalar(value.type) else Opaque(value, name)
+        buffer = Buffer(value, name, static_shape(value.type))
+        buffer.stated_element = element
+        return buffer
+    if is_scalar(value.type):
+        return Leaf.of(value, name, dtype=None if element is None else name_of(element))
+    return Opaque(value, name)
 
 
 def static_shape(type: MemRefType[Attribute]) -> tuple[int | None, ...]:

@@ -1,0 +1,40 @@
+"""Constants that kernels read in a layout of their own are laid out when a program is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.passes.tir.tir_fold_constant_calls import fold_constant_calls
+from weft.passes.tir.tir_split_constant_packing import split_constant_packing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weft.passes.tir.tir_fold_constant_calls import Run
+
+
+def pack_constants(module: ModuleOp) -> None:
+    """Evaluate what the scheduled functions of a module compute from constants alone, in place."""
+    split_constant_packing(module)
+    fold_constant_calls(module, _compiled)
+
+
+def _compiled(module: ModuleOp) -> Run:
+    """Functions at tir level, whatever their target, compiled for the CPU of this process, to run once each."""
+    from weft.backends.llvm.compile import CodegenOptions
+    from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.runtime.low_module import load_low_module
+    from weft.support.target import Target
+
+    target = Target.of_process(1)
+    lower_tir_to_low(Context(), module, str(target), {}, check_program=False, check_result=False)
+    library = load_low_module(module, target, CodegenOptions(fast=True))
+
+    def run(name: str, arrays: Sequence[NDArray[Any]]) -> None:
+        library[name](*arrays)
+
+    return run

@@ -1,0 +1,438 @@
+"""Kernels of a model, each compiled apart: several at once, equal ones once, and none that the compile cache holds.
+
+    func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) }
+    func.func private @relu(...)    { ... }
+    func.func private @relu_1(...)  { the same }
+    // becomes
+    func.func @main(...)            { func.call @kernel_3f2a...(...)  func.call @kernel_3f2a...(...) }
+    func.func private @kernel_3f2a...(...) attributes {low.params = ...}     // code in an object of its own
+
+A kernel is a private function over buffers that others of its module call, and that calls none itself. It is compiled
+with what it needs: globals, and declarations of external functions. Its key covers all that its code depends on: its
+structure (`analysis/structural_hash.py`), the target, the options, and the versions of weft and of what it compiles
+with. The key names its symbol too, so that objects of several programs can be linked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import count
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import GlobalOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from weft.autoschedule.default_schedule import scheduled_by
+from weft.backends.llvm.compile import EMISSION, object_code
+from weft.backends.llvm.emit import emit_module
+from weft.backends.llvm.jit import link_objects
+from weft.dialects import sched
+from weft.dialects.effects import is_pure_function
+from weft.dialects.low import PURE
+from weft.dialects.low_signature import signature_of
+from weft.dialects.traversal import copy_of, operations_in
+from weft.driver.build import lower_scheduled, lower_to_scheduled
+from weft.driver.lowering_options import LoweringOptions
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context, parse, schedules_of
+from weft.driver.progress import Progress
+from weft.driver.traces import name_function, parse_trace
+from weft.driver.tuned_schedules import tuned_records
+from weft.driver.workloads import function_digest, is_taken_along
+from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.tir.nest import buffer_functions
+from weft.passes.tir.tir_collect_imports import PRAGMAS
+from weft.passes.tir.tir_fold_constant_calls import fold_constant_calls
+from weft.runtime.call import Caller
+from weft.runtime.compile_cache import CompileCache, CompiledKernel, compiler_fingerprint
+from weft.runtime.native_runtime import runtime_symbols
+from weft.support.errors import InternalError
+from weft.support.isolation import Worker
+from weft.support.machine import base_features
+from weft.support.names import free_name
+from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
+from weft.support.user_functions import intrinsics, names_with_rules
+
+if TYPE_CHECKING:
+    from weft.passes.tir.tir_fold_constant_calls import Run
+
+WORTH_A_PROCESS: Final = 1.5
+"""Seconds of work for each process that helps: it imports weft first, which takes half a second or more."""
+_CALLER: Final = "_caller"
+_PACKING: Final = "_packing"
+"""What follows the symbol of a kernel in the names of its caller, and of functions that pack constants for it."""
+_SYMBOL_LETTERS: Final = 20
+"""Letters of a key in a symbol: 80 bits."""
+
+
+@dataclass
+class Kernel:
+    """Equal functions of a module, as one kernel."""
+
+    key: str
+    functions: list[FuncOp]
+    """As the program has them."""
+    needed: list[Operation]
+    """The globals and declarations that the first of them refers to."""
+    compiled: CompiledKernel | None = None
+    declaration: FuncOp | None = None
+    """At low level, in the module that calls it."""
+
+    @property
+    def symbol(self) -> str:
+        """That of the kernel in machine code."""
+        return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
+
+    def unit(self) -> ModuleOp:
+        """A module of copies of the first function and of what it needs."""
+        return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
+
+    def traces(self) -> Iterator[sched.FuncOp]:
+        """The default schedule of each of the functions, which names it."""
+        for text in self.compiled.traces if self.compiled is not None else ():
+            for function in self.functions:
+                yield _trace_for(text, function.sym_name.data)
+
+
+def can_compile_apart(target: Target, options: LoweringOptions) -> bool:
+    """Whether kernels are compiled apart for a target: passes of users see whole modules, and checked functions log
+    for their caller."""
+    return target.kind == "llvm" and not target.obstacle and not options.passes and not options.checked
+
+
+def compile_kernels(
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, cache: CompileCache | None
+) -> list[Kernel]:
+    """Compile the kernels of a module of tir functions; declarations at low level take their places.
+
+    Raises `CompileError` and `ScheduleError` as `build` does. `stopwatch` records the stages of what is compiled in
+    this process.
+    """
+    with stopwatch.measure("kernels: structure"):
+        # Workers know nothing that users registered here, and no key covers what their functions do.
+        is_customised = bool(intrinsics() or names_with_rules())
+        kernels = find_kernels(module, target, options)
+    if not kernels:
+        return kernels
+    if cache is not None and not is_customised:
+        with stopwatch.measure("compile cache"):
+            for kernel in kernels:
+                kernel.compiled = cache.load(kernel.key)
+    missing = [kernel for kernel in kernels if kernel.compiled is None]
+    _Compilation(target, options, stopwatch, deque(missing), 1 if is_customised else _processors()).run()
+    if cache is not None and not is_customised and missing:
+        with stopwatch.measure("compile cache"):
+            if all(kernel.compiled is not None and cache.store(kernel.key, kernel.compiled) for kernel in missing):
+                cache.evict()
+    with stopwatch.measure("kernels: declarations"):
+        _declare(module, kernels)
+    with stopwatch.measure("constants"):
+        _pack_constants(module, kernels, target)
+    return kernels
+
+
+# What the kernels are
+
+
+def find_kernels(module: ModuleOp, target: Target, options: LoweringOptions) -> list[Kernel]:
+    """The kernels of a module of tir functions, which stay in it."""
+    known = named_ops(module)
+    functions = _functions_apart(module, options, known)
+    if not functions:
+        return []
+    depends = "\n".join(
+        (
+            compiler_fingerprint(),
+            str(sorted(asdict(target).items())),
+            base_features(target.triple, target.cpu),
+            f"default_schedule={options.default_schedule}",
+        )
+    ).encode()
+    tuned = tuned_records(module, target, options.database) if options.database is not None else {}
+    found: dict[str, Kernel] = {}
+    for function, needed in functions.items():
+        ops = [known[name] for name in needed]
+        records = b"".join(record.uid for record in tuned.get(function.sym_name.data, ()))
+        key = hashlib.blake2b(function_digest(function, ops) + depends + records, digest_size=32).hexdigest()
+        if key in found:
+            found[key].functions.append(function)
+        else:
+            found[key] = Kernel(key, [function], ops)
+    return list(found.values())
+
+
+def _functions_apart(
+    module: ModuleOp, options: LoweringOptions, known: dict[str, Operation]
+) -> dict[FuncOp, list[str]]:
+    """The functions that are kernels, and the symbols that each needs."""
+    scheduled: set[str] = set()
+    for schedule in schedules_of(module) if options.scheduled else ():
+        scheduled |= scheduled_by(schedule, module)
+    uses: dict[str, dict[str, None]] = {name: {} for name in known}
+    called: set[str] = set()
+    otherwise: set[str] = set(scheduled)
+    """Functions that are used by other means than calls."""
+    for name, holder in known.items():
+        for symbol, op in symbol_uses(holder):
+            if op is holder:
+                continue
+            uses[name][symbol] = None
+            (called if isinstance(op, CallOp) else otherwise).add(symbol)
+    found: dict[FuncOp, list[str]] = {}
+    for function in buffer_functions(module):
+        name, needed = function.sym_name.data, list(uses[function.sym_name.data])
+        is_private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        if (
+            is_private
+            and name in called - otherwise
+            and not function.function_type.outputs
+            and len(function.body.blocks) == 1
+            and all(is_taken_along(known.get(symbol)) for symbol in needed)
+            and not any(pragma in op.attributes for op in operations_in(function) for pragma in PRAGMAS)
+        ):
+            found[function] = needed
+    return found
+
+
+def _trace_for(text: str, name: str) -> sched.FuncOp:
+    """A trace of the kernel for a function of this name."""
+    trace = parse_trace(text)
+    origin = trace.sym_name.data.partition("_")[0]  # default or tuned
+    trace.sym_name = StringAttr(f"{origin}_{name}")
+    name_function(trace, name)
+    return trace
+
+
+# Compiling them
+
+
+def compile_unit(
+    unit: ModuleOp, symbol: str, target: Target, options: LoweringOptions, stopwatch: Stopwatch
+) -> CompiledKernel:
+    """Compile a kernel, the first function of `unit`, which is lowered in place. Raises as `build` does."""
+    caller = _caller_in(unit)
+    before = len(unit.ops)
+    traces = lower_to_scheduled(unit, target, options, stopwatch)
+    called = _take_caller(unit, caller, symbol) if len(unit.ops) > before else ""
+    if caller.parent is not None:
+        Rewriter.erase_op(caller)
+    lower_scheduled(unit, target, options, stopwatch)
+    bodies = [op for op in unit.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    for function, name in zip(bodies, _names(symbol), strict=False):
+        function.sym_name = StringAttr(name)
+    with stopwatch.measure(EMISSION):
+        text = emit_module(unit, target)
+    code = object_code(text, target, stopwatch=stopwatch)
+    declarations = "\n".join(str(_declaration(function)) for function in bodies)
+    return CompiledKernel(declarations, called, tuple(map(str, traces)), text, code)
+
+
+def _caller_in(unit: ModuleOp) -> FuncOp:
+    """A function that calls the kernel of a unit with its own parameters: what changes calls of that changes it."""
+    kernel = next(iter(unit.ops))
+    if not isinstance(kernel, FuncOp):
+        raise InternalError(f"a unit begins with {kernel.name}")
+    inputs = kernel.function_type.inputs.data
+    caller = FuncOp(free_name("caller", named_ops(unit)), (inputs, ()))
+    caller.body.block.add_ops([CallOp(kernel.sym_name.data, caller.body.block.args, ()), ReturnOp()])
+    unit.body.block.add_op(caller)
+    return caller
+
+
+def _take_caller(unit: ModuleOp, caller: FuncOp, symbol: str) -> str:
+    """Take the caller, which packs constants for the kernel, out of a unit, as text that calls compiled functions."""
+    caller.detach()
+    bodies = [op for op in unit.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    names = {function.sym_name.data: name for function, name in zip(bodies, _names(symbol), strict=False)}
+    caller.sym_name = StringAttr(f"{symbol}{_CALLER}")
+    for op in operations_in(caller):
+        if isinstance(op, CallOp):
+            op.callee = SymbolRefAttr(names[op.callee.string_value()])
+    return str(caller)
+
+
+def _names(symbol: str) -> Iterator[str]:
+    """The symbols of a kernel and of the functions that pack constants for it."""
+    yield symbol
+    yield from (f"{symbol}{_PACKING}{at}" for at in count())
+
+
+def _declaration(function: FuncOp) -> FuncOp:
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    declaration = FuncOp.external(function.sym_name.data, inputs, outputs)
+    declaration.attributes.update(function.attributes)
+    if is_pure_function(function):
+        declaration.attributes[PURE] = UnitAttr()
+    return declaration
+
+
+def compile_text(
+    text: str, symbol: str, target: str, default_schedule: bool, verify: bool, database: str | None
+) -> CompiledKernel:
+    """`compile_unit` in a process that helps."""
+    options = LoweringOptions(default_schedule=default_schedule, verify=verify, database=database)
+    return compile_unit(parse(text), symbol, Target.parse(target), options, Stopwatch())
+
+
+class _Compilation:
+    """Kernels compiled by this process and, where that is worth it, by others."""
+
+    def __init__(
+        self, target: Target, options: LoweringOptions, stopwatch: Stopwatch, waiting: deque[Kernel], processes: int
+    ) -> None:
+        self._target, self._options, self._stopwatch = target, options, stopwatch
+        self._waiting = waiting
+        self._processes = processes
+        self._failed: deque[Kernel] = deque()
+        """Kernels that another process did not compile: this one does, and raises what is wrong with them."""
+        self._workers: list[Worker] = []
+        self._is_over = False
+        self._threads: list[threading.Thread] = []
+        self._progress = Progress("compiling kernels", len(waiting))
+
+    def run(self) -> None:
+        """Compile all kernels that wait. Raises as `build` does."""
+        start, done = perf_counter(), 0
+        with self._progress:
+            try:
+                while self._waiting:
+                    try:
+                        kernel = self._waiting.popleft()
+                    except IndexError:  # another process took the last one
+                        break
+                    self._compile(kernel)
+                    done += 1
+                    if not self._threads:
+                        self._get_help((perf_counter() - start) / done * len(self._waiting))
+                with self._stopwatch.measure("kernels: other processes"):
+                    for thread in self._threads:
+                        thread.join()
+                for kernel in self._failed:
+                    self._compile(kernel)
+            finally:
+                self._is_over = True
+                for worker in self._workers:
+                    worker.end()
+
+    def _compile(self, kernel: Kernel) -> None:
+        kernel.compiled = compile_unit(kernel.unit(), kernel.symbol, self._target, self._options, self._stopwatch)
+        self._progress.advance()
+
+    def _get_help(self, seconds: float) -> None:
+        """Start the processes that are worth it for so much work."""
+        for _ in range(min(self._processes - 1, int(seconds / WORTH_A_PROCESS))):
+            thread = threading.Thread(target=self._help, name="weft-compile", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _help(self) -> None:
+        """Hand kernels to a process until none waits."""
+        worker = Worker()
+        self._workers.append(worker)
+        if self._is_over:  # an error or an interrupt, while the process started
+            worker.end()
+        database = None if self._options.database is None else os.fspath(self._options.database)
+        options = self._options.default_schedule, self._options.verify, database
+        while self._waiting and not self._is_over:
+            try:
+                kernel = self._waiting.popleft()
+            except IndexError:
+                return
+            try:
+                arguments = (str(kernel.unit()), kernel.symbol, str(self._target), *options)
+                failure, result = worker.call(compile_text, arguments, {})
+            except (OSError, EOFError, pickle.PickleError, ValueError):
+                self._failed.append(kernel)
+                return
+            if failure is None:
+                kernel.compiled = result
+                self._progress.advance()
+            else:
+                self._failed.append(kernel)
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# The functions that call them
+
+
+def _declare(module: ModuleOp, kernels: Sequence[Kernel]) -> None:
+    """Put declarations in the place of kernels, and where constants are packed for one, the body of its caller in the
+    place of a call."""
+    callers = _read(module, kernels)
+    symbols = {function.sym_name.data: kernel.symbol for kernel in kernels for function in kernel.functions}
+    for op in operations_in(module):
+        if isinstance(op, CallOp) and (symbol := symbols.get(op.callee.string_value())) is not None:
+            op.callee = SymbolRefAttr(symbol)
+            if (caller := callers.get(f"{symbol}{_CALLER}")) is not None:
+                _inline(caller, op)
+    taken_along: set[str] = set()
+    for kernel in kernels:
+        for function in kernel.functions:
+            taken_along.update(symbol for symbol, _ in symbol_uses(function))
+            function.detach()
+    used = {symbol for symbol, _ in symbol_uses(module)}
+    for op in list(module.ops):
+        if isinstance(op, GlobalOp) and op.sym_name.data in taken_along - used:
+            Rewriter.erase_op(op)
+
+
+def _read(module: ModuleOp, kernels: Sequence[Kernel]) -> dict[str, FuncOp]:
+    """Add what compiled kernels declare to a module. Returns their callers by name."""
+    compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
+    texts = [text for kernel in compiled for text in (kernel.declarations, kernel.caller)]
+    callers: dict[str, FuncOp] = {}
+    by_symbol = {kernel.symbol: kernel for kernel in kernels}
+    for op in list(parse_text(context(), "\n".join(texts), "<kernels>").ops):
+        if not isinstance(op, FuncOp):
+            continue
+        op.detach()
+        if not op.is_declaration:
+            callers[op.sym_name.data] = op
+            continue
+        module.body.block.add_op(op)
+        if (kernel := by_symbol.get(op.sym_name.data)) is not None:
+            kernel.declaration = op
+    return callers
+
+
+def _inline(caller: FuncOp, call: CallOp) -> None:
+    """Put the body of a caller in the place of a call."""
+    values: dict[SSAValue, SSAValue] = dict(zip(caller.args, call.arguments, strict=True))
+    body = [copy_of(op, values) for op in caller.body.block.ops if not isinstance(op, ReturnOp)]
+    for op in body:
+        op.location = call.location
+    Rewriter.replace_op(call, body, [])
+
+
+def _pack_constants(module: ModuleOp, kernels: Sequence[Kernel], target: Target) -> None:
+    """Let compiled kernels pack the constants that they get; the results are constants of the module."""
+    compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None and kernel.compiled.caller]
+
+    def linked(functions: ModuleOp) -> Run:
+        declared = [op for op in functions.ops if isinstance(op, FuncOp)]
+        names = [function.sym_name.data for function in declared]
+        symbols = runtime_symbols([kernel.ir for kernel in compiled], target)
+        code = link_objects([kernel.code for kernel in compiled], names, symbols)
+        callers = {
+            name: Caller(signature_of(function), code.address(name), code, always_release_gil=True)
+            for name, function in zip(names, declared, strict=True)
+        }
+        return lambda name, arrays: callers[name].call(*arrays)
+
+    if compiled:
+        fold_constant_calls(module, linked, declared=True)

@@ -1,0 +1,28 @@
+"""Options of the lowering that `weft.build` runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+    from weft.passes.insertion import Inserted, Insertions
+
+
+@dataclass(frozen=True)
+class LoweringOptions:
+    """Which schedules run on the way down, and what runs beside weft's own passes."""
+
+    scheduled: bool = True
+    default_schedule: bool = True
+    passes: Insertions = field(default_factory=dict[str, "Inserted"])
+    checked: bool = False
+    """Whether accesses that may leave their buffers are guarded."""
+    verify: bool = True
+    """Whether blocks are checked first."""
+    database: str | os.PathLike[str] | None = None
+    """The file whose records take the place of default schedules."""
+    layouts: bool = True
+    """Whether images of a graph are laid out in blocks of channels where that pays."""

@@ -1,0 +1,47 @@
+"""Show the compile cache, or remove what it holds.
+
+  weft cache
+  weft cache --clear
+
+WEFT_CACHE_DIR names its folder, WEFT_CACHE_LIMIT the most that it may hold (500M, 2G; 1 GiB unless given), and
+WEFT_CACHE=0 turns it off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from weft.runtime.compile_cache import CompileCache, is_switched_off
+
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clear", action="store_true", help="remove all entries")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises `CompileError` for a limit that is no size."""
+    cache = CompileCache.of_user()
+    entries = cache.entries()
+    size = sum(entry.size for entry in entries)
+    print(f"folder    {cache.folder}{', switched off' if is_switched_off() else ''}")
+    print(f"entries   {len(entries)} of {_shown(size)}, the limit is {_shown(cache.limit)}")
+    if entries:
+        print(f"used      {_moment(entries[0].used)} to {_moment(entries[-1].used)}")
+    if arguments.clear:
+        print(f"removed   {cache.clear()}")
+    return 0
+
+
+def _shown(size: int) -> str:
+    """A number of bytes for people."""
+    for unit, name in _UNITS:
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size} bytes"
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
