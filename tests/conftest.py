@@ -14,6 +14,9 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests/helpers", "docs/generators", "benchmarks")]
 
 
+os.environ["WEFT_CACHE"] = "0"  # no test sees what was compiled before, but those of the cache itself
+
+
 WHOLE_RUN, MANY, SHARE = 2000, 12, 3
 """In a run of this many tests, a test of more than `MANY` cases runs every `SHARE`th of them in the first tier, at
 least `MANY`; refusals run all, each is the only one of its message."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
@@ -18,9 +18,14 @@ from weft.texpr.graph_operators import OPERATORS
 BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
 
 
+SIZE = 3
+"""The extent that symbols stand for."""
+
+
 @dataclass
 class Form:
-    """An operator on operands of these types ("4x6xf32"; None is left out, a list where a role takes several)."""
+    """An operator on operands of these types ("4x6xf32"; None is left out, a list where a role takes several). A letter
+    is a symbolic extent: "nx6xf32"."""
 
     operator: str
     operands: list[Any]
@@ -42,10 +47,15 @@ def form(
 F = "3x5xf32"
 _DIVISIONS = ("floor_divide", "floor_mod", "trunc_divide", "trunc_mod")
 IMAGE, CHANNELS_LAST = "2x4x6x7xf32", "2x6x7x4xf32"
+QCONV: dict[str, Any] = {"groups": 2, "padding": 1, "strides": [1, 2], "low": 1, "high": 6}
+BOTH: dict[str, Any] = {"direction": "bidirectional", "low": -1, "high": 4}
+LSTM = ("3x2x4xf32", "1x8x4xf32", "1x8x2xf32", "1x16xf32", "2xi32", "1x2x2xf32", "1x2x2xf32")
+ROI = [0.125, 1.25]
 FORMS = [
     *(form(name, F) for name in ("abs", "cbrt", "ceil", "cos", "cosh", "exp", "exp2", "expm1", "floor", "isfinite")),
     *(form(name, F) for name in ("isinf", "isnan", "negative", "sign", "sin", "sinh", "square", "tan", "tanh")),
     *(form(name, F) for name in ("trunc", "atan", "asinh", "sigmoid", "erf", "round", "relu", "softplus", "silu")),
+    *(form(name, F) for name in ("softsign", "log_sigmoid", "celu", "selu", "thresholded_relu", "shrink")),
     *(form(name, F) for name in ("mish", "hardsigmoid", "hardswish", "leaky_relu", "elu", "gelu", "softmax")),
     *(form(name, F, low=0.25, high=4.0) for name in ("log", "log10", "log1p", "log2", "sqrt", "rsqrt", "reciprocal")),
     *(form(name, F, low=-0.9, high=0.9) for name in ("acos", "asin", "atanh")),
@@ -69,9 +79,18 @@ FORMS = [
     form("power", F, F, low=0.5, high=2.0),
     form("power", "4xi32", "4xi32", low=0, high=4),
     form("where", "3x5xi1", "5xf32", "3x1xf32"),
+    form("fma", F, "5xf32", "3x1xf32"),
+    form("fma", "4xi32", "4xi32", "i32"),
     form("leaky_relu", F, alpha=0.3),
     form("elu", F, alpha=0.5),
     form("gelu", F, approximate="tanh"),
+    form("celu", F, alpha=0.5),
+    form("selu", "3x5xf16", tolerance=4e-3),
+    form("thresholded_relu", F, alpha=0.25),
+    form("shrink", F, lambd=1.5, bias=0.5),
+    form("prelu", "2x3x4xf32", "3x1xf32"),
+    form("logaddexp", "3x1xf32", "5xf32"),
+    form("logaddexp", "3x5xf16", "3x5xf16", tolerance=4e-3),
     form("cast", F, dtype="float16"),
     form("cast", "4xi32", dtype="bool"),
     form("clip", F, a_min=-1.0, a_max=0.5),
@@ -87,6 +106,23 @@ FORMS = [
     form("var", F, axis=1, ddof=1),
     form("any", "3x5xi1", axis=1),
     form("cumsum", F, axis=1, exclusive=True),
+    form("cumsum", "5x3xi8", axis=0, reverse=True, low=-99, high=99),
+    form("cumsum", "1x3xf16", axis=1, exclusive=True, reverse=True, tolerance=4e-3),
+    *(form(name, F, axis=1) for name in ("cumprod", "cummax", "cummin", "logsumexp", "std")),
+    *(form(name, "0x3xi32", axis=1) for name in ("cumprod", "cummax", "cummin", "count_nonzero")),
+    form("cummax", "7xi8", reverse=True, low=-99, high=99),
+    form("cumprod", "2x3xi16", dtype="int64", axis=0, exclusive=True),
+    form("std", "2x3x4xf16", axis=[0, 2], keepdims=True, ddof=1, tolerance=4e-3),
+    form("logsumexp", "0x3xf32", axis=0),
+    form("logsumexp", "2x3x4xf64", axis=[0, 2], keepdims=True, high=900.0),
+    form("count_nonzero", F, keepdims=True),
+    form("count_nonzero", "3x5xi1", axis=0),
+    form("sum_square", "2x3x4xi8", axis=[0, 2], low=-99, high=99),
+    form("sum_square", F),
+    *(form("vector_norm", F, axis=1, ord=order) for order in (0, 1, 2, 3, float("inf"), float("-inf"))),
+    form("vector_norm", "2x3x4xf16", axis=[0, 2], keepdims=True, tolerance=4e-3),
+    form("trace", "3x5xi32", offset=1),
+    form("trace", "2x4x3xf32", axis1=1, axis2=-1),
     form("matmul", "2x3x4xf32", "4x5xf32"),
     form("matmul", "4x3xf32", "5x4xf32", transpose_a=True, transpose_b=True),
     form("matmul", "3x4xi8", "4x5xi8", out_dtype="int32"),
@@ -94,9 +130,71 @@ FORMS = [
     form("dense", "3x4xf32", "5x4xf32", "5xf32"),
     form("dense", "3x4xf16", "5x4xf16", tolerance=4e-3),
     form("einsum", ["2x3x4xf32", "2x4x5xf32"], subscripts="bij,bjk->ik"),
+    form("outer", "3xf32", "4xf32"),
+    form("cross", "4x3xf32", "3xf32"),
+    form("cross", "3x1xi32", "3x5xi32", axis=0),
     form("attention", "2x3x8xf32", "2x5x8xf32", "2x5x6xf32"),
     form("attention", "3x8xf32", "3x8xf32", "3x6xf32", None, is_causal=True, scale=0.5),
     form("attention", "3x8xf32", "5x8xf32", "5x6xf32", "3x5xf32"),
+    form("attention", "2x6x3x8xf32", "2x2x5x8xf32", "2x2x5x4xf32", "6x3x5xi1", enable_gqa=True, high=1.0),
+    form("attention", "4x3x8xf32", "2x3x8xf32", "2x3x4xf32", None, enable_gqa=True, is_causal=True, softcap=0.5),
+    form("attention", "4xnx8xf32", "2xmx8xf32", "2xmx4xf32", None, enable_gqa=True),
+    form("cached_attention", "2x1x8xf32", "2x1x8xf32", "2x1x4xf32", "2x5x8xf32", "2x5x4xf32", is_causal=True),
+    form(
+        "cached_attention",
+        "4xnx8xf32",
+        "2xnx8xf32",
+        "2xnx4xf32",
+        "2xmx8xf32",
+        "2xmx4xf32",
+        enable_gqa=True,
+        is_causal=True,
+    ),
+    form("rotary_embedding", "2x3x5x8xf32", "5x4xf32", "5x4xf32"),
+    form("rotary_embedding", "2x3x5x8xf32", "7x2xf32", "7x2xf32", "2x1x5xi64", rotary_dim=4, low=-2, high=8),
+    form("rotary_embedding", "nx6xf16", "nx2xf16", "nx2xf16", interleaved=True, rotary_dim=4, tolerance=4e-3),
+    form("qlinear_matmul", "3x4xi8", "f32", "i8", "4x5xi8", "f32", "i8", "f32", "i8", low=0.25, high=9.0),
+    form(
+        "qlinear_matmul",
+        "2x3x4xui8",
+        "3xf32",
+        "ui8",
+        "4x5xi8",
+        "5xf32",
+        "5xi8",
+        "f32",
+        "ui8",
+        dtype="uint8",
+        low=1,
+        high=4,
+    ),
+    form("qlinear_conv", "1x4x5x6xui8", "f32", "ui8", "6x2x3x2xi8", "6xf32", "6xi8", "f32", "i8", "6xi32", **QCONV),
+    form("qlinear_conv", "1x2x5xi8", "f32", "i8", "3x2x3xi8", "f32", "i8", "f32", "i8", low=1, high=4),
+    *(form("random_uniform", shape=(3, 5), low=-1.0, high=3.0, dtype=d) for d in ("float16", "float32", "float64")),
+    form("random_uniform", "i64", shape=(0, 2), low=1, high=9),
+    form("random_uniform", "i64", shape=(70,), low=-9, high=-1),
+    form("random_normal", shape=(3, 5)),
+    form("random_normal", "ui32", shape=(4,), dtype="float64", low=1, high=9),
+    form("bernoulli", F, "i32", low=0, high=1),
+    form("bernoulli", F, dtype="bool", low=0, high=1),
+    form("dropout", "3x5xf16", tolerance=4e-3),
+    form("dropout", "nx5xf32", "i64", ratio=0.25, is_training=True, low=1, high=9),
+    form("dft", "2x5x1xf32"),
+    form("dft", "6x2x2xf32", axis=0, inverse=True, onesided=True),
+    *(form("dft", "2x5x2xf32", axis=1, length=length) for length in (3, 8)),
+    form("dft", "nxmx1xf32", onesided=True),
+    form("dft", "4x2xf16", axis=0, tolerance=4e-3),
+    form("stft", "2x12x1xf32", None, frame_step=3, frame_length=6),
+    form("stft", "1x9x2xf32", "4xf32", frame_step=2, onesided=False),
+    form("stft", "nxmx1xf32", "mxf32", frame_step=2),
+    form("rnn", "3x2x4xf32", "1x5x4xf32", "1x5x5xf32"),
+    form("rnn", *("3x2x4xf32", "2x5x4xf32", "2x5x5xf32", "2x10xf32", "2xi32"), **BOTH, activations=["relu"]),
+    form("gru", *("3x2x4xf32", "1x15x4xf32", "1x15x5xf32", "1x30xf32"), direction="reverse", linear_before_reset=True),
+    form("gru", *("nxmx4xf32", "2x15x4xf32", "2x15x5xf32", None, "mxi64", "2xmx5xf32"), **BOTH, clip=0.5),
+    form("lstm", "3x2x4xf32", "1x8x4xf32", "1x8x2xf32"),
+    form("lstm", *LSTM, "1x6xf32", direction="reverse", clip=0.75),
+    form("lstm", *LSTM[:-1], None, input_forget=True),
+    form("lstm", "2x1x3xf16", "2x8x3xf16", "2x8x2xf16", direction="bidirectional", tolerance=4e-3),
     form("softmax", "2x3x4xf32", axis=1),
     form("log_softmax", F),
     form("batch_norm", IMAGE, "4xf32", None, "4xf32", "4xf32", low=0.25, high=2.0),
@@ -118,6 +216,7 @@ FORMS = [
     form("squeeze", "1x3x1xf32"),
     form("squeeze", "1x3x1xf32", axis=2),
     form("flatten", "2x3x4xf32", start_axis=1),
+    form("flatten", "f32"),
     form("flip", F),
     form("flip", F, axis=1),
     form("transpose", "2x3x4xf32"),
@@ -127,10 +226,39 @@ FORMS = [
     form("pad", F, pad_width=[[1, 2], [0, 1]], constant_values=3.0),
     form("pad", F, pad_width=2, mode="reflect"),
     form("pad", F, pad_width=[1, 0], mode="edge"),
+    *(form("pad", "3x1xf32", pad_width=[[7, 4], [1, 2]], mode=mode) for mode in ("reflect", "symmetric", "wrap")),
+    *(form("pad", "5xi8", pad_width=[2, 3], mode=mode) for mode in ("symmetric", "wrap")),
+    form("swapaxes", "2x3x4xf32", axis1=0, axis2=-1),
+    form("moveaxis", "2x3x4xf32", source=[0, 2], destination=[1, 0]),
+    form("moveaxis", "2x3x4xi1", source=-1, destination=0),
+    form("roll", F, shift=2),
+    form("roll", "3x5x0xi32", shift=1),
+    form("roll", F, shift=[1, -7], axis=[0, 1]),
+    form("unstack", "3x2xf32"),
+    form("unstack", "2x1x3xi64", axis=1),
+    form("diagonal", "4x3xf32", offset=-1),
+    form("diagonal", "2x3x4xf32", offset=5, axis1=1, axis2=2),
+    form("meshgrid", ["3xf32", "4xf32", "2xi32"]),
+    form("meshgrid", ["3xf32", "4xf32"], indexing="ij"),
+    *(form("depth_to_space", "1x8x2x3xf32", block_size=2, mode=mode) for mode in ("DCR", "CRD")),
+    *(form("space_to_depth", "1x4x6x2xf32", block_size=2, mode=mode, layout="NHWC") for mode in ("DCR", "CRD")),
+    form("depth_to_space", "2x2x3x9xi8", block_size=3, layout="NHWC"),
+    form("space_to_depth", "1x3x4x2xi1", block_size=2),
+    form("channel_shuffle", "2x6x2xf32", groups=3),
+    form("eye", n_rows=3),
+    form("eye", n_rows=3, n_cols=5, k=-1, dtype="bool"),
+    form("tri", n_rows=3, n_cols=4, k=1, dtype="int32"),
+    form("linspace", start=-1.5, stop=2.0, num=7),
+    form("linspace", start=1, stop=2, num=5, endpoint=False, dtype="float16", tolerance=1e-3),
+    form("linspace", start=1, stop=2, num=1),
     form("tril", F, k=1),
     form("triu", "2x3x4xi32", k=-1),
     form("full", shape=(2, 3), fill_value=1.5),
     form("full", shape=(0,), fill_value=1, dtype="int8"),
+    form("extents", shape=(2, 7, 3)),
+    form("extents", shape=(4,), dtype="int32"),
+    form("iota", shape=(2, 3), axis=1),
+    form("iota", shape=(3,), dtype="float32"),
     form("arange", start=5),
     form("arange", start=2, stop=10, step=3, dtype="float32"),
     form("strided_slice", "5x6xf32", begin=[1, -1], end=[4, 0], strides=[1, -2]),
@@ -141,30 +269,171 @@ FORMS = [
     form("gather_nd", "3x4x5xf32", "2x6xi32", low=-1, high=5),
     form("one_hot", "3xi32", depth=4, low=-1, high=5),
     form("one_hot", "3xi32", depth=4, axis=0, on_value=2, off_value=-1, dtype="int16", low=0, high=3),
+    *(form(name, "3x7xi8", low=-3, high=3) for name in ("argsort", "sort")),
+    *(form(name, "2x5x3xf32", axis=1, descending=True) for name in ("argsort", "sort")),
+    *(form(name, "nx3xf32", axis=0) for name in ("argsort", "sort")),
+    *(form(name, "3x0xf32") for name in ("argsort", "sort")),
+    form("cumsum", "nx3xf32", axis=0, exclusive=True),
+    form("cumprod", "2xnx3xf16", axis=1, reverse=True, tolerance=4e-3),
+    form("cummax", "nx2xi8", low=-9, high=9),
+    form("cummin", "2xnxui8", axis=1, reverse=True, low=0, high=250),
+    form("sort", "1xi64"),
+    form("topk", "3x7xi16", k=3),
+    form("topk", "5x3xf32", k=2, axis=0, largest=False),
+    form("topk", "nx7xf32", k=7),
+    form("searchsorted", "1xf32", "3x2xf32"),
+    form("nonzero", "3x5xi8", low=-1, high=2),
+    form("nonzero", "2x3x4xi1", size=5, fill_value=-1),
+    *(form("nonzero", f"{shape}xf32") for shape in ("n", "0x3", "1", "nx4")),
+    form("compress", "3xi1", "5x4xf32", axis=0),
+    form("compress", "4xi1", "5x4xi16", axis=-1, size=2, fill_value=7),
+    form("compress", "nxi1", "nxf32"),
+    form("compress", "10xi1", "3x4xi1"),
+    form("compress", "0xi1", "0x4xf32", axis=0, size=2),
+    form("unique", "3x5xi8", low=-2, high=3),
+    form("unique", "6xi32", low=-3, high=3, size=2, fill_value=9),
+    *(form("unique", f"{shape}xf32") for shape in ("n", "0", "1")),
+    form("nms", "6x4xf32", "6xf32", low=-1, high=1, iou_threshold=0.25),
+    form("nms", "2x3x4xf32", "2x3xf32", low=0, high=1, iou_threshold=0.0, score_threshold=0.25, size=2),
+    form("nms", "nx4xf64", "nxf64", low=-1, high=1),
+    form("searchsorted", "0xi32", "3xi32", side="right"),
+    form("searchsorted", "nxf32", "mxf32", low=0.5, high=0.75, side="right", dtype="int32"),
+    form("take_along_axis", F, "3x2xi32", axis=1, low=-5, high=4),
+    form("take_along_axis", "1x5x2xi8", "3x4x1xi64", axis=1, mode="clip", low=-9, high=9),
+    *(
+        form(
+            "scatter_elements",
+            "2x5xi32",
+            "2x7xi32",
+            "2x7xi32",
+            axis=1,
+            reduction=reduction,
+            mode="wrap",
+            low=-9,
+            high=9,
+        )
+        for reduction in ("none", "add", "mul", "max", "min")
+    ),
+    form("scatter_elements", "3x5xf32", "2x4xi64", "2x4xf32", high=4.0),
+    form("scatter_elements", "3x5xf16", "2x9xi64", "2x9xf16", axis=1, reduction="add", tolerance=4e-3),
+    form("scatter_elements", "3x5xi1", "3x0xi64", "3x0xi1", axis=1),
+    form("scatter_elements", "nx4xf32", "nx4xi64", "nx4xf32", axis=0, reduction="max"),
+    form("put_along_axis", F, "3x2xi32", "2xf32", axis=1, low=-5, high=4),
+    *(form("scatter_nd", "4x3xf32", "1x5xi32", "5x3xf32", reduction=r, high=4.0) for r in ("none", "add", "min")),
+    form("scatter_nd", "4x3xi8", "2x5xi32", "5xi8", mode="wrap", low=-9, high=9),
+    form("scatter_nd", "nx3xf32", "1xmxi64", "mx3xf32", mode="wrap"),
+    form("max_unpool", "1x2x2x2xf32", "1x2x2x2xi64", output_size=[3, 4], low=0, high=11),
+    form("max_unpool", "2x1x3xi8", "2x1x3xi32", output_size=5, low=-2, high=7),
     *(
         form("resize2d", "1x2x3x4xf32", size=[5, 6], method=method, coordinate_transformation_mode=mode)
-        for method in ("nearest", "bilinear")
+        for method in ("nearest", "linear")
         for mode in ("half_pixel", "align_corners", "asymmetric")
     ),
     form("resize2d", "1x5x6x2xf32", size=3, layout="NHWC"),
+    *(
+        form("resize1d", "1x2x5xf32", size=7, method=method, coordinate_transformation_mode=mode, scales=1.5, roi=ROI)
+        for method in ("nearest", "linear", "cubic")
+        for mode in ("pytorch_half_pixel", "half_pixel_symmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize")
+    ),
+    *(
+        form("resize1d", "1x2x6xi16", size=4, method="nearest", rounding_method=rounding)
+        for rounding in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+    ),
+    *(
+        form("resize2d", "1x2x7x4xf32", size=[3, 6], method=method, antialias=True, exclude_outside=exclude)
+        for method in ("linear", "cubic")
+        for exclude in (False, True)
+    ),
+    form(
+        "resize2d", "1x2x3x4xf16", size=[4, 3], method="cubic", cubic_alpha=-0.5, exclude_outside=True, tolerance=4e-3
+    ),
+    form("resize2d", "1x2x4x4xf32", scales=[0.6, 1.7]),
+    form("resize2d", "1x2xnxmxf32", scales=2.0),
+    form("resize2d", "nx2x4xmxf32", size=[1, 3], coordinate_transformation_mode="pytorch_half_pixel"),
+    *(
+        form("grid_sample", "2x2x3x4xf32", "2x2x3x2xf32", method=method, padding_mode=padding, align_corners=corners)
+        for method in ("nearest", "linear", "cubic")
+        for padding, corners in (("zeros", False), ("border", True), ("reflection", False), ("reflection", True))
+    ),
+    form("grid_sample", "1x2x3x1x4xf32", "1x2x1x3x3xf32", padding_mode="reflection", align_corners=True),
+    form("grid_sample", "1x2x3x4xf16", "1x2x3x2xf16", method="nearest"),
+    form("grid_sample", "nx2x3x4xf32", "nxmx3x2xf32"),
+    form("roi_align", "2x2x6x5xf32", "3x4xf32", "3xi64", output_size=[2, 3], high=6.0),
+    form("roi_align", "2x2x6x5xf32", "3x4xf32", "3xi32", output_size=2, mode="max", aligned=False, high=6.0),
+    form("roi_align", "1x2x6x5xf32", "nx4xf32", "nxi32", output_size=2, spatial_scale=0.5, sampling_ratio=2, high=9.0),
+    form("resize3d", "1x1x3x2x4xf32", size=[2, 3, 5]),
+    form("resize3d", "1x2x2x3x1xf32", size=[3, 2, 2], method="cubic", layout="NDHWC"),
+    form("resize3d", "1x1x3x2x4xi1", size=[2, 3, 5], method="nearest"),
     form("conv1d", "2x4x9xf32", "6x4x3xf32", strides=2, padding=1),
     form("conv2d", IMAGE, "6x2x3x3xf32", padding=[1, 0], groups=2),
     form("conv2d", CHANNELS_LAST, "3x3x4x5xf32", padding="SAME", data_layout="NHWC"),
     form("conv2d", IMAGE, "5x4x3x3xf32", padding=[[1, 2], [0, 1]], dilation=2, strides=[1, 2]),
     form("conv3d", "1x2x4x4x4xf32", "3x2x2x2x2xf32"),
     form("depthwise_conv2d", IMAGE, "4x2x3x3xf32", padding=1),
+    form("conv2d_blocked", "2x2x5x6x4xf32", "3x2x3x3x4x2xf32", padding=[[1, 2], [0, 1]], dilation=2, strides=[1, 2]),
+    form("conv2d_blocked", "nx3x4x4x1xf32", "2x3x1x1x1x8xf32"),
+    form("depthwise_conv2d_blocked", "2x3x5x6x4xf32", "3x3x2x4xf32", strides=2, padding="SAME"),
     form("conv2d_transpose", "1x4x3x3xf32", "4x2x3x3xf32", strides=2, padding=1, output_padding=1),
     form("conv2d_transpose", "1x4x3x3xf32", "4x1x2x2xf32", groups=2),
+    form("conv1d_transpose", "2x3x5xf32", "3x2x4xf32", strides=3, padding=1, dilation=2, output_padding=2),
+    form("conv1d_transpose", "2x5x4xf32", "3x4x2xf32", groups=2, data_layout="NWC"),
+    form("conv3d_transpose", "1x2x2x3x2xf32", "2x2x2x1x3xf32", strides=[1, 2, 3], padding=[0, 0, 1]),
     *(form(f"{kind}_pool1d", "2x3x9xf32", kernel=3, strides=2) for kind in ("avg", "max", "sum")),
     *(form(f"{kind}_pool2d", IMAGE, kernel=[2, 3], padding=1, ceil_mode=True) for kind in ("avg", "max", "sum")),
     *(form(f"{kind}_pool3d", "1x2x4x4x4xf32", kernel=2) for kind in ("avg", "max", "sum")),
     form("avg_pool2d", CHANNELS_LAST, kernel=3, padding=1, count_include_pad=False, layout="NHWC"),
+    form("lp_pool", IMAGE, kernel=[2, 3], padding=1, ceil_mode=True),
+    form("lp_pool", "2x9x3xf16", kernel=3, strides=2, dilation=2, p=3.0, layout="NWC", tolerance=4e-3),
+    form("max_pool_with_indices", "2x3x9xi8", kernel=3, strides=2, padding=1, low=-3, high=3),
+    form("max_pool_with_indices", IMAGE, kernel=[2, 3], padding=1, dilation=2, ceil_mode=True),
+    form("max_pool_with_indices", "1x2x4x4x4xf32", kernel=2),
+    form("lrn", IMAGE, size=3, alpha=0.5),
+    form("lrn", "2x5xf16", size=4, alpha=0.5, bias=2.0, axis=-1, tolerance=4e-3),
     form("adaptive_pool", IMAGE, output_size=[3, 2]),
+    form("adaptive_pool", CHANNELS_LAST, output_size=[3, 2], pool_type="max", layout="NHWC"),
     form("global_pool", IMAGE, pool_type="max"),
+    *(form(name, "3x5xui8", low=0, high=250) for name in ("negative", "sign", "bitwise_not", "max", "argmin", "sum")),
+    *(form(name, "3x1xui8", "5xui8", low=1, high=250) for name in ("subtract", "maximum", "less", *_DIVISIONS)),
+    *(form(name, "4xui32", "4xui32", low=0, high=5) for name in ("right_shift", "power")),
+    *(form("cast", "4xui8", low=0, high=250, dtype=dtype) for dtype in ("int16", "float32", "uint32", "bool")),
+    form("cast", F, dtype="uint8", low=0, high=250),
+    form("quantize", F, "f32", "ui8", dtype="uint8", low=0, high=2),
+    form("dequantize", "3x5xui8", "3xf32", axis=0, low=0, high=250),
+    form("matmul", "3x4xui8", "4x5xui8", out_dtype="uint32", low=0, high=250),
+    form("dense", "3x4xui8", "5x4xi8", "5xi32", out_dtype="int32", low=0, high=120),
+    form("conv2d", "1x4x5x6xui8", "3x4x3x3xi8", out_dtype="int32", padding=[1, 1], low=0, high=120),
+    form("max_pool2d", "2x4x6x7xui8", kernel=[3, 2], padding=[1, 1], low=0, high=250),
+    form("take", "4xui16", "3xui8", low=0, high=3),
+    *(form(name, "3x7xui8", low=0, high=250) for name in ("sort", "argsort", "cummax", "cummin", "sum_square")),
+    form("scatter_elements", "9xui8", "9xui8", "9xui8", reduction="max", low=0, high=250),
+    form("max_pool_with_indices", "2x3x9xui8", kernel=3, strides=2, padding=1, low=0, high=250),
+    form("full", shape=(3,), fill_value=255, dtype="uint8"),
+    # Symbolic extents
+    *(form(name, "nx4xf32", axis=0) for name in ("std", "vector_norm", "logsumexp", "count_nonzero", "sum_square")),
+    *(form(name, "nx4xf32") for name in ("softsign", "std", "logsumexp")),
+    form("roll", "nx4xf32", shift=5),
+    form("strided_slice", "nx4xf32", begin=[1, None], end=[None, None], strides=[2, -1]),
+    form("strided_slice", "nxi32", begin=[None], end=[None], strides=[-2]),
+    *(form("pad", "nx4xf32", pad_width=2, mode=mode) for mode in ("edge", "reflect", "symmetric", "wrap")),
+    form("prelu", "nx4xf32", "4xf32"),
+    form("roll", "nx4xf32", shift=[1, 2], axis=[0, 1]),
+    form("swapaxes", "nxmxf32", axis1=0, axis2=1),
+    form("diagonal", "nxnxf32", offset=1),
+    form("trace", "nxnxf32"),
+    form("outer", "nxf32", "mxf32"),
+    form("cross", "nx3xf32", "3xf32"),
+    form("meshgrid", ["nxf32", "mxf32"]),
+    form("depth_to_space", "nx4xmx2xf32", block_size=2),
+    form("channel_shuffle", "nx4xmxf32", groups=2),
 ]
 
 
 def parsed_type(text: str) -> Any:
+    *extents, element = text.split("x")
+    names = [extent for extent in extents if extent.isalpha()]
+    if names:
+        shape = "".join("?x" if extent in names else f"{extent}x" for extent in extents)
+        text = f"{shape}{element}, #graph.dims<{', '.join(names)}>"
     return weft.parse(f"func.func private @f(tensor<{text}>)").body.block.first_op.function_type.inputs.data[0]  # pyright: ignore
 
 
@@ -191,12 +460,13 @@ def arrays_of(module: ModuleOp, given: Form) -> list[Any]:
     generator = np.random.default_rng(len(str(given)))
     found: list[Any] = []
     for type_ in module.body.block.first_op.function_type.inputs:  # pyright: ignore
-        shape, element = type_.get_shape(), str(type_.element_type)
+        shape = tuple(SIZE if extent == DYNAMIC_INDEX else extent for extent in type_.get_shape())
+        element = str(type_.element_type)
         if element == "i1":
             found.append(generator.integers(0, 2, shape).astype(bool))
-        elif element.startswith("i"):
+        elif element.startswith(("i", "ui")):
             numbers = generator.integers(int(given.low), int(given.high) + 1, shape)
-            found.append(np.asarray(numbers).astype(f"int{element[1:]}"))
+            found.append(np.asarray(numbers).astype(element.replace("i", "int")))
         else:
             found.append(np.asarray(generator.uniform(given.low, given.high, shape)).astype(f"float{element[1:]}"))
     return found

@@ -16,7 +16,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.backends.upstream import UpstreamTarget
-from weft.driver.build import LoweringOptions, lower_to_low
+from weft.driver.build import lower_to_low
+from weft.driver.lowering_options import LoweringOptions
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target

@@ -157,6 +157,8 @@ def test_random_shapes_meet_the_facts(attempt: int):
         ("n - 3 * m < -1", {"n": 1, "m": 1}, True),
         ("n - 3 * m < -2", {"n": 1, "m": 1}, False),
         ("n % m == 0", {"n": 1, "m": 0}, False),
+        ("m == -n + 3", {"n": 5, "m": -2}, True),
+        ("m == -(n // 2) - 1", {"n": 5, "m": -3}, True),
         ("x.1 == y$2", {"x.1": 3, "y$2": 3}, True),
     ],
 )

@@ -11,12 +11,14 @@ from tiers import first_tier
 
 import weft
 from weft import te
+from weft.autoschedule.blocked_convolution import blocked_convolution
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.autoschedule.filter_convolution import filter_convolution
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.rules import Rule
 from weft.support.target import Target
+from weft.texpr.references import reference_of
 
 CPUS = (Target.parse("llvm -num-threads=1"), Target.parse("llvm -num-threads=3"))
 RULES: tuple[Rule, ...] = (filter_convolution, packed_convolution, direct_convolution)
@@ -129,6 +131,56 @@ def test_kernels_in_any_order(kernel_first: bool, filters_last: bool) -> None:
         return expected(x, w.transpose(3, 2, 0, 1) if filters_last else w, 1, 0, 1, 1)
 
     check([X, W, Y], CPUS[0], meaning, (filter_convolution,))
+
+
+# Data, blocks and channels of filters (none where depthwise), size of windows, stride, pad, dilation.
+BLOCKED = {
+    "tiles divide rows": ((1, 2, 9, 12, 16), (3, 16), 3, 1, 1, 1),
+    "tiles over rows": ((2, 2, 7, 7, 8), (2, 16), 3, 1, 1, 1),
+    "tiles over all of an image": ((1, 3, 2, 2, 8), (1, 16), 3, 1, 1, 1),
+    "strips of rows": ((1, 4, 60, 36, 16), (2, 16), 3, 1, 1, 1),
+    "strips of rows, stride": ((2, 4, 61, 60, 16), (2, 16), 3, 2, 1, 1),
+    "no strips for many filters": ((1, 8, 30, 40, 8), (16, 16), 3, 1, 1, 1),
+    "rests of rows": ((1, 2, 5, 37, 4), (2, 24), 3, 1, 1, 1),
+    "dilation": ((1, 2, 9, 14, 8), (2, 16), 3, 1, 2, 2),
+    "stride over rows": ((1, 2, 13, 13, 8), (2, 8), 3, 2, 1, 1),
+    "single channels, stride": ((1, 3, 23, 24, 1), (2, 16), 7, 2, 3, 1),
+    "windows of one element": ((2, 3, 7, 9, 8), (2, 40), 1, 1, 0, 1),
+    "windows of one element, stride": ((2, 3, 9, 16, 8), (2, 16), 1, 2, 0, 1),
+    "large windows of one element": ((1, 32, 32, 40, 8), (2, 16), 1, 1, 0, 1),
+    "odd blocks": ((1, 2, 7, 9, 3), (2, 6), 3, 1, 1, 1),
+    "depthwise": ((2, 3, 8, 14, 16), None, 3, 1, 1, 1),
+    "depthwise, stride": ((1, 2, 9, 11, 8), None, 5, 2, 2, 1),
+    "depthwise, strips": ((1, 2, 120, 64, 24), None, 3, 2, 1, 1),
+    "depthwise, dilation": ((1, 2, 9, 11, 8), None, 3, 1, 2, 2),
+}
+
+
+@pytest.mark.parametrize("batch", first_tier(["n", None], None), ids=str)
+@pytest.mark.parametrize("target", first_tier(CPUS, CPUS[1]), ids=["1 thread", "3 threads"])
+@pytest.mark.parametrize(
+    "name",
+    first_tier(BLOCKED, "strips of rows, stride", "tiles over rows", "windows of one element", "depthwise, stride"),
+)
+def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> None:
+    shape, filters, size, *moved = BLOCKED[name]
+    depthwise = (shape[1], size, size, shape[4])
+    kernel = (filters[0], *depthwise, filters[1]) if filters else depthwise
+    symbolic = shape if batch is None else (te.var(batch), *shape[1:])
+    X, W = te.placeholder(symbolic, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
+    convolution = te.ops.conv2d_blocked if filters else te.ops.depthwise_conv2d_blocked
+    Y = convolution(X, W, *moved)
+    outputs = tuple(shape[0] if at == 0 else int(str(e)) for at, e in enumerate(Y.shape))
+    Z = te.placeholder((Y.shape[1], 1, 1, Y.shape[4]), "float32", name="B")
+    module = te.create_func([X, W, Z, te.ops.relu(te.ops.add(Y, Z))], name="f")
+    assert len(apply_default_schedule(module, target, (blocked_convolution,))) == 1
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal(shape).astype("float32"), rng.standard_normal(kernel).astype("float32")
+    bias = rng.standard_normal((outputs[1], 1, 1, outputs[4])).astype("float32")
+    out = np.full(outputs, np.nan, "float32")
+    weft.build(module, target=target, default_schedule=False)["f"](x, w, bias, out)
+    reference = reference_of(f"{'' if filters else 'depthwise_'}conv2d_blocked")(x.astype("f8"), w.astype("f8"), *moved)
+    np.testing.assert_allclose(out, np.maximum(reference + bias, 0), rtol=1e-4, atol=1e-4)
 
 
 def check(

@@ -17,6 +17,7 @@ from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.driver.build import lower_to_tir
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.te import ops
 
@@ -178,3 +179,52 @@ def test_what_a_user_bound_is_left_alone() -> None:
     sch.bind(j, "threadIdx.x")
     library = weft.build(sch.mod, target="opencl")
     assert not library.traces and "reqd_work_group_size(70, 1, 1)" in library.get_source()
+
+
+SHARED = """
+func.func @main(%A: memref<?x7xf32>, %C: memref<?x7xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = memref.dim %A, %c0 : memref<?x7xf32>
+  tir.assume_shape %C[%n] : memref<?x7xf32>
+  %S = memref.alloc(%n) : memref<?xf32>
+  tir.for %i in %n {
+    tir.for %k in 7 {
+      tir.block "sum" iters(%vi: spatial<%n>, %vk: reduce<7>) = [%i, %k] {
+        tir.init { memref.store %zero, %S[%vi] : memref<?xf32> }
+        %a = memref.load %A[%vi, %vk] : memref<?x7xf32>
+        %s = memref.load %S[%vi] : memref<?xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<?xf32>
+      } }
+    tir.for %j in 7 {
+      tir.block "share" iters(%vi: spatial<%n>, %vj: spatial<7>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<?x7xf32>
+        %s = memref.load %S[%vi] : memref<?xf32>
+        %d = arith.divf %a, %s : f32
+        memref.store %d, %C[%vi, %vj] : memref<?x7xf32>
+      } }
+  }
+  func.return
+}
+"""
+
+
+def test_threads_run_what_stands_in_a_loop_of_several_blocks() -> None:
+    module = weft.parse(SHARED)
+    (trace,) = apply_default_schedule(module, Target.parse("opencl"))
+    assert [step.name for step in trace.body.block.ops][-2:] == ["sched.bind", "sched.bind"]
+    lower_tir_to_low(Context(), module, "opencl", {})
+    x = np.random.default_rng(0).uniform(0.5, 1, (300, 7)).astype(np.float32)
+    for order in ("forward", "reversed"):
+        found = np.full_like(x, np.nan)
+        Interpreter(module, order=order).call("main", x, found)
+        allowed(found, x / x.sum(1, keepdims=True), order)
+
+
+def test_loops_of_several_blocks_whose_iterations_depend_on_each_other() -> None:
+    """Nothing proves that threads may run them: lowering names the loop."""
+    module = weft.parse(SHARED.replace("%a = memref.load %A[%vi, %vj]", "%a = memref.load %C[%c0, %vj]"))
+    assert apply_default_schedule(module, Target.parse("opencl")) == []
+    with pytest.raises(CompileError, match='loop %i of block "sum" is bound to no thread axis'):
+        lower_tir_to_low(Context(), module, "opencl", {})

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+import weft
+from weft import graph
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.errors import InterpreterError
@@ -23,6 +26,7 @@ from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.runtime.low_module import load_low_module
+from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.support.user_functions import register_func, unregister_func
 
@@ -301,3 +305,118 @@ def test_several_results_some_of_them_not_computed():
             run("main", x, *results)
         for actual, wanted in zip(results, expected, strict=True):
             np.testing.assert_array_equal(actual, wanted)
+
+
+def test_extents_that_are_computed_from_others_are_known_to_callees_and_callers():
+    """A buffer of `16 * n` elements goes through several functions, and its result may be left out of a call."""
+    bb = graph.BlockBuilder()
+    x = graph.var("x", ("n", 16))
+    with bb.function("main", [x]):
+        flat = bb.emit(graph.flatten(graph.relu(x)))
+        bb.emit_func_output([flat, bb.emit(graph.tanh(graph.concatenate([flat, flat], 0)))])
+    main = weft.build(bb.get())["main"]
+    given = random.standard_normal((3, 16)).astype(np.float32)
+    flat, twice = main(given)
+    np.testing.assert_array_equal(flat, np.maximum(given, 0).reshape(-1))
+    np.testing.assert_allclose(twice, np.tanh(np.tile(flat, 2)), rtol=1e-6)
+
+
+def test_a_callee_that_assumes_other_extents_is_refused():
+    text = """
+func.func @main(%x: memref<?xf32>, %y: memref<?xf32>) {
+  func.call @twice(%x, %y) : (memref<?xf32>, memref<?xf32>) -> ()
+  func.return
+}
+func.func @twice(%x: memref<?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %m = affine.apply affine_map<(d0) -> (d0 * 2)> (%n)
+  tir.assume_shape %y[%m] : memref<?xf32>
+  tir.for %i in %n {
+    tir.block "twice" iters(%v: spatial<%n>) = [%i] {
+      %a = memref.load %x[%v] : memref<?xf32>
+      memref.store %a, %y[%v] : memref<?xf32>
+    }
+  }
+  func.return
+}
+"""
+    with pytest.raises(CompileError, match="call of @twice, which assumes y_d0 == 2 \\* n: whether"):
+        weft.build(parse(text))
+
+
+def recurrent() -> ModuleOp:
+    """A recurrent net with a branch behind it."""
+    bb = graph.BlockBuilder()
+    start, rows, weights = graph.var("start", (2, 4)), graph.var("rows", ("t", 2, 4)), graph.var("weights", (4, 4))
+
+    def step(number: Any, state: Any, row: Any, w: Any) -> Any:
+        following = graph.tanh(graph.add(graph.matmul(state, w), row))
+        return following, graph.multiply(following, graph.cast(number, "float32"))
+
+    with bb.function("main", [start, rows, weights]):
+        with bb.dataflow():
+            last, every = bb.emit_loop(step, "t", [start], [rows], [weights])
+            chosen = bb.emit_if(graph.greater(graph.sum(last), 0.0), graph.relu, lambda a: a, last)
+            outputs = [bb.emit_output(value) for value in (last, every, chosen)]
+        bb.emit_func_output(outputs)
+    return bb.get()
+
+
+@pytest.mark.parametrize("target", ["interpreter", "llvm", "c"])
+def test_control_flow(target: str):
+    module = recurrent()
+    main = partial(Interpreter(module).call, "main") if target == "interpreter" else weft.build(module, target)["main"]
+    for steps in (3, 0, 1):
+        start, rows, weights = (
+            random.standard_normal(shape).astype(np.float32) for shape in ((2, 4), (steps, 2, 4), (4, 4))
+        )
+        last, every, chosen = main(start, rows, weights)
+        state, states = start, np.zeros((steps, 2, 4), np.float32)
+        for number, row in enumerate(rows):
+            state = np.tanh(state @ weights + row)
+            states[number] = state * number
+        np.testing.assert_allclose(last, state, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(every, states, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(chosen, np.maximum(last, 0) if last.sum() > 0 else last)
+
+
+def test_values_of_one_name_enter_a_loop():
+    bb, x = graph.BlockBuilder(), graph.var("x", (2,))
+    with bb.function("main", [x]):
+        carried = [graph.negative(x), graph.negative(graph.negative(x))]
+        bb.emit_func_output(bb.emit_loop(lambda t, a, b: (graph.add(a, b), b), 3, carried))
+    found, _ = Interpreter(bb.get()).call("main", np.ones(2, np.float32))
+    np.testing.assert_array_equal(found, [2, 2])
+
+
+def test_misuse_of_control_flow_is_named():
+    for emit, message in (
+        (lambda bb, c, x: bb.emit_if(x, graph.relu, graph.relu, x), "a condition is a bool tensor"),
+        (lambda bb, c, x: bb.emit_if(c, graph.relu, graph.sum, x), "emit_if: one function gives"),
+        (lambda bb, c, x: bb.emit_if(c, lambda a: graph.add(a, x), graph.relu, x), "no parameter or value of the"),
+        (lambda bb, c, x: bb.emit_loop(lambda t, a: a, 5, scanned=[x]), "number of steps, 5, got"),
+        (lambda bb, c, x: bb.emit_loop(lambda t, a: graph.sum(a), 5, [x]), "the carried values are"),
+    ):
+        bb = graph.BlockBuilder()
+        condition, value = graph.var("c", (), "bool"), graph.var("x", ("n", 4))
+        with pytest.raises(CompileError, match=message), bb.function("main", [condition, value]):
+            emit(bb, condition, value)
+
+
+def test_elements_that_data_choose() -> None:
+    """NaN, and what the counts say of results that are too small."""
+    bb, x = graph.BlockBuilder(), graph.var("x", ("n",))
+    with bb.function("main", [x]):
+        places, number = graph.nonzero(x, size=3, fill_value=-1)
+        values, _, inverse, counts, different = graph.unique(x)
+        bb.emit_func_output([places, number, values, inverse, counts, different, graph.gather_nd(x, places)])
+    array = np.array([2, 0, np.nan, -1, 2, np.nan, 0], np.float32)
+    library = weft.build(bb.get())
+    for run in (library["main"], lambda a: Interpreter(bb.get()).call("main", a)):
+        places, number, values, inverse, counts, different, chosen = run(array)
+        assert places.tolist() == [[0, 2, 3]] and number == 5
+        np.testing.assert_array_equal(values, [-1, 0, 2, np.nan, 0, 0, 0])
+        assert different == 4 and counts.tolist() == [1, 2, 2, 2, 0, 0, 0]
+        np.testing.assert_array_equal(values[inverse], array)
+        np.testing.assert_array_equal(chosen, [2, np.nan, -1])

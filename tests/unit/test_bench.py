@@ -18,17 +18,18 @@ import numpy as np
 import pytest
 from tiers import first_tier, second_tier
 
+from weft.driver.peaks import PeakMeter
+from weft.runtime.aligned_arrays import ALIGNMENT, empty
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.tensor import Tensor, placeholder
 from weft.tools.weft_cli import execute
 from weft_bench import child, ladder, ops, ops_command, peers
-from weft_bench.arrays import ALIGNMENT, empty, random
+from weft_bench.arrays import random
 from weft_bench.contender import Array, Contender, WrongResult, check
 from weft_bench.ladder_report import bar
 from weft_bench.ladder_steps import STEPS, Step
 from weft_bench.ops_report import Row, ratio_table
-from weft_bench.peaks import PeakMeter
 from weft_bench.problem import NUMPY, ONNX, TORCH
 from weft_bench.problems import problems
 from weft_bench.product_rows import square
@@ -378,7 +379,7 @@ def test_peaks_are_measured_by_kernels_whose_results_are_checked(threads: int) -
 def test_chains_of_the_peak_stay_in_registers(cpu: str) -> None:
     """Vector arithmetic between registers only, in the loop whose rate is called the peak."""
     from weft.backends.llvm.compile import assembly
-    from weft_bench.peaks import chains_of, multiply_adds
+    from weft.driver.peaks import chains_of, multiply_adds
 
     target = Target("llvm", cpu=cpu, triple="x86_64-unknown-linux-gnu", num_threads=1)
     library = ladder.build(multiply_adds((1, chains_of(target), target.vector_bytes // 4), 64, "float32"), target)

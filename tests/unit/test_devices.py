@@ -281,6 +281,51 @@ def test_host_loops_and_conditions_carry_values() -> None:
     assert computed(body, 6, 0, 0) == [1 + 3 + 5]
 
 
+CHOICE = """
+builtin.module {
+  func.func @main(%c: memref<1xi1>, %A: memref<?xf32>, %B: memref<?xf32>, %n: index) attributes {
+      low.params = [#low.param<"c", memref<1xi1>, read, []>, #low.param<"A", memref<?xf32>, read, ["n"]>,
+                    #low.param<"B", memref<?xf32>, write, ["n"]>], low.symbols = ["n"]} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %two = arith.constant 2.0 : f32
+    %p = memref.load %c[%c0] : memref<1xi1>
+    scf.if %p {
+      low.launch @k blocks(%c1, %c1, %c1) threads(%c64, %c1, %c1) (%A, %B, %two, %n)
+        : memref<?xf32>, memref<?xf32>, f32, index
+      scf.yield
+    }
+    func.return
+  }
+  func.func @k(%A: memref<?xf32>, %B: memref<?xf32>, %s: f32, %n: index) attributes {
+      low.kernel = #low.kernel<[64, 1, 1], source = "B">} {
+    func.return
+  }
+}
+"""
+
+
+def test_host_code_reads_what_decides_which_kernels_run(device: NumpyDevice) -> None:
+    choose = library(CHOICE)["main"]
+    a = np.ones(4, np.float32)
+    for flag in (True, False):
+        b = np.zeros(4, np.float32)
+        choose(np.array([flag]), a, b)
+        assert (b == 2 * flag).all()
+
+
+def test_a_device_that_fails_while_a_condition_is_read(device: NumpyDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = library(CHOICE)["main"]
+
+    def copy_out(queue: NumpyQueue, array: Any, memory: Any) -> None:
+        raise DeviceError("it fell off the bus")
+
+    monkeypatch.setattr(NumpyQueue, "copy_out", copy_out)
+    with pytest.raises(DeviceError, match="fell off the bus"):
+        choose(np.array([True]), np.ones(4, np.float32), np.zeros(4, np.float32))
+
+
 def test_host_code_that_touches_memory_is_refused() -> None:
     text = SCALE.replace("memref.dealloc %T : memref<?xf32>", "%v = memref.load %A[%c1] : memref<?xf32>")
     message = (
@@ -509,6 +554,40 @@ def test_temporaries_come_from_a_pool_that_goes_with_the_library(device: NumpyDe
     assert device.held == held and len(held) == 3
     del lib
     assert not device.held
+
+
+def test_pool_gives_back_what_does_not_come_again(device: NumpyDevice) -> None:
+    pool = MemoryPool(device)
+    for size in range(10_000, 1_000_000, 10_000):
+        pieces = [pool.allocate(size) for _ in range(3)]
+        assert pool.bytes_held == sum(device.held) <= 2 * sum(capacity for _, capacity in pieces)
+        for memory, capacity in pieces:
+            pool.release(memory, capacity)
+    asked = pool.allocations
+    for memory, capacity in [pool.allocate(990_000) for _ in range(3)]:
+        pool.release(memory, capacity)
+    assert pool.allocations == asked
+    pool.clear()
+    assert not device.held and pool.bytes_held == 0
+
+
+def test_pool_gives_back_what_is_free_before_it_fails(device: NumpyDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = MemoryPool(device)
+    pool.release(*pool.allocate(1000))
+    usual = device.allocate
+
+    def allocate(size: int) -> Any:
+        if sum(device.held) + size > 5000:
+            raise DeviceError("no memory")
+        return usual(size)
+
+    monkeypatch.setattr(device, "allocate", allocate)
+    memory, capacity = pool.allocate(4500)
+    assert device.held == [capacity]
+    with pytest.raises(DeviceError, match="no memory"):
+        pool.allocate(4500)
+    pool.release(memory, capacity)
+    assert pool.bytes_held == capacity
 
 
 def test_pool_keeps_queues_apart(device: NumpyDevice) -> None:

@@ -79,7 +79,7 @@ def test_signatures_as_text() -> None:
     assert known.target == target
     with pytest.raises(CompileError, match="another version of weft"):
         read_library_text('{"weft": 99}')
-    for text in ("", "[]", '{"weft": 2}', '{"weft": 2, "target": "llvm", "requires": [], "functions": [{}]}'):
+    for text in ("", "[]", '{"weft": 3}', '{"weft": 3, "target": "llvm", "requires": [], "functions": [{}]}'):
         with pytest.raises(CompileError, match="not weft's"):
             read_library_text(text)
 
@@ -255,7 +255,7 @@ def test_damaged_libraries_are_refused_before_they_are_mapped(library: Library, 
             weft.load(path)
     with pytest.raises(CompileError, match="'/dev/zero': not a regular file"):
         weft.load("/dev/zero")
-    code, text = whole.index(b'{"weft": 2'), whole.index(b'"name": "increment"')
+    code, text = whole.index(b'{"weft": 3'), whole.index(b'"name": "increment"')
     for at in (0x10, 0x18, 0x20, 0x36, 0x50, 0x200, code + 30, text + 9, text + 60):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises(CompileError, match=r"f.so': (damaged|cut off|says nothing)"):

@@ -133,7 +133,6 @@ x, y = G.var("x", (2, 3)), G.var("y", ("n", 4))
         (lambda: G.var("x", (1.5,)), CompileError, "var x: an extent is a number or text, got 1.5"),  # pyright: ignore
         (lambda: G.var("x", ("n +",)), ShapeError, r"'n \+' is no extent"),
         (lambda: G.var("x", (1,), "float33"), CompileError, "float33"),
-        (lambda: G.full(shape=("m",), fill_value=1.0), ShapeError, "no operand has the extent m"),
         (lambda: G.BlockBuilder().emit(G.relu(x)), CompileError, "emit: no function is open"),
         (lambda: x["a"], CompileError, "values are indexed by integers and slices, got 'a'"),
         (lambda: G.svg(3), TypeError, "argument 'module' must be a module"),
@@ -153,7 +152,7 @@ def test_misuse_of_the_builder_is_named():
     with bb.function("f", [a]):
         with pytest.raises(CompileError, match="@g begins in @f, which has not ended"), bb.function("g", []):
             pass
-        with pytest.raises(CompileError, match="variable 'x' is no parameter of the function"):
+        with pytest.raises(CompileError, match="variable 'x' is no parameter or value of the function"):
             bb.emit(G.relu(x))
         with pytest.raises(CompileError, match="emit_output stands in no dataflow region"):
             bb.emit_output(a)
@@ -177,3 +176,95 @@ def test_misuse_of_the_builder_is_named():
         pass
     with pytest.raises(CompileError, match="returns tensors, got 3"), bb.function("g", [a := G.var("a", (2,))]):
         bb.emit_te(lambda t: 3, a)
+
+
+def test_modules_show_themselves(capsys: pytest.CaptureFixture[str]):
+    module, _ = perceptron()
+    assert isinstance(module, G.Module) and isinstance(module.clone(), G.Module)
+    script = module.script()
+    assert script.startswith(
+        "from weft import graph as G\n\nbb = G.BlockBuilder()\n# @te(tensor<?x8xf32>): no graph function\n"
+    )
+    assert '    h = bb.emit(G.relu(add), "h")  # ("n", 8) float32\n' in script.replace("    " * 2, "    ")
+    assert "bb.call_tir(" in script
+    module.show()
+    assert capsys.readouterr().out == script
+    module.show(color=True)
+    assert "\x1b[" in capsys.readouterr().out
+    assert module.svg() == G.svg(module) == module._repr_html_()
+    bound = G.bind_params(module, "main", {"w": random(12, 8), "b": random(8)})
+    assert 'w = G.const(..., "float32")  # (12, 8)' in bound.script()
+    assert G.Module.of(module) is module
+    parsed = weft.parse(str(module))
+    assert isinstance(copy := G.Module.of(parsed), G.Module) and str(copy) == str(parsed)
+
+
+def test_scripts_build_their_modules():
+    bb = G.BlockBuilder()
+    x, class_ = G.var("x", ("n", 4)), G.var("class", (2, 3), "int32")
+    with bb.function("main", [x, class_]):
+        with bb.dataflow():
+            first, second = G.split(x, 2, axis=1)
+            ones = G.const(np.ones((5, 6), "float32"))
+            y = bb.emit(G.einsum("ij,kj->ik", G.concatenate([first, second, first], axis=-1), ones), "y")
+            z = bb.call_dps("env.any", [G.softmax(y)], ("2 * n + 1",), "float64")
+            y, z = bb.emit_output(y.reshape("5 * n")), bb.emit_output(z)
+        bb.emit_func_output([y, z, class_ + 2])
+    with bb.function("other", [v := G.var("v", (3,))]):
+        bb.emit_func_output(G.clip(G.sum(v, axis=[0], keepdims=True), -1.5, 2.0))
+    module = bb.get()
+    script = module.script().replace("G.const(..., ", "G.const(np.ones((5, 6)), ")
+    namespace: dict[str, Any] = {"np": np}
+    exec(script, namespace)
+    weft.assert_structural_equal(namespace["mod"], module)
+
+
+def test_functions_of_modules_are_shared_replaced_and_removed():
+    bb = G.BlockBuilder()
+
+    def scaled(factor: float) -> Any:
+        return lambda a: te.compute(a.shape, lambda i: a[i] * factor, name="scaled")
+
+    with bb.function("main", [x := G.var("x", (3,))]):
+        y = bb.emit_te(scaled(2.0), bb.emit_te(scaled(2.0), x))
+        bb.emit_func_output(bb.emit_te(scaled(3.0), y))
+    assert weft.function_names(bb.get()) == ["te", "te_1", "main"]
+    np.testing.assert_allclose(weft.build(bb.get())["main"](np.ones(3, np.float32)), [12, 12, 12])
+    bb.update_function("te_1", weft.lookup(bb.get(), "te"))
+    np.testing.assert_allclose(weft.build(bb.get())["main"](np.ones(3, np.float32)), [8, 8, 8])
+    with pytest.raises(CompileError, match="remove_function: @te is used by @main"):
+        bb.remove_function("te")
+    bb.remove_function("main")
+    assert weft.function_names(bb.get()) == ["te", "te_1"]
+
+
+def test_numbers_beside_conditions():
+    x, c = G.var("x", ("n", 4), "float16"), G.var("c", ("n", 4), "bool")
+    assert G.where(c, x, -np.inf).dtype == G.where(c, 0.0, x).dtype == "float16"
+    assert G.where(c, 1.0, 0.0).dtype == "float32"
+    assert G.where(c, 1, 0).dtype == "int64"
+    assert G.logical_and(c, True).dtype == "bool"
+
+
+def test_numbers_for_roles_that_take_integers_are_int64() -> None:
+    bb, x = G.BlockBuilder(), G.var("x", (3,))
+    with bb.function("main", [x]):
+        bb.emit_func_output([bb.emit(G.quantize(x, 0.5, 3)), bb.emit(G.random_uniform((3,), seed=1 << 40))])
+    results = bb.get().body.block.first_op.function_type.outputs  # pyright: ignore
+    assert [str(type_) for type_ in results] == ["tensor<3xi8>", "tensor<3xf32>"]
+
+
+def test_branches_and_functions_of_extents_go_into_the_function_that_is_traced():
+    bb = G.BlockBuilder()
+    x = G.var("x", ("n", 4))
+
+    def shifted(v: Any) -> Any:
+        rows = v.shape[0]
+        return bb.emit_te(lambda a, n: te.compute(a.shape, lambda i, j: a[i, j] + n.astype("float32")), v, rows)
+
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit_if(G.greater(G.sum(x), 0.0), shifted, lambda v: v, x))
+    library = weft.build(bb.get())
+    positive = abs(random(3, 4))
+    np.testing.assert_allclose(library["main"](positive), positive + 3, rtol=1e-6)
+    np.testing.assert_allclose(library["main"](-positive), -positive, rtol=1e-6)

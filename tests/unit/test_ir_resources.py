@@ -6,12 +6,15 @@ from pathlib import Path
 from string import Template
 
 import llvmlite.binding as llvm
+import numpy as np
 import pytest
 
 from weft.backends.llvm.resources import HELPERS_FILE, ir_text
 from weft.runtime.call import native_call_ir
 from weft.runtime.export.program import threads_ir
+from weft.runtime.export.weights import ExportedConstants
 from weft.runtime.native_runtime import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, memory_ir, parallel_for_ir, pool_ir
+from weft.runtime.registered_functions import registered_functions_ir
 from weft.runtime.timing import REPEAT_FILE
 from weft.support.target import Target
 
@@ -29,11 +32,15 @@ CASES = {
     "runtime/memory.ll": [memory_ir(architecture) for architecture in ARCHITECTURES],
     "runtime/native_call.ll": [native_call_ir()],
     "runtime/parallel_for.ll": [parallel_for_ir(threads) for threads in (1, MAX_THREADS)],
+    "runtime/registered_functions.ll": [registered_functions_ir(thread_local=own) for own in (False, True)],
     "runtime/repeat.ll": [ir_text(REPEAT_FILE)],
     "runtime/futex.ll": [linux_ir(architecture) for architecture in FUTEX_SYSCALLS],
     "runtime/thread_pool.ll": [pool_ir(a, linux_ir(a)) for a in FUTEX_SYSCALLS],
     "runtime/export/pool_start.ll": (pools := [threads_ir(Target.parse(f"llvm -mtriple={t}")) for t in TRIPLES]),
     "runtime/export/condition_variable.ll": pools[-1:],
+    "runtime/export/weights.ll": [
+        part.text for part in [ExportedConstants({"weft_const_0": np.zeros(32)}, in_file=True).part()] if part
+    ],
 }
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from weft import te
 from weft.autoschedule import inlining
-from weft.driver.build import LoweringOptions, lower_to_low
+from weft.driver.build import lower_to_low
+from weft.driver.lowering_options import LoweringOptions
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 

@@ -87,3 +87,16 @@ def test_calls_are_followed() -> None:
     fill = block(8, STORE.format("%one"))
     for inside, expected in ((fill, "out"), (fill + block(8, *ADD), "out"), (block(8, *ADD), "inout")):
         assert direction(call, rest=callee.replace("{}", inside)) == expected
+
+
+def test_parameters_of_one_name_have_labels_of_their_own() -> None:
+    text = """
+    func.func @f(%x_1: memref<4xf32>, %x_2: memref<4xf32>) {
+      tir.for %i in 4 { tir.block "a" iters(%v: spatial<4>) = [%i] {
+        %a = memref.load %x_1[%v] : memref<4xf32>
+        memref.store %a, %x_2[%v] : memref<4xf32>
+      } }
+      func.return
+    }
+    """
+    assert [argument.name for argument in weft.build(text)["f"].signature.args] == ["x", "x_1"]

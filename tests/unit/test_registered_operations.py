@@ -148,6 +148,8 @@ class ScaledType(ParametrizedAttribute, TypeAttribute):
 def test_misuse_of_element_types() -> None:
     with pytest.raises(weft.CompileError, match=r"mine\.scaled has elements of an unknown type 'int17', did you mean"):
         weft.register_element_type(ScaledType, "int17")
+    with pytest.raises(weft.CompileError, match=r"mine\.scaled has elements of uint8, which no values are"):
+        weft.register_element_type(ScaledType, "uint8")
     with pytest.raises(weft.CompileError, match="f32 is a type that weft knows"):
         weft.register_element_type(Float32Type, "float32")
     with pytest.raises(weft.CompileError, match=r"mine\.scaled is not registered"):

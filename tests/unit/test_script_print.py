@@ -178,8 +178,7 @@ def f(
             nb = not b
             ww = T.max(T.Select(nb, e, T.float32(-0.0)), T.float32("inf"))
             qi = T.op("arith.index_cast", q, results=["index"])
-            q2 = T.op("arith.remui", q, T.int64(2), results=["i64"])
-            neg = -(ww + T.Cast("float32", q2))
+            neg = -(ww + T.Cast("float32", T.Cast("int64", T.Cast("uint64", q) % T.uint64(2))))
             c = T.op("arith.cmpf", neg, s, results=["i1"], properties=PROPERTIES)
             if c:
                 A[v] = neg
@@ -445,6 +444,8 @@ def filecheck_programs() -> list[tuple[str, ModuleOp]]:
             try:
                 module = weft.parse(text)
             except CompileError:  # a test of an error
+                continue
+            if "tir.constant" in text:  # graphs state it, and scripts have no word for it
                 continue
             dialects = {op.name.split(".")[0] for op in module.walk()}
             if "tir" in dialects and not dialects & {"te", "tensor", "graph", "vector", "low"}:

@@ -299,7 +299,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: te.create_func([A, te.compute((4,), lambda i: te.compute((5,), lambda j: A[i, j])[0], name="C")]),
         "index i belongs to another compute",
     ),
-    "dtype": (lambda: te.placeholder((4,), "uint8"), "there is no element type 'uint8', did you mean"),
+    "dtype": (lambda: te.placeholder((4,), "uint4x"), "there is no element type 'uint4x', did you mean"),
     "extent": (lambda: te.placeholder((4, -1), name="A"), "placeholder A: extent 1 must not be negative, got -1"),
     "float extent": (
         lambda: te.placeholder((4.5,), name="A"),

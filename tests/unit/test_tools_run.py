@@ -106,7 +106,7 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     (tmp_path / "empty.mlir").write_text("")
     with pytest.raises(CompileError, match="the file holds no function with a body"):
         execute(["run", str(tmp_path / "empty.mlir")])
-    with pytest.raises(CompileError, match=r"weft runs \.mlir files, got '\.txt'"):
+    with pytest.raises(CompileError, match=r"weft runs \.mlir and \.onnx files, got '\.txt'"):
         execute(["run", "program.txt"])
     with pytest.raises(FileNotFoundError):
         execute(["run", str(tmp_path / "none.mlir")])

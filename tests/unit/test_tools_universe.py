@@ -17,7 +17,10 @@ from weft.driver.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
 from weft.passes.schedule.primitive import PRIMITIVES
 
 ROOT = Path(__file__).parents[2]
-CARRY_NO_DIALECT = {"apply-schedule", "bufferize-tensors", "convert-from-upstream", "default-schedule", "verify-level"}
+CARRY_NO_DIALECT = {
+    *("apply-schedule", "bufferize-tensors", "convert-from-upstream", "default-schedule", "plan-memory"),
+    "verify-level",
+}
 """Passes that work on more than one dialect, or name what they do better without."""
 LEVELS = ("graph", "te", "tir", "low", "sched")
 

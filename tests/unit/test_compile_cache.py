@@ -1,0 +1,139 @@
+"""The compile cache: its files, what is evicted, and what makes an entry unusable."""
+
+import os
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from weft.runtime import compile_cache
+from weft.runtime.compile_cache import CompileCache, CompiledKernel
+from weft.support.errors import CompileError
+from weft.tools.weft_cli import execute
+
+KERNEL = CompiledKernel(
+    "func.func private @k()", "call", ("sched.func @a", "b"), "define void @k()\n", b"\x7fELF\n\0\xff" * 9
+)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> CompileCache:
+    return CompileCache(tmp_path / "a" / "cache")
+
+
+def test_a_kernel_comes_back_as_it_was(cache: CompileCache) -> None:
+    assert cache.load("key") is None
+    assert cache.store("key", KERNEL)
+    assert cache.load("key") == KERNEL
+    assert [entry.path.name for entry in cache.entries()] == ["key.kernel"]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "one byte", "empty", "of another key", "text", "another version"])
+def test_an_unusable_entry_is_none_and_is_removed(cache: CompileCache, damage: str) -> None:
+    data = KERNEL.to_bytes("key")
+    content = {
+        "truncated": data[:-1],
+        "one byte": data[:-20] + b"x" + data[-19:],
+        "empty": b"",
+        "of another key": KERNEL.to_bytes("other"),
+        "text": b"not a kernel\n",
+        "another version": data.replace(b"kernel 1", b"kernel 9"),
+    }[damage]
+    cache.store("key", KERNEL)
+    cache.entries()[0].path.write_bytes(content)
+    assert cache.load("key") is None
+    assert not cache.entries()
+
+
+def test_a_content_that_no_kernel_has_is_none() -> None:
+    whole = KERNEL.to_bytes("key")
+    for header in (b"[]", b"{}", b'{"key": "key", "sizes": [1, 2], "declarations": "", "traces": []}', b"\xff"):
+        content = header + b"\nabc"
+        head = b"weft kernel 1 " + compile_cache.hashlib.sha256(content).hexdigest().encode()
+        assert CompiledKernel.from_bytes(head + b"\n" + content, "key") is None
+    assert CompiledKernel.from_bytes(whole, "key") == KERNEL
+
+
+def test_the_least_recently_used_are_evicted(cache: CompileCache) -> None:
+    size = len(KERNEL.to_bytes("0"))
+    small = CompileCache(cache.folder, 2 * size)
+    for at in range(4):
+        small.store(str(at), KERNEL)
+        os.utime(small.entries()[-1].path, (at, at))
+    for entry in small.entries():
+        at = int(entry.path.stem)
+        os.utime(entry.path, (at, at))
+    assert small.load("0") == KERNEL  # now the most recently used
+    assert small.evict() == 2
+    assert sorted(entry.path.stem for entry in small.entries()) == ["0", "3"]
+    assert small.evict() == 0
+
+
+def test_what_a_process_left_behind_is_removed_when_it_is_old(cache: CompileCache) -> None:
+    cache.store("key", KERNEL)
+    old, new = cache.folder / ".weft-0123", cache.folder / ".weft-4567"
+    for file in (old, new):
+        file.write_bytes(b"begun")
+    os.utime(old, (time.time() - 7200, time.time() - 7200))
+    cache.evict()
+    assert not old.exists() and new.exists()
+
+
+def test_a_folder_that_cannot_be_written_warns_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = CompileCache(tmp_path / "file" / "cache")
+    with pytest.warns(UserWarning, match=r"the compile cache '.*file/cache' cannot be written, weft works without"):
+        assert not cache.store("key", KERNEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not cache.store("other", KERNEL)
+    assert cache.load("key") is None and not cache.entries() and cache.evict() == 0 and cache.clear() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("", 1 << 30), ("4096", 4096), ("500M", 500 << 20), ("2 GiB", 2 << 30), ("3kb", 3 << 10)]
+)
+def test_the_limit_of_the_environment(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_CACHE_LIMIT", text)
+    assert CompileCache.of_user().limit == size
+
+
+def test_a_limit_that_is_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_CACHE_LIMIT", "much")
+    with pytest.raises(CompileError, match="WEFT_CACHE_LIMIT is a number of bytes, as 500M or 2G, got 'much'"):
+        CompileCache.of_user()
+
+
+def test_the_folder_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path))
+    assert CompileCache.of_user().folder == tmp_path
+    monkeypatch.delenv("WEFT_CACHE_DIR")
+    assert CompileCache.of_user().folder.name in ("weft", "cache")
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError
+
+    monkeypatch.delenv("WEFT_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.warns(UserWarning, match="cannot be written"):
+        assert not CompileCache.of_user().store("key", KERNEL)
+
+
+def test_weft_cache(cache: CompileCache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(cache.folder))
+    monkeypatch.setenv("WEFT_CACHE_LIMIT", "3M")
+    assert execute(["cache"]) == 0
+    assert (
+        f"folder    {cache.folder}, switched off\nentries   0 of 0 bytes, the limit is 3.0 MiB\n"
+        in capsys.readouterr().out
+    )
+    monkeypatch.delenv("WEFT_CACHE")
+    cache.store("key", KERNEL)
+    execute(["cache", "--clear"])
+    shown = capsys.readouterr().out
+    assert "switched off" not in shown and "entries   1 of" in shown and "removed   1\n" in shown
+    assert not cache.entries()
