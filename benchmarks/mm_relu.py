@@ -101,7 +101,7 @@ def measure_compile(rounds: int) -> None:
         marks.append(time.process_time())
         text = emit_module(copy, target)
         marks.append(time.process_time())
-        jit(text, target, runtime_symbols(text, target))
+        jit(text, target, runtime_symbols([text], target))
         marks.append(time.process_time())
         for times, start, end in zip(stages.values(), marks[:-1], marks[1:], strict=True):
             times.append(end - start)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from weft.driver.build import build
+from weft.driver.peaks import PeakMeter
+from weft.runtime.aligned_arrays import empty
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-from weft_bench.arrays import empty, random
+from weft_bench.arrays import random
 from weft_bench.contender import Array, Contender, check
 from weft_bench.ladder_steps import STEPS, Step, matmul
-from weft_bench.peaks import PeakMeter
 from weft_bench.rounds import take_turns
 
 NUMPY = "NumPy"

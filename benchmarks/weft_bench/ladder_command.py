@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from weft.driver.peaks import Peaks
 from weft.frontends.script.show import show
 from weft.schedule.traces import trace_as_python
 from weft.support.errors import CompileError, did_you_mean
@@ -20,7 +21,6 @@ from weft_bench.ladder import scheduled
 from weft_bench.ladder_report import LadderResult, plot, require_matplotlib
 from weft_bench.ladder_steps import STEPS
 from weft_bench.options import at_least, positive, progress
-from weft_bench.peaks import Peaks
 from weft_bench.report import Report
 from weft_bench.rounds import Times
 

@@ -7,10 +7,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from weft.driver.peaks import Peaks
 from weft.support.errors import CompileError
 from weft_bench.ladder import NUMPY
 from weft_bench.ladder_steps import STEPS
-from weft_bench.peaks import Peaks
 from weft_bench.rounds import Times
 from weft_bench.table import Table, duration
 

@@ -10,14 +10,15 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.driver.build import build
+from weft.driver.peaks import PeakMeter
 from weft.frontends.create_func import create_func
+from weft.runtime.aligned_arrays import empty
 from weft.runtime.library import Function
 from weft.schedule.schedule import Schedule
 from weft.support.errors import WeftError
 from weft.support.target import Target
-from weft_bench.arrays import empty, random
+from weft_bench.arrays import random
 from weft_bench.contender import Array, Contender, check
-from weft_bench.peaks import PeakMeter
 from weft_bench.peers import peers_of
 from weft_bench.problem import STATIC, Problem
 from weft_bench.problems import problems

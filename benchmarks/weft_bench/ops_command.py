@@ -12,12 +12,12 @@ import argparse
 import json
 from typing import Any
 
+from weft.driver.peaks import Peaks
 from weft.support.errors import CompileError
 from weft.tools.failures import FAILURE, INTERRUPTED
 from weft_bench.child import events
 from weft_bench.ops_report import Row, ratio_table, time_table
 from weft_bench.options import at_least, positive, positives, progress, words
-from weft_bench.peaks import Peaks
 from weft_bench.peers import missing_peers
 from weft_bench.problem import Problem
 from weft_bench.problems import problems

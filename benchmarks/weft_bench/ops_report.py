@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.driver.peaks import Peaks
 from weft_bench.ops import BY_HAND, DEFAULT
-from weft_bench.peaks import Peaks
 from weft_bench.problem import PEERS, STATIC, Goal, Problem
 from weft_bench.rounds import Times
 from weft_bench.table import Table, duration

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft_bench.arrays import empty
+from weft.runtime.aligned_arrays import empty
 from weft_bench.contender import Array, Contender
 from weft_bench.problem import NUMPY, ONNX, TORCH, Maker, Problem
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from weft.driver.peaks import Peaks
 from weft.support.files import write_output
 from weft_bench.machine import describe
-from weft_bench.peaks import Peaks
 from weft_bench.rounds import PROTOCOL
 from weft_bench.table import Table
 
