@@ -217,11 +217,12 @@ class _Attempts:
 
     def run(self, rules: Sequence[Rule], shared_rules: Sequence[Rule]) -> Schedule:
         """Try rules for plain blocks, then those for blocks that share loops."""
-        for rule in (*rules, *shared_rules):
-            self.blocks = self._blocks()
-            for label in list(self.blocks):
-                if self._is_left(label, alone=rule not in shared_rules) and self._try(rule, label):
-                    self.done.add(label)
+        for alone, phase in ((True, rules), (False, shared_rules)):
+            for rule in phase:
+                self.blocks = self._blocks()
+                for label in list(self.blocks):
+                    if self._is_left(label, alone=alone) and self._try(rule, label):
+                        self.done.add(label)
         return self.schedule
 
     def _blocks(self) -> dict[str, BlockOp]:
