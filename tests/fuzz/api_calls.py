@@ -23,7 +23,7 @@ LEFT_OUT = {"Expr.text", "IterVar.text", "Function.make"}
 """Methods for weft itself."""
 GLOBAL = ("weft.register_", "weft.set_")
 """What changes the process comes last."""
-FILES = {"load", "parse_file", "export", "save"}
+FILES = {"load", "parse_file", "export", "save", "from_onnx"}
 """Functions of files, which raise `OSError` too."""
 
 
