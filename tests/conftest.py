@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from weft.support.errors import CompileError
 
@@ -16,6 +17,10 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests/helpers", "docs/generat
 
 os.environ["WEFT_CACHE"] = "0"  # no test sees what was compiled before, but those of the cache itself
 
+
+# No test depends on how fast the machine is.
+settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("weft")
 
 WHOLE_RUN, MANY, SHARE = 2000, 12, 3
 """In a run of this many tests, a test of more than `MANY` cases runs every `SHARE`th of them in the first tier, at
