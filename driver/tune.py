@@ -36,7 +36,6 @@ from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.files import write_output
 from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
-from weft.support.user_functions import intrinsics, names_with_rules
 from weft.tuning.database import Database
 from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
 from weft.tuning.measuring import ArgumentSpec, measure
@@ -228,8 +227,6 @@ def _check(target: Target, trials: int) -> None:
         raise CompileError(f"tune: {target.obstacle}")
     if trials < 1:
         raise CompileError(f"tune: trials must be at least 1, got {trials}")
-    if intrinsics() or names_with_rules():
-        raise CompileError("tune: builders are other processes, which do not know intrinsics and lowerings of yours")
 
 
 def _processors() -> int:

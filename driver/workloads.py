@@ -16,6 +16,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.nest import buffer_functions
+from weft.support.user_functions import intrinsics, names_with_rules
 
 
 def is_taken_along(op: Operation | None) -> bool:
@@ -70,6 +71,10 @@ class Task:
             if isinstance(type_, IndexType) or (isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape()):
                 parameter = names[at].name_hint or f"number {at}"
                 return f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have"
+        registered = {*intrinsics(), *(f"math.{name}" for name in names_with_rules("llvm"))}
+        for op in operations_in(self.function):
+            if (name := op.callee.string_value() if isinstance(op, CallOp) else op.name) in registered:
+                return f"it calls '{name}': builders are other processes, which do not know what you registered"
         return ""
 
 

@@ -114,9 +114,10 @@ def intrinsics() -> Mapping[str, DeclaredIntrinsic]:
     return _intrinsics
 
 
-def names_with_rules() -> frozenset[str]:
-    """The names that some rule is registered for."""
-    return frozenset(_rules)
+def names_with_rules(target: str | None = None) -> frozenset[str]:
+    """The names that some rule is registered for, of all targets or of those that programs for `target` take."""
+    kinds = (target, DEFAULT)
+    return frozenset(name for name, rules in _rules.items() if target is None or any(r.target in kinds for r in rules))
 
 
 def lowered_name(call: IntrinsicCall, target: str) -> str | None:

@@ -23,6 +23,7 @@ from weft import te
 from weft.driver import tune as driver
 from weft.driver.candidates import build_here
 from weft.support.limited_calls import Limits
+from weft.support.user_functions import unregister_intrinsic
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
 from weft.tuning.evaluation import DEFAULT, WorkerLimits
@@ -256,6 +257,23 @@ def test_sched_ir_is_a_space(in_process: None) -> None:
 def test_what_cannot_be_tuned(program: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(weft.CompileError, match=message):
         weft.tune(program(), **{"space": columns, **options})  # pyright: ignore
+
+
+def test_programs_that_use_what_users_registered_are_left_out(in_process: None) -> None:
+    x = te.placeholder((8, 8), "float32", name="X")
+    power = te.create_func([x, te.compute((8, 8), lambda i, j: te.exp(x[i, j]), name="Y")], name="power")
+    weft.register_lowering("exp", target="opencl")(lambda call: "native_exp")
+    weft.register_intrinsic("mine", meaning=np.log)
+    try:
+        assert tune(matmul(), space=columns, trials=1).num_trials == 1
+        assert tune(power, trials=1).tasks
+        y = te.compute((8, 8), lambda i, j: te.call_intrin("float32", "mine", x[i, j]), name="Y")
+        with pytest.raises(weft.CompileError, match="it calls 'mine': builders are other processes, which do not know"):
+            tune(te.create_func([x, y], name="logarithm"))
+        weft.register_lowering("exp")(lambda call: "expf")
+        assert tune(weft.merge(matmul(), power), trials=1).skipped.keys() == {"power"}
+    finally:
+        unregister_intrinsic("exp"), unregister_intrinsic("mine")
 
 
 def test_functions_that_a_space_is_not_for_are_left_out(in_process: None) -> None:
