@@ -16,7 +16,7 @@ Besides the names below, every operator of `weft.te.ops` is a function of values
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -36,13 +36,13 @@ __all__ = ["BlockBuilder", "Module", "Value", "bind_params", "call_dps", "const"
 class Module(ModuleOp):
     """A module of graph functions that shows itself: what the builder gives. It is xDSL's module in all else."""
 
-    @staticmethod
-    def of(module: ModuleOp) -> Module:
+    @classmethod
+    def of(cls, module: ModuleOp) -> Self:
         """`module` if it is one that shows itself, else a copy of it that is."""
-        if isinstance(module, Module):
+        if isinstance(module, cls):
             return module
         copy = copy_of(module)
-        return Module(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
+        return cls(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     def script(self) -> Script:
         """The graph functions as the Python that builds them: text that notebooks show with colours."""

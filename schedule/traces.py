@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr
@@ -81,19 +81,28 @@ def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
 
     Raises `CompileError` for a step with a property that has no Python form.
     """
+    return "".join(f"{call}\n" for call in calls_of(trace, name))
+
+
+def calls_of(
+    trace: sched.FuncOp,
+    name: str = "sch",
+    handle_name: Callable[[SSAValue, Collection[str]], str] | None = None,
+    *,
+    named: bool = False,
+) -> Iterator[str]:
+    """The calls of `trace_as_python`, step by step. `handle_name` names a handle that is none of the names before it;
+    `named` puts the names of parameters before handles and labels."""
     names: dict[SSAValue, str] = {}
-    lines: list[str] = []
     for step in steps_of(trace):
-        arguments = ", ".join(argument_texts(step, names))
-        call = f"{name}.{step_name(step)}({arguments})"
+        arguments = ", ".join(_argument_texts(step, names, named))
         for result in step.results:
-            names[result] = _name(result, {name, *names.values()})
+            names[result] = (handle_name or _name)(result, [name, *names.values()])
         targets = ", ".join(names[result] for result in step.results)
         if targets:
             several = isinstance(type(step).get_irdl_definition().results[0][1], VarResultDef)
-            call = f"{targets}{',' if several and len(step.results) == 1 else ''} = {call}"
-        lines.append(call)
-    return "".join(f"{line}\n" for line in lines)
+            targets += ", = " if several and len(step.results) == 1 else " = "
+        yield f"{targets}{name}.{step_name(step)}({arguments})"
 
 
 def _name(value: SSAValue, taken: Collection[str]) -> str:
@@ -102,24 +111,28 @@ def _name(value: SSAValue, taken: Collection[str]) -> str:
     return free_name(hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle", taken)
 
 
-def argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str]) -> Iterator[str]:
+def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bool) -> Iterator[str]:
     """The arguments of the call that is this step; `names` are those of handles."""
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
     if isinstance(step, sched.GetBlockOp):
-        yield string_text(step.label.data)
+        yield f"{'name=' if named else ''}{string_text(step.label.data)}"
         if step.func is not None:
             yield f"func_name={string_text(step.func.data)}"
         return
-    for parameter in DECLARATIONS[step_name(step)].parameters:
+    parameters = DECLARATIONS[step_name(step)].parameters
+    # Nothing that has a name stands before any number of handles.
+    named = named and not any(p.kind.several and p.kind is not LOOP_OR_BLOCKS for p in parameters)
+    for parameter in parameters:
         kind, name = parameter.kind, parameter.name
+        prefix = f"{parameter.argument}=" if named else ""
         if kind is LOOP_OR_BLOCKS:
             given = [names[handle] for handle in handles]
-            yield given[0] if len(given) == 1 else f"[{', '.join(given)}]"
+            yield prefix + (given[0] if len(given) == 1 else f"[{', '.join(given)}]")
         elif kind.several:
             yield from (names[handle] for handle in handles)
         elif kind.handles:
-            yield names[next(handles)]
+            yield prefix + names[next(handles)]
         elif name in step.properties:
             listed = kind.sampled and kind is not ANNOTATION
             text = _integers(step, name, integers) if listed else _value(step, step.properties[name])

@@ -15,17 +15,8 @@ from importlib import import_module
 from weft.tvm.absent import refuses
 
 _PLACES = {
-    "IRModule": "ir.module",
-    "build": "driver.build_module",
-    "lower": "driver.build_module",
-    "cpu": "runtime",
-    "cuda": "runtime",
-    "gpu": "runtime",
-    "opencl": "runtime",
-    "metal": "runtime",
-    "device": "runtime",
-    "get_global_func": "runtime",
-    "register_func": "runtime",
+    **{"IRModule": "ir.module", "build": "driver.build_module", "lower": "driver.build_module"},
+    **dict.fromkeys(("cpu", "cuda", "gpu", "opencl", "metal", "device", "get_global_func", "register_func"), "runtime"),
 }
 """Names -> the modules that define them."""
 _MODULES = (
@@ -33,20 +24,8 @@ _MODULES = (
     "topi",
 )  # fmt: skip
 _ALIASES = {"transform": "ir.transform", "ndarray": "nd"}
-_NEAREST = {
-    "autotvm": "weft.tvm.meta_schedule tunes",
-    "auto_scheduler": "weft.tvm.meta_schedule tunes; default schedules of weft.build need no search",
-    "rpc": "the library that weft.build gives is exported (lib.export) and run where its target is",
-    "micro": "weft.build(mod, target='c').get_source() is C without dependencies",
-    "contrib": "weft.tvm.contrib has clang and utils",
-    "arith": "weft simplifies in its passes (`weft-opt`)",
-    "instrument": "lib.timing of weft.build says how long each stage took",
-    "vulkan": "the kinds of GPU are cuda, opencl and metal",
-    "rocm": "the kinds of GPU are cuda, opencl and metal",
-    "parser": "weft.tvm.script.from_source reads scripts",
-}
 __all__ = [*_PLACES, *_MODULES, *_ALIASES]  # pyright: ignore[reportUnsupportedDunderAll]
-_missing = refuses(__name__, _NEAREST)
+_missing = refuses(__name__)
 
 
 def __getattr__(name: str) -> object:

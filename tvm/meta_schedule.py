@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
@@ -15,52 +16,46 @@ from weft.driver.tune import Tuned, TunedTask
 from weft.driver.tune import tune as _tune
 from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
-from weft.tvm.driver.build_module import plain
+from weft.tvm.ir.module import plain
 from weft.tvm.target import spelling
 from weft.tvm.tir.schedule import Schedule
 
 _HEAD = "ID | Name | FLOP | Weight | Speed (GFLOPS) | Latency (us) | Weighted Latency (us) | Trials | Done"
 
 
+@dataclass(frozen=True)
 class ScheduleFn:
-    """A space of schedules: a function that schedules and samples."""
+    """A space of schedules: a function that schedules and samples. `postprocs` and `sch_rules` have no effect: steps
+    prove what they do, and rules are default schedules."""
 
-    def __init__(self, sch_fn: Callable[[Schedule], Any], postprocs: object = (), sch_rules: object = ()) -> None:
-        del postprocs, sch_rules  # steps prove what they do, and rules are default schedules
-        self.sch_fn = sch_fn
-
-
-space_generator = SimpleNamespace(ScheduleFn=ScheduleFn)
-"""Spaces of schedules."""
+    sch_fn: Callable[[Schedule], Any]
+    postprocs: object = ()
+    sch_rules: object = ()
 
 
+@dataclass(frozen=True)
 class Database:
     """What a search found."""
 
-    def __init__(self, tuned: Tuned, is_own_space: bool) -> None:
-        self.tuned, self._is_own_space = tuned, is_own_space
+    tuned: Tuned
+    is_own_space: bool
 
     def best(self, task: TunedTask) -> tuple[TraceOp, float]:
         """The trace of the fastest schedule, and its seconds. In a space of one's own the default does not count."""
-        measured = [record for record in task.trials if record.seconds is not None]
-        if not self._is_own_space or not measured:
-            measured = [task.best]
-        record = min(measured, key=lambda found: found.seconds or float("inf"))
+        measured = [record for record in task.trials if self.is_own_space and record.seconds is not None]
+        record = min(measured or [task.best], key=lambda found: found.seconds or float("inf"))
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0
 
     def table(self) -> str:
         """The table of tasks that TVM prints."""
-        rows = [_HEAD, "-" * len(_HEAD)]
-        total = 0.0
+        rows, total = [_HEAD, "-" * len(_HEAD)], 0.0
         for number, task in enumerate(self.tuned.tasks):
-            latency = self.best(task)[1] * 1e6
+            name, flops, latency = task.workload.name, task.workload.flops, self.best(task)[1] * 1e6
             total += latency * task.calls
-            speed = task.workload.flops / latency / 1e3 if latency else 0.0
+            speed = flops / latency / 1e3 if latency else 0.0
             numbers = f"{speed:.4f} | {latency:.4f} | {latency * task.calls:.4f} | {len(task.trials)}"
-            name, flops = task.workload.name, task.workload.flops
             rows.append(f"{number} | {name} | {flops} | {task.calls} | {numbers} | Y")
-        rows.append("-" * len(_HEAD))
-        return "\n".join((*rows, f"Total trials: {self.tuned.num_trials}", f"Total latency (us): {total:.6g}"))
+        return "\n".join((*rows, rows[1], f"Total trials: {self.tuned.num_trials}", f"Total latency (us): {total:.6g}"))
 
 
 def tune_tir(
@@ -80,46 +75,31 @@ def tune_tir(
 
     Raises `CompileError` as `weft.tune`.
     """
-    del num_trials_per_iter, task_name
     if not isinstance(space, ScheduleFn) and space != "post-order-apply":
         raise CompileError(f"tune_tir: a space is ScheduleFn(function), or the default schedules', got {space!r}")
-    folder = Path(work_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    own = isinstance(space, ScheduleFn)
+    Path(work_dir).mkdir(parents=True, exist_ok=True)
     tuned = _tune(
         plain(mod),
-        space=cast("Callable[..., object]", space.sch_fn) if own else None,
+        space=cast("Callable[..., object]", space.sch_fn) if isinstance(space, ScheduleFn) else None,
         trials=max_trials_per_task or max_trials_global,
-        database=folder / "tune.db",
+        database=Path(work_dir) / "tune.db",
         seed=seed or 0,
         target=spelling(target),
     )
-    found = Database(tuned, own)
+    found = Database(tuned, isinstance(space, ScheduleFn))
     print(found.table())
     return found
 
 
 def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
-    """The module under the fastest schedules that were found. `target` is that of the search."""
-    del target
+    """The module under the fastest schedules that were found. `target` has no effect: it is that of the search."""
     schedule = Schedule(mod)
     for task in database.tuned.tasks:
         schedule.replay(database.best(task)[0])
     return schedule
 
 
+space_generator = SimpleNamespace(ScheduleFn=ScheduleFn)
 tir_integration = SimpleNamespace(tune_tir=tune_tir, compile_tir=compile_tir)
-"""Searches for functions of block loops."""
-
 __all__ = ["Database", "compile_tir", "space_generator", "tir_integration", "tune_tir"]
-__getattr__ = refuses(
-    __name__,
-    {
-        "relax_integration": "weft.tune(module) tunes models, and weft.build(module, database=...) applies it",
-        "tune_tasks": "weft.tune",
-        "runner": "weft.tune(..., executor=...) takes executors of concurrent.futures",
-        "builder": "weft.tune(..., executor=...) takes executors of concurrent.futures",
-        "database": "weft.tune keeps records in a file of SQLite: `weft db`",
-        "cost_model": "weft.tune measures what it proposes",
-    },
-)
+__getattr__ = refuses(__name__)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
-
-from xdsl.dialects.builtin import ModuleOp
+from typing import Any
 
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
@@ -27,22 +25,12 @@ frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)
 
 
 def build(
-    ir_mod: IRModule | Function, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
+    ir_mod: Any, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
 ) -> tuple[str, Module, dict[str, Any]]:
-    """The graph as script, the compiled module, and its parameters that are no constants."""
-    del target_host, mod_name  # as of targets; functions keep their names
-    module = cast("IRModule", ir_mod.func_op.parent_op()) if isinstance(ir_mod, Function) else ir_mod
-    return str(IRModule.of(cast("ModuleOp", module)).script()), vm_build.build(module, target, params or None).mod, {}
+    """The graph as script, the compiled module, and its parameters that are no constants. `target_host` and `mod_name`
+    have no effect: targets name hosts, and functions keep their names."""
+    of: Any = ir_mod.func_op.parent_op() if isinstance(ir_mod, Function) else ir_mod
+    return str(IRModule.of(of)), vm_build.build(of, target, params or None).mod, {}
 
 
-__getattr__ = refuses(
-    __name__,
-    {
-        "op": "weft.tvm.relax.op",
-        "nn": "weft.tvm.relax.op.nn",
-        "var": "weft.tvm.relax.Var",
-        "Function": "weft.tvm.relax.Function",
-        "transform": "weft.tvm.relax.transform",
-        "quantize": "weft builds models that are quantised by ONNX",
-    },
-)
+__getattr__ = refuses(__name__)

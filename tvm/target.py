@@ -38,4 +38,4 @@ def cuda(model: str = "", arch: str = "") -> Target:
 
 
 __all__ = ["Target", "cuda", "spelling"]
-__getattr__ = refuses(__name__, {"arm_cpu": 'Target("llvm -mcpu=...")', "create": "Target"})
+__getattr__ = refuses(__name__)

@@ -24,12 +24,4 @@ def create_prim_func(ops: Sequence[Tensor | Var], index_dtype_override: str | No
 
 __all__ = ["ComputeOp", "PlaceholderOp", "Schedule", "Stage", "create_prim_func"]
 __all__ += _all  # pyright: ignore[reportUnknownVariableType, reportUnsupportedDunderAll]
-__getattr__ = refuses(
-    __name__,
-    {
-        "extern": "texpr statements: weft.te.compute, or a T.prim_func",
-        "scan": "weft.graph's BlockBuilder.emit_loop",
-        "gradient": "weft computes no gradients",
-        "hybrid": "a function of loops is a T.prim_func",
-    },
-)
+__getattr__ = refuses(__name__)

@@ -11,7 +11,6 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 
 from weft.analysis.structure import functions
 from weft.dialects.tir_kinds import TIR_FUNCTION
-from weft.dialects.traversal import copy_of
 from weft.driver.build import build as _build
 from weft.frontends.stage_schedule import StageSchedule
 from weft.passes.module_functions import merge
@@ -19,18 +18,10 @@ from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.support.errors import CompileError
-from weft.tvm.ir.module import IRModule
+from weft.tvm.ir.module import IRModule, plain
 from weft.tvm.ir.transform import PassContext
 from weft.tvm.runtime.module import Module
 from weft.tvm.target import spelling
-
-OperatorModule = Module
-
-
-def plain(module: ModuleOp) -> ModuleOp:
-    """A copy of a module that is one of xDSL alone."""
-    copy = copy_of(module)
-    return ModuleOp(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
 
 def build(
@@ -45,6 +36,7 @@ def build(
     """Compile a schedule of stages with its arguments, a module, a function, or modules by target (which is one).
 
     Modules run as they are written: what nobody scheduled gets no default schedule, other than by `weft.build`.
+    `target_host` has no effect: the host is this machine, or the one that the target names.
     """
     if runtime is not None:
         raise CompileError("build: weft has no choice of runtime: programs need none but libc, libm and threads")
@@ -55,7 +47,6 @@ def build(
     if target is None and isinstance(args, str):
         args, target = None, args
     machine = spelling(target)
-    del target_host  # as of targets
     if isinstance(inputs, StageSchedule):
         return Module(_build(inputs, _distinct(args or ()), machine, name=name, binds=binds))
     if not isinstance(inputs, ModuleOp):
@@ -73,24 +64,18 @@ def lower(
     Passes of `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` run before blocks are lowered (phase 0) or
     behind it. `simple_mode` has no effect: scripts are simple.
     """
-    del simple_mode
     if isinstance(inputs, StageSchedule):
         inputs = inputs.schedule(_distinct(args or ()), name, binds=binds, name_loops=True).mod
     elif not isinstance(inputs, ModuleOp):
         raise TypeError(f"lower: expected a schedule, a module or a function, got {type(inputs).__name__}")
     context = PassContext.current()
-    module = IRModule.of(plain(inputs))
-    for step in context.lower_passes(0):
-        module = step(module)
+    module = context.run_lower_passes(IRModule.of(plain(inputs)), (0,))
     for lowering in (PlaceBuffersPass(), LowerReductionsPass(), LowerBlocksPass()):
         lowering.apply(Context(), module)
     for function in functions(module):
         function.attributes.pop(TIR_FUNCTION, None)
     CommonSubexpressionElimination().apply(Context(), module)  # scripts show an index where it is used
-    for phase in (1, 2, 3):
-        for step in context.lower_passes(phase):
-            module = step(module)
-    return module
+    return context.run_lower_passes(module, (1, 2, 3))
 
 
 def _distinct(args: Sequence[Any]) -> list[Any]:

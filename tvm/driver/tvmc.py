@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,36 +13,36 @@ import numpy as np
 from weft.driver.build import build
 from weft.driver.tune import tune as _tune
 from weft.support.errors import CompileError
-from weft.tvm.driver.build_module import plain
-from weft.tvm.ir.module import IRModule
+from weft.texpr.shapes import items
+from weft.tvm.ir.module import IRModule, plain
 from weft.tvm.relax.frontend.onnx import from_onnx
 from weft.tvm.runtime.module import Module
 from weft.tvm.target import spelling
 
 
+@dataclass
 class TVMCModel:
     """A model."""
 
-    def __init__(self, mod: IRModule) -> None:
-        self.mod = mod
+    mod: IRModule
 
     def summary(self) -> None:
         """Show the graph."""
         self.mod.show()
 
 
+@dataclass
 class TVMCPackage:
     """A compiled model."""
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
+    module: Module
 
 
+@dataclass
 class TVMCResult:
-    """The outputs of a run."""
+    """The outputs of a run, by name: `output_0`, ..."""
 
-    def __init__(self, outputs: Sequence[Any]) -> None:
-        self.outputs = {f"output_{at}": np.asarray(output) for at, output in enumerate(outputs)}
+    outputs: dict[str, Any]
 
     def get_output(self, name: str) -> Any:
         return self.outputs[name]
@@ -78,19 +79,17 @@ def compile(
 
 def run(tvmc_package: TVMCPackage, device: str = "cpu", inputs: Mapping[str, Any] | None = None) -> TVMCResult:
     """Run a model on inputs by name; those that are not given are random. It runs where its target is."""
-    if device == "cpu" and tvmc_package.module.imported_modules:
+    module, given = tvmc_package.module, dict(inputs or {})
+    if device == "cpu" and module.imported_modules:
         raise CompileError("tvmc.run: the package is for a GPU")
-    function = tvmc_package.module.entry_func
-    draw = np.random.default_rng(0)
-    given = dict(inputs or {})
-    signature = function.signature
-    for arg in signature.arrays[: len(signature.arrays) - signature.results]:
-        if arg.name not in given:
-            if arg.symbols:
-                raise CompileError(f"tvmc.run: input '{arg.name}' has extents {', '.join(arg.symbols)}: give it")
-            given[arg.name] = draw.random(cast("tuple[int, ...]", arg.shape)).astype(arg.dtype)
-    found = function(**given)
-    return TVMCResult(cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,))
+    function, draw = module[module.entry_name], np.random.default_rng(0)
+    arrays, results = function.signature.arrays, function.signature.results
+    for arg in arrays[: len(arrays) - results]:
+        if arg.name not in given and arg.symbols:
+            raise CompileError(f"tvmc.run: input '{arg.name}' has extents {', '.join(arg.symbols)}: give it")
+        given.setdefault(arg.name, draw.random(cast("tuple[int, ...]", arg.shape)).astype(arg.dtype))
+    found = items(function(**given))
+    return TVMCResult({f"output_{at}": np.asarray(output) for at, output in enumerate(found)})
 
 
 def main() -> None:

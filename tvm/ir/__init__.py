@@ -27,15 +27,7 @@ __all__ = [
     "structural_hash",
     "transform",
 ]
-__getattr__ = refuses(
-    __name__,
-    {
-        "load_json": "weft.parse reads modules as MLIR text",
-        "save_json": "str(weft.graph.Module) and printers of xDSL write modules as MLIR text",
-        "Range": "te.reduce_axis takes (low, extent)",
-        "make_node": "te and tir build expressions",
-    },
-)
+__getattr__ = refuses(__name__)
 
 
 def structural_hash(node: Operation) -> int:

@@ -11,13 +11,13 @@ from xdsl.ir import Attribute
 
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.traversal import copy_of
+from weft.frontends.script.show import Script, show_text
 from weft.graph import Module
 from weft.passes.graph.functions import holds_graph_ops
-from weft.passes.module_functions import function_names, lookup, merge, set_function_attribute, update_function
+from weft.passes.module_functions import function_names, lookup, set_function_attribute, update_function
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from weft.frontends.script.show import Script
     from weft.tvm.relax.function import Function
     from weft.tvm.tir.function import PrimFunc
 
@@ -44,34 +44,35 @@ class GlobalVar:
         return f'I.GlobalVar("{self.name_hint}")'
 
 
-class Scripted(Module):
-    """A module that shows itself as TVM does."""
+class Shown:
+    """What shows itself as script, as TVM does. Styles and options of TVM's printer change nothing."""
 
-    def script(self, *, name: str | None = None, show_meta: bool = False, **options: object) -> Script:
-        """The functions as script, which `tvm.script.from_source` reads. Options of TVM's printer change nothing."""
-        from weft.frontends.script.show import Script
-        from weft.tvm.script.printer import print_module
-
-        del name, show_meta, options
-        return Script(print_module(self))
+    def script(self, **options: object) -> Script:
+        """The script, which `tvm.script.from_source` reads."""
+        raise NotImplementedError
 
     def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:
-        """Show the script, in colours where the output has them. Styles of TVM's printer change nothing."""
-        from weft.frontends.script.show import show_text
-
-        del styles, options
+        """Show the script, in colours where the output has them."""
         show_text(self.script(), color=color, file=file)
 
     def astext(self, show_meta_data: bool = True) -> str:
         """The script."""
-        del show_meta_data
         return str(self.script())
 
-    def __str__(self) -> str:
-        return str(self.script())
+    __str__ = astext
 
     def _repr_html_(self) -> str:
         return self.script()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+class Scripted(Shown, Module):
+    """A module that shows itself as TVM does."""
+
+    def script(self, **options: object) -> Script:
+        """The functions as script, which `tvm.script.from_source` reads."""
+        from weft.tvm.script.printer import print_module
+
+        return Script(print_module(self))
 
 
 class IRModule(Scripted):
@@ -83,66 +84,41 @@ class IRModule(Scripted):
         for name, function in cast("Mapping[Any, Any]", functions or {}).items() if is_dictionary else ():
             self[name] = function
 
-    @staticmethod
-    def of(module: ModuleOp) -> IRModule:
-        """`module` if it is one of TVM's, else a copy of it that is."""
-        if isinstance(module, IRModule):
-            return module
-        copy = copy_of(module)
-        return IRModule(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
-
-    @staticmethod
-    def from_expr(expr: ModuleOp) -> IRModule:
+    @classmethod
+    def from_expr(cls, expr: ModuleOp) -> IRModule:
         """The module of one function, under its global symbol."""
-        return IRModule.of(expr)
+        return cls.of(expr)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The name of a function. Raises `CompileError` when there is none."""
         return GlobalVar(name, lookup(self, name).function_type.outputs.data)
 
-    def get_global_vars(self) -> list[GlobalVar]:
-        return list(map(self.get_global_var, function_names(self)))
-
     @property
     def functions(self) -> dict[GlobalVar, PrimFunc | Function]:
         """The functions by name."""
-        return {var: self[var] for var in self.get_global_vars()}
+        return {var: self[var] for var in map(self.get_global_var, function_names(self))}
 
     def __getitem__(self, name: str | GlobalVar) -> PrimFunc | Function:
         """A copy of a function; one of a graph sees the module's other functions."""
+        from weft.tvm.relax.function import Function
         from weft.tvm.tir.function import PrimFunc
 
         function = lookup(self, symbol_of(name))
-        if holds_graph_ops(function):
-            from weft.tvm.relax.function import Function
+        return Function(function) if holds_graph_ops(function) else PrimFunc([copy_of(function)])
 
-            return Function(function)
-        return PrimFunc.alone(function)
-
-    def __setitem__(self, name: str | GlobalVar, function: ModuleOp | FuncOp) -> None:
-        source = function_in(function)
-        wanted = symbol_of(name)
+    def __setitem__(self, name: str | GlobalVar, function: ModuleOp | FuncOp | Function) -> None:
+        wanted, source = symbol_of(name), function_in(function)
         if wanted in function_names(self):
             update_function(self, wanted, source)
-            return
-        added = copy_of(source)
-        added.sym_name = StringAttr(wanted)
-        self.body.block.add_op(added)
+        else:
+            self.body.block.add_op(added := copy_of(source))
+            added.sym_name = StringAttr(wanted)
 
     update_func = __setitem__
     add = __setitem__
 
     def __contains__(self, name: str | GlobalVar) -> bool:
         return symbol_of(name) in function_names(self)
-
-    def update(self, other: ModuleOp | Mapping[Any, Any]) -> None:
-        """Add or replace the functions of another module."""
-        for name in function_names(other) if isinstance(other, ModuleOp) else other:
-            self[name] = lookup(other, name) if isinstance(other, ModuleOp) else other[name]
-
-    def merged(self, other: ModuleOp) -> IRModule:
-        """The functions of both; see `weft.merge`."""
-        return IRModule.of(merge(self, other))
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -153,6 +129,12 @@ class IRModule(Scripted):
         copy = self.clone()
         copy.attributes[key] = attribute_of(value)
         return copy
+
+
+def plain(module: ModuleOp) -> ModuleOp:
+    """A copy of a module that is one of xDSL alone."""
+    copy = copy_of(module)
+    return ModuleOp(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
 
 def symbol_of(name: str | GlobalVar) -> str:

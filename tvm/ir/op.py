@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from functools import cache, partial
 from typing import Any
 
 from weft.support.errors import CompileError
 from weft.support.user_functions import IntrinsicCall, intrinsics, register_intrinsic, register_lowering
+from weft.texpr import math
 
 
 class CallEffectKind(Enum):
@@ -19,20 +20,16 @@ class CallEffectKind(Enum):
     ExprAnnotation = "annotation"
 
 
+@dataclass(frozen=True)
 class Op:
-    """An operator by name: `relax.add`, `tir.exp`. One object a name."""
+    """An operator by name: `relax.add`, `tir.exp`. It exists when it is called."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
     @staticmethod
-    @cache
     def get(op_name: str) -> Op:
-        """The operator of that name; it exists when it is called."""
+        """The operator of that name."""
         return Op(op_name)
-
-    def __repr__(self) -> str:
-        return f"Op({self.name})"
 
 
 def short(name: str) -> str:
@@ -45,20 +42,28 @@ def register_op_attr(op_name: str, attr_key: str, value: object = None, level: i
 
     Raises `CompileError` for other attributes.
     """
-    del level
     if attr_key != "TCallEffectKind":
         raise CompileError(f"register_op_attr: weft has no attribute '{attr_key}' of operators: TCallEffectKind alone")
     register_intrinsic(short(op_name), pure=value is CallEffectKind.Pure, override=True)
     return value
 
 
+@dataclass(frozen=True)
 class _CallInRule:
     """What a lowering rule gets: the call with its dtype and its arguments."""
 
-    def __init__(self, call: IntrinsicCall) -> None:
-        self.op = Op.get(f"tir.{call.name}")
-        self.dtype = call.dtype
-        self.args = list(range(len(call.arguments)))
+    op: Op
+    dtype: str
+    args: list[int]
+
+
+@dataclass(frozen=True)
+class ExternCall:
+    """A call of a function of the target's language in a lowering rule."""
+
+    dtype: str
+    name: str
+    args: tuple[object, ...]
 
 
 def register_intrin_lowering(
@@ -67,34 +72,24 @@ def register_intrin_lowering(
     """Register a rule that gives the call of another function of the same arguments
     (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, which passes it on."""
     if f is None:
-        return partial(_lowering_rule, op_name, target, level)
-    return _lowering_rule(op_name, target, level, f)
 
+        def decorate(rule: Callable[[Any], object]) -> object:
+            return register_intrin_lowering(op_name, target, f=rule, level=level)
 
-def _lowering_rule(op_name: str, target: str, level: int, f: Callable[[Any], object]) -> Callable[[Any], object]:
+        return decorate
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
 
     def rule(call: IntrinsicCall) -> str | None:
-        found = f(given := _CallInRule(call))
+        found = f(given := _CallInRule(Op(op_name), call.dtype, [*range(len(call.arguments))]))
         if found is given or found is None:
             return None
-        if isinstance(found, ExternCall) and list(found.args) == given.args:
+        if isinstance(found, ExternCall) and [*found.args] == given.args:
             return found.name
         raise CompileError(f"{op_name}: a rule gives a call of a function with the same arguments, got {found!r}")
 
     register_lowering(short(op_name), target=target, level=level)(rule)
     return f
-
-
-class ExternCall:
-    """A call of a function of the target's language in a lowering rule."""
-
-    def __init__(self, dtype: str, name: str, args: tuple[object, ...]) -> None:
-        self.dtype, self.name, self.args = dtype, name, args
-
-    def __repr__(self) -> str:
-        return f'call_pure_extern("{self.name}")'
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any) -> object:
@@ -105,6 +100,4 @@ def call_pure_extern(dtype: str, func_name: str, *args: Any) -> object:
     if func_name not in intrinsics():
         register_intrinsic(func_name)
         register_lowering(func_name)(lambda call: call.name)
-    from weft.texpr.math import call_intrin
-
-    return call_intrin(dtype, func_name, *args)
+    return math.call_intrin(dtype, func_name, *args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import reduce
 from typing import Any, ClassVar
 
 from weft.support.errors import CompileError, did_you_mean
@@ -14,8 +15,8 @@ _LOWERING = "tir.add_lower_pass"
 
 
 class PassContext(AbstractContextManager["PassContext"]):
-    """Options of the passes in the `with` block. `opt_level` has no effect: weft has one level. Of `config` there is
-    `tir.add_lower_pass`. Raises `CompileError` for other options."""
+    """Options of the passes in the `with` block. `opt_level` and `required_pass` have no effect: weft has one level,
+    and passes run as they are called. Of `config` there is `tir.add_lower_pass`. Raises `CompileError` for others."""
 
     _open: ClassVar[list[PassContext]] = []
 
@@ -33,7 +34,7 @@ class PassContext(AbstractContextManager["PassContext"]):
         for option in config or {}:
             if option != _LOWERING:
                 raise CompileError(f"PassContext: weft has no option '{option}'{did_you_mean(option, [_LOWERING])}")
-        self.opt_level, self.required_pass, self.config = opt_level, required_pass, dict(config or {})
+        self.opt_level, self.config = opt_level, dict(config or {})
 
     @staticmethod
     def current() -> PassContext:
@@ -46,9 +47,12 @@ class PassContext(AbstractContextManager["PassContext"]):
     def __exit__(self, *_: object) -> None:
         PassContext._open.pop()
 
-    def lower_passes(self, phase: int) -> list[Callable[[IRModule], IRModule]]:
-        """The passes that `tir.add_lower_pass` inserts in a phase of `lower`."""
-        return [step for number, step in self.config.get(_LOWERING, ()) if number == phase and step is not None]
+    def run_lower_passes(self, mod: IRModule, phases: Sequence[int]) -> IRModule:
+        """Run the passes that `tir.add_lower_pass` inserts in phases of `lower`."""
+        for phase in phases:
+            for number, step in self.config.get(_LOWERING, ()):
+                mod = step(mod) if number == phase and step is not None else mod
+        return mod
 
 
 class Pass:
@@ -61,25 +65,16 @@ class Pass:
         return self._run(IRModule.of(mod), PassContext.current())
 
 
-class Sequential(Pass):
+def Sequential(passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int = 0, name: str = "sequential") -> Pass:
     """Passes one after the other."""
-
-    def __init__(self, passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int = 0, name: str = "sequential"):
-        self.passes = list(passes)
-        super().__init__(self._all, name, opt_level)
-
-    def _all(self, mod: IRModule, _: PassContext) -> IRModule:
-        for step in self.passes:
-            mod = step(mod)
-        return mod
+    return Pass(lambda mod, _: reduce(lambda found, step: step(found), passes, mod), name, opt_level)
 
 
 def module_pass(
     pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
 ) -> Any:
     """A decorator that makes a pass of a function `(mod, ctx)`, or of a class with `transform_module(self, mod, ctx)`.
-    What it requires has no effect: passes run as they are called."""
-    del required, traceable
+    What it requires, and `traceable`, have no effect: passes run as they are called."""
 
     def decorate(decorated: Any) -> Any:
         label = name or decorated.__name__
@@ -95,4 +90,4 @@ def module_pass(
 
 
 __all__ = ["Pass", "PassContext", "Sequential", "module_pass"]
-__getattr__ = refuses(__name__, {"PrintIR": "`weft-opt --print-between-passes` shows the IR after each pass"})
+__getattr__ = refuses(__name__)

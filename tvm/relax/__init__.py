@@ -6,23 +6,13 @@ from weft.tvm.absent import refuses
 from weft.tvm.relax import analysis, expr, expr_functor, frontend, op, transform
 from weft.tvm.relax.block_builder import BlockBuilder
 from weft.tvm.relax.expr import Call, Constant, DataflowVar, Expr, TensorStructInfo, Var, const
-from weft.tvm.relax.expr_functor import PyExprMutator, PyExprVisitor
+from weft.tvm.relax.expr_functor import PyExprMutator
 from weft.tvm.relax.function import BindingBlock, DataflowBlock, Function, SeqExpr, VarBinding
 from weft.tvm.relax.vm_build import Executable, VirtualMachine, build
 
 __all__ = [
     "BindingBlock", "BlockBuilder", "Call", "Constant", "DataflowBlock", "DataflowVar", "Executable", "Expr",
-    "Function", "PyExprMutator", "PyExprVisitor", "SeqExpr", "TensorStructInfo", "Var", "VarBinding", "VirtualMachine",
+    "Function", "PyExprMutator", "SeqExpr", "TensorStructInfo", "Var", "VarBinding", "VirtualMachine",
     "analysis", "build", "const", "expr", "expr_functor", "frontend", "op", "transform",
 ]  # fmt: skip
-__getattr__ = refuses(
-    __name__,
-    {
-        "dpl": "weft.graph.pattern finds and replaces what patterns match",
-        "training": "weft computes no gradients",
-        "distributed": "weft runs a model on one device",
-        "ShapeExpr": "shapes are tuples",
-        "get_pipeline": "relax.build runs weft's passes on graphs (docs/graphs.md)",
-        "If": "BlockBuilder.emit_if of weft.graph",
-    },
-)
+__getattr__ = refuses(__name__)

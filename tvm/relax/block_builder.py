@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from weft.passes.graph.operators import detached_ops
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import GlobalVar, IRModule, function_in
-from weft.tvm.relax.expr import DataflowVar, Expr, Var, is_free
+from weft.tvm.relax.expr import DataflowVar, Var, is_free
 
 
 class BlockBuilder(graph_builder.BlockBuilder):
@@ -71,13 +72,13 @@ class BlockBuilder(graph_builder.BlockBuilder):
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Bind the call of a function of tensor expressions; see `weft.graph.BlockBuilder.emit_te`."""
-        hint = options.pop("primfunc_name_hint", None)
-        if hint is not None:
-            func = _named(func, hint)
+        if (hint := options.pop("primfunc_name_hint", None)) is not None:
+            func = partial(func)
+            vars(func)["__name__"] = hint
         found = super().emit_te(func, *args, **options)
-        for value in items(found):
-            cast("Value", value).ssa.name_hint = "lv"
         made = tuple(self._var(cast("Value", value)) for value in items(found))
+        for var in made:
+            var.ssa.name_hint = "lv"
         return made if isinstance(found, tuple) else made[0]
 
     call_te = emit_te
@@ -85,8 +86,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
 
     def emit_output(self, value: Value, name: str | None = None) -> Var:
         """Bind a call to a variable that leaves the dataflow region."""
-        var = Var.at(value.ssa)
-        super().emit_output(var)
+        super().emit_output(var := Var.at(value.ssa))
         if name or var.ssa.name_hint == "lv":
             var.ssa.name_hint = name or "gv"
         return var
@@ -111,9 +111,6 @@ class BlockBuilder(graph_builder.BlockBuilder):
         function.sym_name = StringAttr(next(name for n in numbers if (name := f"{wanted}{n}") not in taken))
         return super().add_function(function)
 
-    def normalize(self, expr: Expr) -> Expr:
-        return expr
-
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
         """Add a function under a free name like `func_name`."""
         function = copy_of(function_in(func))
@@ -130,11 +127,3 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return self._own
 
     finalize = get
-
-
-def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def call(*args: Any, **options: Any) -> Any:
-        return function(*args, **options)
-
-    call.__name__ = name
-    return call

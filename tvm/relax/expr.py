@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp
+from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, dense_value
 from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.interp.values import array_of_dense
@@ -18,6 +19,7 @@ from weft.texpr.graph_operators import Operator
 from weft.tvm.ir.module import GlobalVar
 from weft.tvm.ir.op import Op
 from weft.tvm.relax.names import operator_of, relax_name
+from weft.tvm.runtime.ndarray import NDArray, array
 
 E = TypeVar("E", bound="Expr")
 FREE = "free variable"
@@ -26,37 +28,29 @@ FREE = "free variable"
 
 def is_free(value: SSAValue) -> bool:
     """Whether a value is a variable that is no parameter yet."""
-    block = value.owner
-    parent = block.parent_op() if isinstance(block, Block) else None
+    parent = value.owner.parent_op() if isinstance(value.owner, Block) else None
     return isinstance(parent, FuncOp) and parent.sym_name.data == FREE
 
 
+@dataclass(frozen=True, repr=False)
 class TensorStructInfo:
     """Shape and dtype of a tensor; extents are numbers, or expressions over names as text."""
 
-    def __init__(self, shape: Sequence[Any] | None = None, dtype: str = "float32", vdevice: None = None) -> None:
-        if shape is None or vdevice is not None:
+    shape: Sequence[Any]
+    dtype: str = "float32"
+    vdevice: None = None
+
+    def __post_init__(self) -> None:
+        if self.shape is None or self.vdevice is not None:  # pyright: ignore[reportUnnecessaryComparison]
             raise CompileError("a tensor has a shape, and no device of its own: weft knows the rank of each tensor")
-        self.shape: tuple[Any, ...] = tuple(shape)
-        self.dtype = str(dtype)
+        object.__setattr__(self, "shape", tuple(e if isinstance(e, int) else str(e) for e in self.shape))
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
-    @property
-    def extents(self) -> list[int | str]:
-        """The extents as `weft.graph` takes them."""
-        return [e if isinstance(e, int) else str(e) for e in self.shape]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorStructInfo) and (self.extents, self.dtype) == (other.extents, other.dtype)
-
-    def __hash__(self) -> int:
-        return hash((tuple(self.extents), self.dtype))
-
     def __repr__(self) -> str:
-        return f'R.Tensor({tensor_shape(self.extents)}, dtype="{self.dtype}")'
+        return f'R.Tensor({tensor_shape(self.shape)}, dtype="{self.dtype}")'
 
 
 def tensor_shape(extents: Sequence[Any]) -> str:
@@ -78,16 +72,11 @@ class Expr(Value):
     def struct_info(self) -> TensorStructInfo:
         return TensorStructInfo(self.shape, self.dtype)
 
-    checked_type = struct_info
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and other.ssa is self.ssa
 
     def __hash__(self) -> int:
         return hash(self.ssa)
-
-    def same_as(self, other: object) -> bool:
-        return self == other
 
     def __repr__(self) -> str:
         return self.ssa.name_hint or "lv"
@@ -97,7 +86,7 @@ class Var(Expr):
     """A variable: a parameter, or what a call was bound to."""
 
     def __init__(self, name_hint: str, struct_info: TensorStructInfo) -> None:
-        super().__init__(graph_builder.var(name_hint, struct_info.extents, struct_info.dtype).ssa)
+        super().__init__(graph_builder.var(name_hint, struct_info.shape, struct_info.dtype).ssa)
         block = cast("Block", self.ssa.owner)
         FuncOp(FREE, (list(block.arg_types), []), Region(block))
 
@@ -114,11 +103,8 @@ class Constant(Expr):
     """The elements of an array."""
 
     @property
-    def data(self) -> Any:
+    def data(self) -> NDArray:
         """The array."""
-        from weft.dialects.graph import dense_value
-        from weft.tvm.runtime import array
-
         return array(array_of_dense(dense_value(cast("ConstantOp", self.ssa.owner))))
 
     def __repr__(self) -> str:
@@ -136,13 +122,13 @@ class Call(Expr):
         sinfo_args: Sequence[TensorStructInfo] | None = None,
     ) -> None:
         if isinstance(op, GlobalVar):
-            types = [Value(Var("t", info).ssa).type for info in sinfo_args or ()] or list(op.result_types)
+            types = [Var("t", info).type for info in sinfo_args or ()] or list(op.result_types)
             if not types:
                 raise CompileError(f"a call of @{op.name_hint} needs sinfo_args: the function is not known here")
             super().__init__(CallTirOp(op.name_hint, [arg.ssa for arg in args], types).results[0])
-            return
-        value = operator_of(op.name.removeprefix("relax."))(*args, **(attrs or {}))
-        super().__init__((value if isinstance(value, Value) else value[0]).ssa)
+        else:
+            value = operator_of(op.name.removeprefix("relax."))(*args, **(attrs or {}))
+            super().__init__((value if isinstance(value, Value) else value[0]).ssa)
 
     @property
     def _owner(self) -> Operation:
@@ -152,11 +138,10 @@ class Call(Expr):
     def op(self) -> Op | GlobalVar:
         """The operator, or the function of a graph that is called."""
         owner = self._owner
-        if isinstance(owner, Operator):
-            return Op.get(f"relax.{relax_name(owner.name.removeprefix('graph.'))}")
         if isinstance(owner, CallTirOp):
             return GlobalVar(owner.callee.string_value())
-        return Op.get("relax.call_dps_packed" if isinstance(owner, CallDpsOp) else f"relax.{owner.name}")
+        name = relax_name(owner.name.removeprefix("graph."))
+        return Op.get("relax.call_dps_packed" if isinstance(owner, CallDpsOp) else f"relax.{name}")
 
     @property
     def args(self) -> list[Expr]:

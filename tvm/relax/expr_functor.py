@@ -5,14 +5,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, TypeVar, cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import ConstantOp
 from weft.passes.module_functions import function_names, lookup
 from weft.support.names import free_name
+from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
-from weft.tvm.relax.expr import Call, Constant, Expr, TensorStructInfo, Var, expr_of
+from weft.tvm.relax.expr import Call, Constant, Expr, Var, expr_of
 from weft.tvm.relax.function import DataflowBlock, Function
 
 C = TypeVar("C", bound=type)
@@ -21,9 +22,6 @@ C = TypeVar("C", bound=type)
 def mutator(cls: C) -> C:
     """A class of `PyExprMutator`: as it is."""
     return cls
-
-
-visitor = mutator
 
 
 class PyExprMutator:
@@ -35,11 +33,8 @@ class PyExprMutator:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.builder_ = BlockBuilder(mod)
-
-    @property
-    def _new(self) -> dict[SSAValue, Expr]:
+        self._new: dict[SSAValue, Expr] = {}
         """Values of the old function -> expressions of the new one."""
-        return self.__dict__.setdefault("_values", {})
 
     def visit_expr(self, expr: Any) -> Any:
         """What an expression becomes."""
@@ -55,8 +50,6 @@ class PyExprMutator:
     def visit_var_(self, var: Var) -> Expr:
         return self._new.get(var.ssa, var)
 
-    visit_dataflow_var_ = visit_var_
-
     def visit_constant_(self, constant: Constant) -> Expr:
         return self._new.setdefault(constant.ssa, Constant.at(cast("ConstantOp", constant.ssa.owner).clone().result))
 
@@ -68,24 +61,20 @@ class PyExprMutator:
         mapping = {operand: self.visit_expr(expr_of(operand)).ssa for operand in owner.operands}
         return Call.at(owner.clone(mapping).results[expr.ssa.index])  # pyright: ignore[reportAttributeAccessIssue]
 
-    def lookup_binding(self, var: Any) -> Expr | None:
+    def lookup_binding(self, var: Expr) -> Expr | None:
         """The call that a variable of the new function stands for; None for parameters."""
-        owner = var.ssa.owner if isinstance(var, Expr) else None
-        return Call.at(var.ssa) if owner is not None and hasattr(owner, "results") else None
+        return Call.at(var.ssa) if isinstance(var.ssa.owner, Operation) else None
 
     def visit_function_(self, function: Function) -> Function:
         """The function that is built again."""
-        if "builder_" not in self.__dict__:
-            PyExprMutator.__init__(self)
         old, builder = function.func_op, self.builder_
         name = free_name(old.sym_name.data, function_names(builder.get()))
-        params = [Var(p.name_hint, TensorStructInfo(p.shape, p.dtype)) for p in function.params]
+        params = [Var(p.name_hint, p.struct_info) for p in function.params]
         self._new.update(zip(old.args, params, strict=True))
         body = function.body
         with builder.function(name, params):
             for block in body.blocks:
-                is_dataflow = isinstance(block, DataflowBlock)
-                with builder.dataflow() if is_dataflow else nullcontext():
+                with builder.dataflow() if isinstance(block, DataflowBlock) else nullcontext():
                     for binding in block.bindings:
                         value = self.visit_expr(binding.value)
                         hint = binding.var.ssa.name_hint if isinstance(value, Call) else None
@@ -101,5 +90,5 @@ class PyExprMutator:
         return Function(made)
 
 
-class PyExprVisitor(PyExprMutator):
-    """Visits a function; what the methods give is not used."""
+__all__ = ["PyExprMutator", "mutator"]
+__getattr__ = refuses(__name__)

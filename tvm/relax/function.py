@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TextIO
+from itertools import groupby
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -12,8 +13,8 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.attribute_values import value_of
 from weft.dialects.graph import ConstantOp, DataflowOp, OutputOp
 from weft.dialects.traversal import copy_of
-from weft.frontends.script.show import Script, show_text
-from weft.tvm.ir.module import with_attributes
+from weft.frontends.script.show import Script
+from weft.tvm.ir.module import Shown, with_attributes
 from weft.tvm.relax.expr import Call, Expr, Var, expr_of
 
 
@@ -28,16 +29,11 @@ class VarBinding:
 
 
 class BindingBlock:
-    """Bindings in order."""
+    """Bindings in order: one for each result of an operation that is no constant."""
 
     def __init__(self, ops: Sequence[Operation]) -> None:
-        self._ops = list(ops)
-
-    @property
-    def bindings(self) -> list[VarBinding]:
-        """One for each result of an operation that is no constant."""
-        plain = (op for op in self._ops if not isinstance(op, ConstantOp | OutputOp | ReturnOp))
-        return [VarBinding(result) for op in plain for result in op.results]
+        calls = (op for op in ops if not isinstance(op, ConstantOp | OutputOp | ReturnOp))
+        self.bindings = [VarBinding(result) for op in calls for result in op.results]
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.bindings))
@@ -61,17 +57,9 @@ class SeqExpr:
     """The body of a function: blocks, and the result."""
 
     def __init__(self, function: FuncOp) -> None:
-        self.blocks: list[BindingBlock] = []
-        run: list[Operation] = []
-        for op in function.body.block.ops:
-            if isinstance(op, DataflowOp | ReturnOp):
-                if any(not isinstance(inner, ConstantOp) for inner in run):
-                    self.blocks.append(BindingBlock(run))
-                run = []
-                if isinstance(op, DataflowOp):
-                    self.blocks.append(DataflowBlock(op))
-            else:
-                run.append(op)
+        runs = groupby(function.body.block.ops, lambda op: op if isinstance(op, DataflowOp) else None)
+        blocks = [BindingBlock(list(ops)) if op is None else DataflowBlock(op) for op, ops in runs]
+        self.blocks = [block for block in blocks if block.bindings]
         last = function.body.block.last_op
         self.results = [expr_of(value) for value in last.operands] if last is not None else []
 
@@ -81,7 +69,7 @@ class SeqExpr:
         return self.results[0] if len(self.results) == 1 else tuple(self.results)
 
 
-class Function:
+class Function(Shown):
     """A function of a graph, in its module or alone."""
 
     def __init__(self, func_op: FuncOp) -> None:
@@ -106,16 +94,8 @@ class Function:
         copy.detach()
         return Function(copy)
 
-    def script(self) -> Script:
-        """The function as script."""
+    def script(self, **options: object) -> Script:
+        """The function as script. Options of TVM's printer change nothing."""
         from weft.tvm.script.graph_printer import graph_lines
 
         return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")
-
-    def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script, in colours where the output has them."""
-        del styles
-        show_text(self.script(), color=color, file=file)
-
-    def __str__(self) -> str:
-        return str(self.script())

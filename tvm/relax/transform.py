@@ -12,25 +12,18 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.graph import FUSED
 from weft.graph import bind_params
-from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
 from weft.passes.graph.graph_fuse import GraphFusePass
-from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import inline_dataflow
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
-from weft.tvm.ir.transform import Pass, PassContext, Sequential, module_pass
-from weft.tvm.relax.analysis import remove_all_unused
-
-PRIMITIVE = "Primitive"
-"""The attribute of functions that become one kernel."""
+from weft.tvm.ir.transform import Pass, Sequential, module_pass
 
 
 def _passes(name: str, *passes: ModulePass) -> Pass:
-    def run(mod: IRModule, _: PassContext) -> IRModule:
-        copy = mod.clone()
-        mark_groups(copy)
+    def run(mod: IRModule, _: object) -> IRModule:
+        mark_groups(copy := mod.clone())
         for step in passes:
             step.apply(Context(), copy)
         return copy
@@ -39,9 +32,9 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 
 
 def mark_groups(module: ModuleOp) -> None:
-    """Make functions with the attribute `Primitive` groups of weft, in place."""
+    """Make functions with the attribute `Primitive`, which become one kernel, groups of weft, in place."""
     for function in module.body.block.ops:
-        if isinstance(function, FuncOp) and function.attributes.pop(PRIMITIVE, None) is not None:
+        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None:
             inline_dataflow(function)
             function.attributes[FUSED], function.sym_visibility = UnitAttr(), StringAttr("private")
 
@@ -59,8 +52,8 @@ def LegalizeOps(customize_legalize_map: None = None) -> Pass:
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:
-    """Move operators that one kernel computes into functions of their own. There is one `fuse_opt_level`."""
-    del fuse_opt_level
+    """Move operators that one kernel computes into functions of their own. `fuse_opt_level` has no effect: there is
+    one."""
     return _passes("FuseOps", GraphFusePass("llvm"))
 
 
@@ -69,29 +62,5 @@ def FuseTIR() -> Pass:
     return _passes("FuseTIR", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
-def FoldConstant() -> Pass:
-    return _passes("FoldConstant", GraphFoldConstantsPass())
-
-
-def CanonicalizeBindings() -> Pass:
-    return _passes("CanonicalizeBindings", GraphSimplifyPass())
-
-
-def DeadCodeElimination(entry_functions: object = None) -> Pass:
-    """Bindings that nothing uses are removed, of all functions."""
-    del entry_functions
-    return Pass(lambda mod, _: remove_all_unused(mod), "DeadCodeElimination")
-
-
-__all__ = [
-    "BindParams", "CanonicalizeBindings", "DeadCodeElimination", "FoldConstant", "FuseOps", "FuseTIR", "LegalizeOps",
-    "Pass", "Sequential", "module_pass",
-]  # fmt: skip
-__getattr__ = refuses(
-    __name__,
-    {
-        "AnnotateTIROpPattern": "FuseOps reads what operators compute from their tensor expressions",
-        "MetaScheduleApplyDatabase": "weft.build(program, database=...)",
-        "FuseOpsByPattern": "weft.graph.pattern finds and replaces what patterns match",
-    },
-)
+__all__ = ["BindParams", "FuseOps", "FuseTIR", "LegalizeOps", "Pass", "Sequential", "module_pass"]
+__getattr__ = refuses(__name__)

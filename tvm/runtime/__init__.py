@@ -9,4 +9,4 @@ __all__ = [
     "Device", "Module", "NDArray", "array", "cpu", "cuda", "device", "empty", "get_global_func", "gpu", "metal",
     "opencl", "register_func",
 ]  # fmt: skip
-__getattr__ = refuses(__name__, {"load_module": "weft.load reads an exported library", "profiling": "lib.profile"})
+__getattr__ = refuses(__name__)

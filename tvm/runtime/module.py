@@ -29,20 +29,13 @@ class Module:
     def __init__(self, library: Library) -> None:
         self.library = library
         """What `weft.build` gave."""
+        self.imported_modules = [DeviceModule(library)] if library.target.kind in GPU_KINDS else []
+        """The kernels, where the target has some."""
 
     @property
     def entry_name(self) -> str:
         """The function that a call of the module runs: "main", or the first."""
         return "main" if "main" in self.library else next(iter(self.library))
-
-    @property
-    def entry_func(self) -> Function:
-        return self.library[self.entry_name]
-
-    @property
-    def imported_modules(self) -> list[DeviceModule]:
-        """The kernels, where the target has some."""
-        return [DeviceModule(self.library)] if self.library.target.kind in GPU_KINDS else []
 
     def __getitem__(self, name: str) -> Function:
         return self.library[name]
@@ -50,12 +43,11 @@ class Module:
     get_function = __getitem__
 
     def __call__(self, *args: Any) -> Any:
-        return self.entry_func(*args)
+        return self[self.entry_name](*args)
 
     def get_source(self, fmt: str = "") -> str:
         """The program as text: "ll" and "asm" of LLVM, else what the host runs."""
-        gpu = self.library.target.kind in GPU_KINDS
-        return self.library.get_source("host" if gpu and not fmt else {"s": "asm"}.get(fmt, fmt))
+        return self.library.get_source("host" if self.imported_modules and not fmt else {"s": "asm"}.get(fmt, fmt))
 
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0

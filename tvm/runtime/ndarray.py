@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,22 +25,7 @@ class Device:
         return f"{self.device_type}({self.device_id})"
 
 
-def cpu(dev_id: int = 0) -> Device:
-    return Device("cpu", dev_id)
-
-
-def cuda(dev_id: int = 0) -> Device:
-    return Device("cuda", dev_id)
-
-
-def opencl(dev_id: int = 0) -> Device:
-    return Device("opencl", dev_id)
-
-
-def metal(dev_id: int = 0) -> Device:
-    return Device("metal", dev_id)
-
-
+cpu, cuda, opencl, metal = (partial(Device, kind) for kind in ("cpu", "cuda", "opencl", "metal"))
 gpu = cuda
 
 

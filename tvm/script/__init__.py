@@ -10,4 +10,4 @@ from weft.tvm.script.reader import from_source, ir_module
 parse = from_source
 
 __all__ = ["from_source", "ir", "ir_module", "parse", "relax", "show", "tir"]
-__getattr__ = refuses(__name__, {"highlight": "mod.show()"})
+__getattr__ = refuses(__name__)

@@ -7,36 +7,28 @@ as expressions, and bound in the function.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from types import CodeType, FrameType, SimpleNamespace
-from typing import Any, cast
-
-from xdsl.dialects.func import FuncOp
+from types import SimpleNamespace
+from typing import Any
 
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
 from weft.frontends.graph_builder import Value
-from weft.frontends.script.source import Source, source_of
+from weft.frontends.script.source import Source
 from weft.passes.module_functions import function_names, lookup
-from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import GlobalVar, IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
 from weft.tvm.relax.expr import Call, TensorStructInfo, Var
 from weft.tvm.relax.function import Function
-from weft.tvm.script.reader import names_in
 
 
-def read_function(func: Callable[..., Any], frame: FrameType) -> Any:
-    """The function of a graph of a definition; in a class, whose module is read as a whole, the definition."""
-    if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
-        return func
-    code: CodeType = func.__code__
-    source, node = source_of(code.co_filename, code.co_firstlineno, func.__name__, ast.FunctionDef)
+def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> Function:
+    """The function of a graph of a definition."""
     module = IRModule()
-    read_graphs(source, [node], names_in(frame), module)
-    return Function(lookup(module, node.name))
+    read_graphs(source, nodes, names, module)
+    return Function(lookup(module, nodes[0].name))
 
 
 def read_graphs(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any], module: IRModule) -> None:
@@ -60,106 +52,87 @@ class _Reader:
     def read(self) -> None:
         node = self._node
         params: list[Var] = []
-        attributes: dict[str, Any] = {}
         for argument in node.args.args:
             info = None if argument.annotation is None else self._evaluate(argument.annotation)
             if not isinstance(info, TensorStructInfo):
                 raise self._source.error(argument, f"parameter {argument.arg} is annotated with R.Tensor(shape, dtype)")
             params.append(Var(argument.arg, info))
             self._names[argument.arg] = params[-1]
-        decorators = [word for word in node.decorator_list if isinstance(word, ast.Call)]
-        private = any(k.arg == "private" and self._evaluate(k.value) for word in decorators for k in word.keywords)
+        words = [keyword for word in node.decorator_list if isinstance(word, ast.Call) for keyword in word.keywords]
+        private = any(word.arg == "private" and self._evaluate(word.value) for word in words)
+        attributes: dict[str, Any] = {}
         with self._builder.function(node.name, params, None, private):
             self._statements(node.body, attributes)
-        for key, value in attributes.items():
-            Function(cast("FuncOp", self._module.body.block.last_op)).func_op.attributes.update(
-                Function(lookup(self._module, node.name)).with_attr(key, value).func_op.attributes
-            )
+        if attributes:
+            self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(attributes)
 
     def _statements(self, body: Sequence[ast.stmt], attributes: dict[str, Any]) -> None:
         for statement in body:
             match statement:
-                case ast.Expr(ast.Constant()) | ast.Pass():
+                case ast.Expr(ast.Constant()) | ast.Pass() | ast.Assign([ast.Name("cls")], _):
                     continue
                 case ast.Expr(ast.Call(ast.Attribute(attr="func_attr"), [given])):
                     attributes.update(self._evaluate(given))
-                case ast.Assign([target], value) if self._declares(target, value):
-                    continue
-                case ast.Assign([ast.Name("cls")], _):
-                    continue
-                case ast.Assign([target], value):
-                    self._bind(statement, target, self._evaluate(value))
-                case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
-                    self._bind(statement, target, self._evaluate(value))
+                case ast.Assign([target], value) if _declares_extents(value):
+                    self._names.update({name: symbol(name) for name in _texts(target)})
+                case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
+                    self._bind(statement, _texts(target), self._evaluate(value))
                 case ast.With([ast.withitem(ast.Call(ast.Attribute(attr="dataflow")))], inner):
                     self._dataflow(statement, inner)
                 case ast.Return(ast.expr() as value):
                     results = [self._resolved(result) for result in items(self._evaluate(value))]
-                    self._run(statement, lambda results=results: self._builder.emit_func_output(results))
+                    self._run(statement, self._builder.emit_func_output, results)
                 case _:
-                    raise self._source.error(
-                        statement, "a function of a graph has assignments, `with R.dataflow():`, and returns"
-                    )
+                    message = "a function of a graph has assignments, `with R.dataflow():`, and returns"
+                    raise self._source.error(statement, message)
 
     def _dataflow(self, statement: ast.With, inner: Sequence[ast.stmt]) -> None:
-        last = inner[-1].value if isinstance(inner[-1], ast.Expr) else None
-        is_output = isinstance(last, ast.Call) and isinstance(last.func, ast.Attribute) and last.func.attr == "output"
-        if not is_output or not isinstance(last, ast.Call):
-            raise self._source.error(statement, "a dataflow region ends with R.output(...)")
-        with self._builder.dataflow():
-            self._statements(inner[:-1], {})
-            outputs = {name: self._evaluate(node) for node in last.args if (name := ast.unparse(node))}
-            for name, value in outputs.items():
-                self._names[name] = self._run(statement, lambda v=value, n=name: self._builder.emit_output(v, n))
+        match inner[-1]:
+            case ast.Expr(ast.Call(ast.Attribute(attr="output"), outputs)):
+                with self._builder.dataflow():
+                    self._statements(inner[:-1], {})
+                    for output in outputs:
+                        name = ast.unparse(output)
+                        value = self._evaluate(output)
+                        self._names[name] = self._run(statement, self._builder.emit_output, value, name)
+            case _:
+                raise self._source.error(statement, "a dataflow region ends with R.output(...)")
 
-    def _declares(self, target: ast.expr, value: ast.expr) -> bool:
-        """`m, n = T.int64(), T.int64()`: names of extents."""
-        targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        values = value.elts if isinstance(value, ast.Tuple) else [value]
-        for one in values:
-            is_word = isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and not one.args
-            if not is_word or cast("Any", one).func.attr not in ("int64", "int32"):
-                return False
-        for one in targets:
-            name = ast.unparse(one)
-            self._names[name] = symbol(name)
-        return True
-
-    def _bind(self, statement: ast.stmt, target: ast.expr, value: Any) -> None:
-        names = [ast.unparse(one) for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
         values = items(value)
         if not all(isinstance(one, Value) for one in values) or len(names) not in (1, len(values)):
-            raise self._source.error(statement, f"{ast.unparse(target)} is bound to calls of operators or functions")
-        found = [self._run(statement, lambda v=one: self._builder.emit(self._resolved(v))) for one in values]
+            raise self._source.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
+        found = tuple(self._run(statement, self._builder.emit, self._resolved(one)) for one in values)
         for name, var in zip(names, found, strict=len(names) > 1):
             var.ssa._name = name
-        if len(names) == 1:
-            self._names[names[0]] = found[0] if len(found) == 1 else tuple(found)
-        else:
-            self._names.update(zip(names, found, strict=True))
+            self._names[name] = var if len(names) == len(found) else found
 
     def _resolved(self, value: Any) -> Any:
         """A call of a function of the module, where its name is one of these."""
         owner = value.ssa.owner
-        if isinstance(owner, CallDpsOp) and owner.parent is None:
-            callee = owner.callee.data
-            if callee in function_names(self._module):
-                call = CallTirOp(callee, owner.operands, owner.result_types)
-                return Call.at(call.results[owner.results.index(value.ssa)])
+        if isinstance(owner, CallDpsOp) and owner.parent is None and owner.callee.data in self._module:
+            call = CallTirOp(owner.callee.data, owner.operands, owner.result_types)
+            return Call.at(call.results[owner.results.index(value.ssa)])
         return value
 
     def _evaluate(self, node: ast.expr) -> Any:
-        code = compile(ast.Expression(node), self._source.file, "eval")
+        return self._run(node, eval, compile(ast.Expression(node), self._source.file, "eval"), self._names)
 
-        return self._run(node, partial(eval, code, self._names))
-
-    def _run(self, node: ast.stmt | ast.expr, action: Callable[[], Any]) -> Any:
+    def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
         """The result of an action, whose errors are reported at `node`."""
         try:
-            return action()
-        except CompileError as error:
-            if error.location is not None:
-                raise
-            raise self._source.error(node, error.message) from error
+            with self._source.placing(node):
+                return action(*args)
         except (AttributeError, NameError, TypeError, ValueError) as error:
             raise self._source.error(node, str(error)) from error
+
+
+def _texts(target: ast.expr) -> list[str]:
+    """The names that an assignment binds."""
+    return [ast.unparse(one) for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
+
+
+def _declares_extents(value: ast.expr) -> bool:
+    """Whether a value is `T.int64(), T.int64()`: names of extents."""
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    return all(re.fullmatch(r"(\w+\.)?int(32|64)\(\)", ast.unparse(one)) for one in values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -19,8 +19,10 @@ from weft.support.locations import remember_text
 from weft.tvm.ir.module import IRModule
 from weft.tvm.tir.function import PrimFunc
 
+Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
-def names_in(frame: FrameType) -> dict[str, Any]:
+
+def _names_in(frame: FrameType) -> dict[str, Any]:
     """The names where a decorator stands; the namespace of `T` is that of weft's reader."""
     given = {**frame.f_globals, **frame.f_locals}
     own = sys.modules.get("weft.tvm.script.tir")
@@ -36,39 +38,47 @@ def ir_module(mod: type) -> IRModule:
         raise CompileError(f"@ir_module stands above a class, got {mod!r}")
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, mod.__name__, ast.ClassDef)
-    return _read_class(source, node, names_in(frame))
+    return _read_class(source, node, _names_in(frame))
 
 
 def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) -> IRModule:
-    graphs = [part for part in node.body if is_graph(part)]
-    rest = [part for part in node.body if part not in graphs]
-    module = IRModule.of(read_class(source, _copy(node, rest), names))
+    graphs = [part for part in node.body if isinstance(part, ast.FunctionDef) and _is_graph(part)]
+    rest = ast.ClassDef(
+        node.name, node.bases, node.keywords, [part for part in node.body if part not in graphs], node.decorator_list
+    )
+    module = IRModule.of(read_class(source, ast.copy_location(rest, node), names))
     if graphs:
         from weft.tvm.script.graph_reader import read_graphs
 
-        read_graphs(source, [part for part in graphs if isinstance(part, ast.FunctionDef)], names, module)
+        read_graphs(source, graphs, names, module)
     return module
 
 
-def is_graph(node: ast.stmt) -> bool:
+def _is_graph(node: ast.stmt) -> bool:
     """Whether a definition stands under `@R.function`."""
     words = node.decorator_list if isinstance(node, ast.FunctionDef) else []
     calls = [word.func if isinstance(word, ast.Call) else word for word in words]
     return any(isinstance(word, ast.Attribute) and word.attr == "function" for word in calls)
 
 
-def _copy(node: ast.ClassDef, body: list[ast.stmt]) -> ast.ClassDef:
-    copy = ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list)
-    return ast.copy_location(copy, node)
+def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> PrimFunc:
+    """A function of block loops."""
+    return PrimFunc.of(read_module(source, nodes, names))
 
 
-def read_prim_func(function: Callable[..., Any], frame: FrameType) -> Any:
-    """The function of block loops of a definition; in a class, whose module is read as a whole, the definition."""
-    if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
-        return function
-    code = function.__code__
-    source, node = source_of(code.co_filename, code.co_firstlineno, function.__name__, ast.FunctionDef)
-    return PrimFunc.of(read_module(source, [node], names_in(frame)))
+def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
+    """What `@T.prim_func` and `@R.function` make of a definition, called from there: what `read` reads; in a class,
+    whose module is read as a whole, the definition. Without `func`, the decorator."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
+            return function
+        code = function.__code__
+        source, node = source_of(code.co_filename, code.co_firstlineno, function.__name__, ast.FunctionDef)
+        return read(source, [node], _names_in(frame))
+
+    return decorate if func is None else decorate(func)
 
 
 def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc:
@@ -77,9 +87,8 @@ def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = 
         return IRModule.of(program)
     source = Source("<script>", program)
     remember_text("<script>", program)
-    nodes = source.parse().body
-    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    if not any(is_graph(part) for node in classes for part in node.body):
+    classes = [node for node in source.parse().body if isinstance(node, ast.ClassDef)]
+    if not any(_is_graph(part) for node in classes for part in node.body):
         found = parse(program)
         return IRModule.of(found) if classes else PrimFunc.of(found)
     from weft.tvm.script import relax

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
@@ -15,52 +14,41 @@ from weft.tvm.ir.module import GlobalVar
 from weft.tvm.relax import op
 from weft.tvm.relax.expr import Call, TensorStructInfo, const
 from weft.tvm.relax.function import Function
+from weft.tvm.script.reader import decorator
 
 
-def Tensor(shape: Sequence[Any] | None = None, dtype: str = "float32", ndim: int = -1) -> TensorStructInfo:
-    """A type of tensors: `R.Tensor((1, "n"), "float32")`."""
-    del ndim
+def Tensor(shape: Sequence[Any], dtype: str = "float32", ndim: int = -1) -> TensorStructInfo:
+    """A type of tensors: `R.Tensor((1, "n"), "float32")`. `ndim` has no effect: it is that of the shape."""
     return TensorStructInfo(shape, dtype)
 
 
 def function(func: Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
-    """A function of a graph, read from the source of the Python function that this decorates. In a class under
-    `@ir_module` it belongs to its module."""
+    """A function of a graph, read from the source of the Python function that this decorates, as is `private`. In a
+    class under `@ir_module` it belongs to its module. `pure` has no effect."""
     from weft.tvm.script.graph_reader import read_function
 
-    del private, pure  # the reader finds them in the source
-    read = partial(read_function, frame=sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
-    return read if func is None else read(func)
+    return decorator(func, read_function)
 
 
-def _only_read(name: str) -> Callable[..., Any]:
-    def word(*_: Any, **__: Any) -> Any:
-        raise CompileError(f"R.{name} stands in functions under @R.function, which are read, not run")
-
-    return word
+def _only_read(name: str, *_: Any, **__: Any) -> Any:
+    raise CompileError(f"R.{name} stands in functions under @R.function, which are read, not run")
 
 
-dataflow, output, func_attr = _only_read("dataflow"), _only_read("output"), _only_read("func_attr")
-
-
-def _results(out_sinfo: Any, dtype: Any) -> list[TensorStructInfo]:
-    """The types of results, of which older versions of TVM take shape and dtype apart."""
-    if dtype is not None:
-        return [TensorStructInfo(out_sinfo, dtype)]
-    given = items(out_sinfo)
-    found = [info for info in given if isinstance(info, TensorStructInfo)]
-    if not found or len(found) < len(given):
-        raise CompileError("out_sinfo: a result is R.Tensor(shape, dtype), or there is a dtype beside its shape")
-    return found
+dataflow, output, func_attr = (partial(_only_read, name) for name in ("dataflow", "output", "func_attr"))
 
 
 def call_dps_packed(func: str | GlobalVar, args: Any, out_sinfo: Any = None, dtype: str | None = None) -> Any:
-    """A call of a registered function, or of a function of the module, that fills results."""
-    infos = _results(out_sinfo, dtype)
+    """A call of a registered function, or of a function of the module, that fills results. Older versions of TVM take
+    their shape and dtype apart."""
+    infos = [TensorStructInfo(out_sinfo, dtype)] if dtype is not None else list(items(out_sinfo))
+    shapes, dtypes = list[Any](), list[str]()
+    for info in infos:
+        if not isinstance(info, TensorStructInfo):
+            raise CompileError("out_sinfo: a result is R.Tensor(shape, dtype), or there is a dtype beside its shape")
+        shapes.append(info.shape)
+        dtypes.append(info.dtype)
     name = func.name_hint if isinstance(func, GlobalVar) else str(func)
-    found = graph_builder.call_dps(
-        name, cast("list[Value]", list(items(args))), [i.extents for i in infos], [i.dtype for i in infos]
-    )
+    found = graph_builder.call_dps(name, cast("list[Value]", list(items(args))), shapes, dtypes)
     calls = tuple(Call.at(value.ssa) for value in found)
     return calls[0] if len(calls) == 1 else calls
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from weft.frontends.script import tir as _words
-from weft.tvm.script.reader import read_prim_func
+from weft.tvm.script.reader import decorator, read_prim_func
 
 
 def prim_func(
@@ -16,9 +14,7 @@ def prim_func(
 ) -> Any:
     """A function of block loops, read from the source of the Python function that this decorates: see
     `weft.script.prim_func`."""
-    del private, check_well_formed, s_tir  # the reader finds them in the source
-    read = partial(read_prim_func, frame=sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
-    return read if func is None else read(func)
+    return decorator(func, read_prim_func)
 
 
 def __getattr__(name: str) -> Any:

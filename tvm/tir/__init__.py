@@ -56,15 +56,4 @@ __all__ = [
     "sum",
 ]  # fmt: skip
 __all__ += _math.__all__  # pyright: ignore[reportUnknownVariableType]
-__getattr__ = refuses(
-    __name__,
-    {
-        "transform": "docs/passes.md names weft's passes; weft.build(..., passes=...) inserts some",
-        "analysis": "weft.Schedule checks each step; lib.report() estimates arithmetic and bytes",
-        "stmt_functor": "passes of xDSL walk and rewrite IR: docs/inserting-passes.md",
-        "ir_builder": "functions are written as script, or with te",
-        "decl_buffer": "te.decl_buffer",
-        "IntImm": "tir.const(1, 'int32')",
-        "FloatImm": "tir.const(1.0, 'float32')",
-    },
-)
+__getattr__ = refuses(__name__)

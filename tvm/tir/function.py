@@ -7,26 +7,12 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects.traversal import copy_of
 from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
 from weft.tvm.ir.module import Scripted, with_attributes
 
 
 class PrimFunc(Scripted):
     """One function of block loops; `tir.Schedule` and `tvm.build` take it as they take modules."""
-
-    @staticmethod
-    def of(module: ModuleOp) -> PrimFunc:
-        """A copy of a module of one function."""
-        if isinstance(module, PrimFunc):
-            return module
-        copy = copy_of(module)
-        return PrimFunc(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
-
-    @staticmethod
-    def alone(function: FuncOp) -> PrimFunc:
-        """A copy of a function."""
-        return PrimFunc([copy_of(function)])
 
     @property
     def func_op(self) -> FuncOp:

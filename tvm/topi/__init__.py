@@ -22,11 +22,4 @@ def identity(x: Tensor) -> Tensor:
 
 
 __all__ = [*ops.__all__, "full", "identity", "nn"]  # pyright: ignore[reportUnsupportedDunderAll]
-__getattr__ = refuses(
-    __name__,
-    {
-        "generic": "weft.build schedules what nobody scheduled",
-        "x86": "weft.build schedules what nobody scheduled",
-        "cuda": "weft.build schedules what nobody scheduled",
-    },
-)
+__getattr__ = refuses(__name__)

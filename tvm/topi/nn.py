@@ -14,4 +14,4 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 __all__ = [*ops.__all__]  # pyright: ignore[reportUnsupportedDunderAll]
-__getattr__ = refuses(__name__, {"conv2d_nchw": "conv2d(data, weight, stride, padding)", "bias_add": "add"})
+__getattr__ = refuses(__name__)
