@@ -8,11 +8,10 @@ def scale(node):
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from weft.driver.programs import onnx_module
-from weft.frontends.graph_builder import ExtentLike
 from weft.frontends.onnx.registry import register, unregister
 from weft.graph import BlockBuilder, Module
 
@@ -20,12 +19,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from onnx import ModelProto
 
+    from weft.frontends.onnx.importer import InputShape
+
 __all__ = ["from_onnx", "register", "unregister"]
 
 
 def from_onnx(
     model: str | os.PathLike[str] | bytes | ModelProto,
-    shapes: Mapping[str, Sequence[ExtentLike]] | None = None,
+    shapes: Mapping[str, InputShape] | None = None,
     *,
     constants: Mapping[str, ArrayLike] | None = None,
     fallback: bool = False,
@@ -35,7 +36,8 @@ def from_onnx(
         mod = weft.from_onnx("model.onnx", shapes={"input": ("n", 3, 224, 224)})
         lib = weft.build(mod)
 
-    `shapes` are those of inputs, in place of what the model states; extents are numbers, names and expressions.
+    `shapes` are those of inputs, in place of what the model states; extents are numbers, names and expressions. An
+    input that is a sequence has a list of them, for as many parameters; None leaves out an optional one.
     `constants` are values of inputs, which are then no parameters: shapes, axes and the like must be known.
 
     Raises `CompileError` for what is no model, and one for all nodes that cannot be converted; `OSError`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from weft.frontends.graph_builder import BlockBuilder
+    from weft.frontends.onnx.importer import InputShape
 
 
 def context() -> Context:
@@ -59,7 +60,7 @@ def parse_file(file: str | Path) -> ModuleOp:
 
 def onnx_module(
     model: str | os.PathLike[str] | bytes | ModelProto,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    shapes: Mapping[str, InputShape] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
     *,
     fallback: bool = False,

@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_import_arguments(parser: argparse.ArgumentParser) -> None:
     """`--shape`, `--bind` and `--fallback`."""
     parser.add_argument(
-        "--shape", metavar="NAME=nx3x224", action="append", default=[], help="the shape of an input of the model"
+        "--shape",
+        metavar="NAME=nx3x224",
+        action="append",
+        default=[],
+        help="the shape of an input of the model; of a sequence, those of its tensors, with commas between them",
     )
     parser.add_argument(
         "--bind", metavar="NAME=FILE", action="append", default=[], help="the value of an input, a .npy file"
@@ -67,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _shape(text: str) -> tuple[int | str, ...]:
-    """`nx3x224` as ("n", 3, 224)."""
-    return tuple(int(word) if word.isdecimal() else word for word in text.split("x"))
+def _shape(text: str) -> tuple[int | str, ...] | list[tuple[int | str, ...]]:
+    """`nx3x224` as ("n", 3, 224); `4,2x3` as [(4,), (2, 3)], for a sequence."""
+    shapes = [tuple(int(word) if word.isdecimal() else word for word in part.split("x")) for part in text.split(",")]
+    return shapes if len(shapes) > 1 else shapes[0]

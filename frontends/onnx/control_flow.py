@@ -6,7 +6,7 @@ be taken is written out; so are loops whose values change their shape from step 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from onnx import AttributeProto, GraphProto
 from weft.dialects.graph_shapes import KnownExtent, ShapeError
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.importer import Scope, UnconvertedError
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -39,20 +39,40 @@ def _used_names(graph: GraphProto) -> set[str]:
     return used | {entry.name for entry in graph.output if entry.name not in own}
 
 
-def _captured(node: Node, *graphs: GraphProto) -> dict[str, Value]:
-    """The values around a node that its graphs use, by their names. Raises `UnconvertedError` for one that could not be
-    converted."""
-    found: dict[str, Value] = {}
+def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
+    """What names around a node that its graphs use stand for, where values of the function are in it. Raises
+    `UnconvertedError` for one that could not be converted."""
+    found: dict[str, Entry] = {}
     for name in sorted(set[str]().union(*map(_used_names, graphs))):
-        item = node.scope.find(name)
-        if item is None:
+        entry = node.scope.find(name)
+        if entry is None:
             raise UnconvertedError
-        if isinstance(item, Value):
-            found[name] = item
+        if any(isinstance(item, Value) for item in tensors_of(entry)):
+            found[name] = entry
     return found
 
 
-def _inside(node: Node, label: str, names: dict[str, Item | None], *, is_function: bool) -> Scope:
+def _values_of(entries: Iterable[Entry]) -> list[Value]:
+    """The values in entries, in order; tensors that are known are not among them."""
+    return [item for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
+
+
+def _with_values(entry: Entry, values: Iterator[Value]) -> Entry:
+    """An entry with other values in the place of its own."""
+    if isinstance(entry, TensorSequence):
+        return TensorSequence(tuple(next(values) if isinstance(item, Value) else item for item in entry.items))
+    return next(values) if isinstance(entry, Value) else entry
+
+
+def _emitted(scope: Scope, entry: Entry) -> Entry:
+    """An entry whose tensors are values of the function that is being built."""
+    if isinstance(entry, TensorSequence):
+        return TensorSequence(tuple(map(scope.value_of, entry.items)))
+    return entry if isinstance(entry, Absent) else scope.value_of(entry)
+
+
+def inside(node: Node, label: str, names: dict[str, Entry | None], *, is_function: bool) -> Scope:
+    """The scope of a graph within a node, which errors call `label`."""
     scope = node.scope
     return scope.within(f"{scope.place}{node.proto.name or node.operator}/{label}", names, is_function=is_function)
 
@@ -62,18 +82,21 @@ def _several(found: Value | tuple[Value, ...]) -> list[Value]:
 
 
 @converts("If")
-def _if(node: Node) -> Sequence[Item]:
+def _if(node: Node) -> Sequence[Entry]:
     branches: dict[str, GraphProto] = {name: node.attribute(name) for name in ("then_branch", "else_branch")}
     known = node.scope.known_of(node.item(0))
     if known is not None:
         label = "then_branch" if bool(known.array.reshape(-1)[0]) else "else_branch"
-        return _inside(node, label, {}, is_function=False).outputs_of(branches[label])
+        return inside(node, label, {}, is_function=False).outputs_of(branches[label])
     captured = _captured(node, *branches.values())
-    names = list(captured)
+    made: dict[str, list[Entry]] = {}
 
     def taking(label: str, *values: Value) -> list[Value]:
-        scope = _inside(node, label, dict(zip(names, values, strict=True)), is_function=True)
-        return [scope.value_of(item) for item in scope.outputs_of(branches[label])]
+        rest = iter(values)
+        names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
+        scope = inside(node, label, names, is_function=True)
+        made[label] = [_emitted(scope, entry) for entry in scope.outputs_of(branches[label])]
+        return _values_of(made[label])
 
     def then(*values: Value) -> list[Value]:
         return taking("then_branch", *values)
@@ -83,23 +106,36 @@ def _if(node: Node) -> Sequence[Item]:
 
     condition = node.value(0)
     condition = condition if condition.ndim == 0 else ops.reshape(condition, ())
-    return _several(node.scope.shared.builder.emit_if(condition, then, otherwise, *captured.values()))
+    emit = node.scope.shared.builder.emit_if
+    try:
+        found = iter(_several(emit(condition, then, otherwise, *_values_of(captured.values()))))
+        kinds = [[(type(entry), len(tensors_of(entry))) for entry in made[label]] for label in branches]
+        if kinds[0] != kinds[1]:
+            raise node.refuse("the branches give sequences of different lengths, or only one gives an optional")
+    except CompileError as error:
+        refusal = node.refuse(f"{error.message}: input 'cond' must be known at import")
+        refusal.unbound = node.scope.sources_of(condition)
+        raise refusal from None
+    return [_with_values(entry, found) for entry in made["then_branch"]]
 
 
 @converts("Loop")
-def _loop(node: Node) -> Sequence[Item]:
+def _loop(node: Node) -> Sequence[Entry]:
     body: GraphProto = node.attribute("body")
     count = node.extents(0)[0] if node.has(0) else None
     if node.has(1) and not bool(node.number_at(1)):
         count = 0
     if count is None:
         raise node.refuse("input 'M' is missing: a loop whose number of steps depends on data is not supported")
-    carried = [node.item(index) for index in range(2, node.count)]
+    carried = [node.entry(index) for index in range(2, node.count)]
     shared = node.scope.shared
     before = dict(shared.problems)
     try:
         if count != 0:
-            return _compiled_loop(node, body, count, carried)
+            tensors = [entry for entry in carried if not isinstance(entry, TensorSequence | Absent)]
+            if len(tensors) < len(carried):
+                raise node.refuse("sequences change their length from step to step")
+            return _compiled_loop(node, body, count, tensors)
     except (CompileError, ShapeError, UnconvertedError):
         # Values may change their shapes, or be known in each step alone.
         if not isinstance(count, int) or count > _UNROLLED:
@@ -109,8 +145,8 @@ def _loop(node: Node) -> Sequence[Item]:
     return _written_out(node, body, cast("int", count), carried)
 
 
-def _checked_condition(node: Node, scope: Scope, item: Item) -> None:
-    known = scope.known_of(item)
+def _checked_condition(node: Node, scope: Scope, entry: Entry) -> None:
+    known = None if isinstance(entry, TensorSequence | Absent) else scope.known_of(entry)
     if known is None or not bool(np.all(known.array)):
         raise node.refuse("a condition of the attribute 'body' that depends on data is not supported")
 
@@ -121,26 +157,34 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
     number = len(first)
 
     def step(place: Value, *values: Value) -> list[Value]:
-        names: dict[str, Item | None] = dict(zip(captured, values[number:], strict=True))
+        rest = iter(values[number:])
+        names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
         own = [place, Known(np.array(True), "bool"), *values[:number]]
         names |= dict(zip([entry.name for entry in body.input], own, strict=True))
-        scope = _inside(node, "body", names, is_function=True)
+        scope = inside(node, "body", names, is_function=True)
         condition, *outputs = scope.outputs_of(body)
         _checked_condition(node, scope, condition)
-        return [scope.value_of(item) for item in outputs]
+        return [_tensor(node, scope, entry) for entry in outputs]
 
     steps = count if isinstance(count, int) else str(count)
-    found = node.scope.shared.builder.emit_loop(step, steps, first, captured=list(captured.values()))
+    found = node.scope.shared.builder.emit_loop(step, steps, first, captured=_values_of(captured.values()))
     return _several(found)
 
 
-def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Item]) -> Sequence[Item]:
+def _tensor(node: Node, scope: Scope, entry: Entry) -> Value:
+    """An output of a body that must be a tensor, as a value."""
+    if isinstance(entry, TensorSequence | Absent):
+        raise node.refuse("attribute 'body' must give tensors, not sequences or optionals")
+    return scope.value_of(entry)
+
+
+def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Entry]) -> Sequence[Entry]:
     """The steps of a loop one after the other."""
-    current, rows = list(carried), list[list[Item]]()
+    current, rows = list(carried), list[list[Entry]]()
     for place in range(count):
         own = [Known(np.array(place, np.int64), "int64"), Known(np.array(True), "bool"), *current]
-        names: dict[str, Item | None] = dict(zip([entry.name for entry in body.input], own, strict=True))
-        scope = _inside(node, f"step {place}", names, is_function=False)
+        names: dict[str, Entry | None] = dict(zip([entry.name for entry in body.input], own, strict=True))
+        scope = inside(node, f"step {place}", names, is_function=False)
         condition, *outputs = scope.outputs_of(body)
         if place + 1 < count:
             _checked_condition(node, scope, condition)
@@ -148,7 +192,7 @@ def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Ite
         rows.append(row)
     if not rows and len(node.proto.output) > len(current):
         raise node.refuse("a loop of no steps stacks nothing, whose shape is not known")
-    stacked = [ops.stack([node.scope.value_of(item) for item in column]) for column in zip(*rows, strict=True)]
+    stacked = [ops.stack([_tensor(node, node.scope, entry) for entry in column]) for column in zip(*rows, strict=True)]
     return [*current, *stacked]
 
 
@@ -174,14 +218,15 @@ def _scan(node: Node) -> Sequence[Item]:
 
     def step(place: Value, *given: Value) -> list[Value]:
         del place
-        names: dict[str, Item | None] = dict(zip(captured, given[len(values) :], strict=True))
+        rest = iter(given[len(values) :])
+        names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
         names |= dict(zip([entry.name for entry in body.input], given[: len(values)], strict=True))
-        scope = _inside(node, "body", names, is_function=True)
-        return [scope.value_of(item) for item in scope.outputs_of(body)]
+        scope = inside(node, "body", names, is_function=True)
+        return [_tensor(node, scope, entry) for entry in scope.outputs_of(body)]
 
     steps = count if isinstance(count, int) else str(count)
     builder = node.scope.shared.builder
-    found = _several(builder.emit_loop(step, steps, states, rows, list(captured.values())))
+    found = _several(builder.emit_loop(step, steps, states, rows, _values_of(captured.values())))
     stacked = [
         ops.moveaxis(ops.flip(value, 0) if backwards else value, 0, axis)
         for value, axis, backwards in zip(found[number:], *out, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.dialects.element_types import STORED
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known import Entry, Item
 from weft.frontends.onnx.node import Node, dtype_of
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -167,8 +167,8 @@ def _where(node: Node) -> Item:
 
 
 @converts("Identity")
-def _identity(node: Node) -> Item:
-    return node.item(0)
+def _identity(node: Node) -> Entry:
+    return node.entry(0)
 
 
 @converts("Cast", since=6)

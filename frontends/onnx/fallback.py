@@ -15,7 +15,7 @@ from onnx import ModelProto, TypeProto, ValueInfoProto, helper, numpy_helper, sh
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError, names_in, parse_extent
 from weft.frontends.graph_builder import call_dps
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.frontends.onnx.node import Node, Refusal, data_type_of, dtype_of
 from weft.support.user_functions import set_func
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def fall_back(node: Node, opset: int) -> Sequence[Item | None]:
+def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
     """The outputs of a node as those of a registered function. Raises `Refusal` where their shapes are not known."""
     wanted = [name for name in node.proto.output if name]
     model = _model(node, opset)
-    names = {name for item in node.inputs if item is not None for extent in item.shape for name in names_in(extent)}
+    names = {name for item in _tensors(node) if item is not None for extent in item.shape for name in names_in(extent)}
     types = _inferred(model, wanted, names)
     given = [node.value(at) for at in range(node.count) if node.has(at) and not _is_constant(node.inputs[at])]
     digest = hashlib.sha256(model.SerializeToString()).hexdigest()[:16]
@@ -38,18 +38,28 @@ def fall_back(node: Node, opset: int) -> Sequence[Item | None]:
     return [next(found) if output else None for output in node.proto.output]
 
 
+def _tensors(node: Node) -> Sequence[Item | None]:
+    """The inputs of a node. Raises `Refusal` where one is no tensor."""
+    found: list[Item | None] = []
+    for item in node.inputs:
+        if isinstance(item, TensorSequence | Absent):
+            raise Refusal("fallback: sequences and optionals are not passed to functions")
+        found.append(item)
+    return found
+
+
 def _text(extent: KnownExtent) -> int | str:
     return extent if isinstance(extent, int) else str(extent)
 
 
-def _is_constant(item: Item | None) -> bool:
+def _is_constant(item: Entry | None) -> bool:
     return isinstance(item, Known) and not item.is_symbolic
 
 
 def _model(node: Node, opset: int) -> ModelProto:
     """The node as a model, inputs that are known as its constants."""
     inputs, initializers = list[ValueInfoProto](), list[Any]()
-    for name, item in zip(node.proto.input, node.inputs, strict=False):
+    for name, item in zip(node.proto.input, _tensors(node), strict=False):
         if item is None or name in [entry.name for entry in (*inputs, *initializers)]:
             continue
         if isinstance(item, Known) and not item.is_symbolic:

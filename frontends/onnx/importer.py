@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 from onnx import (
@@ -31,18 +32,19 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.graph_shapes import ShapeError, parse_extent
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
-from weft.frontends.onnx.known import Item, Known, evaluated
+from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
 from weft.frontends.onnx.registry import converter_of, domain_name, evaluator_of
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.names import free_name
 from weft.texpr.shapes import value_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+InputShape: TypeAlias = "Sequence[ExtentLike] | Sequence[Sequence[ExtentLike]] | None"
+"""The shape of an input; of one that is a sequence, those of its tensors; None for an optional without a value."""
 _MOST_NODES: Final = 1_000_000
 """Nodes of a model with all functions written out: a bound for functions that call one another."""
 _DEEPEST: Final = 64
@@ -110,12 +112,12 @@ class Scope:
     depth: int = 0
     outer: Scope | None = None
     """The scope whose names are known here too."""
-    names: dict[str, Item | None] = field(default_factory=dict[str, "Item | None"])
+    names: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
     """What names stand for; None where this could not be converted."""
     constants: dict[int, tuple[Known, Value]] = field(default_factory=dict[int, "tuple[Known, Value]"])
     """Known tensors by their identity, and their values in the function that is being built."""
 
-    def within(self, place: str, names: Mapping[str, Item | None], *, is_function: bool = False) -> Scope:
+    def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
         """The scope of a graph within a node of this one. Where its nodes go to a function of their own, it has
         constants of its own."""
         constants: dict[int, tuple[Known, Value]] = {} if is_function else self.constants
@@ -146,7 +148,7 @@ class Scope:
                 pending += value.owner.operands if isinstance(value.owner, Operation) else ()
         return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
 
-    def find(self, name: str) -> Item | None:
+    def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
         name."""
         scope: Scope | None = self
@@ -156,7 +158,7 @@ class Scope:
             scope = scope.outer
         raise Refusal(f"nothing computes '{name}', or only a node behind it (the graph has a cycle or is not ordered)")
 
-    def outputs_of(self, graph: GraphProto) -> list[Item]:
+    def outputs_of(self, graph: GraphProto) -> list[Entry]:
         """Convert the nodes of a graph within a node, whose inputs have names here; returns its outputs. Raises
         `UnconvertedError` where one could not be converted."""
         add_initializers(self, graph)
@@ -178,7 +180,7 @@ class Scope:
         place = f"{self.place}{proto.name}" if proto.name else f"{self.place}node {number}"
         domain = domain_name(proto.domain)
         label = proto.op_type if not domain else f"{domain}.{proto.op_type}"
-        found: Sequence[Item | None] = ()
+        found: Sequence[Entry | None] = ()
         try:
             if shared.nodes > _MOST_NODES or self.depth > _DEEPEST:
                 raise Refusal("functions within functions become too many nodes")
@@ -196,13 +198,13 @@ class Scope:
                 item = found[position] if position < len(found) else None
                 self.define(name, item)
 
-    def define(self, name: str, item: Item | None) -> None:
+    def define(self, name: str, item: Entry | None) -> None:
         """Let a name stand for an item."""
         self.names[name] = item
         if isinstance(item, Value) and isinstance(item.ssa.owner, Operation):
             item.ssa.name_hint = word_of(name)
 
-    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Item | None]:
+    def _converted(self, proto: NodeProto, domain: str, opset: int, place: str) -> Sequence[Entry | None]:
         """The outputs of a node; none where an input could not be converted."""
         operator = proto.op_type
         schema = schema_of(operator, opset, domain)
@@ -212,7 +214,7 @@ class Scope:
         convert = None if function is not None else converter_of(domain, operator, version, is_defined=is_defined)
         if convert is None and function is None and not self.shared.fallback and not _has_body(schema):
             raise Refusal(_unknown(domain, operator, schema))
-        inputs: list[Item | None] = []
+        inputs: list[Entry | None] = []
         for name in proto.input:
             item = self.find(name) if name else None
             if name and item is None:
@@ -250,10 +252,10 @@ class Scope:
         self,
         proto: NodeProto,
         function: FunctionProto,
-        inputs: Sequence[Item | None],
+        inputs: Sequence[Entry | None],
         place: str,
         schema: Schema | None = None,
-    ) -> Sequence[Item | None]:
+    ) -> Sequence[Entry | None]:
         """The outputs of a node as those of the function that defines its operator."""
         given = {attribute.name: attribute for attribute in proto.attribute}
         for default in function.attribute_proto:
@@ -266,7 +268,7 @@ class Scope:
             raise Refusal(f"the function has {len(function.input)} inputs, got {len(inputs)}")
         opsets = {domain_name(opset.domain): opset.version for opset in function.opset_import}
         items = dict(zip(function.input, inputs, strict=False))
-        names: dict[str, Item | None] = {name: item for name, item in items.items() if item is not None}
+        names: dict[str, Entry | None] = {name: item for name, item in items.items() if item is not None}
         absent = frozenset(set(function.input) - names.keys())
         inner = {**self.opsets, **opsets}
         scope = Scope(self.shared, inner, f"{place}/", self.depth + 1, None, names, self.constants)
@@ -310,8 +312,8 @@ def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
     return f"ONNX has no such operator in this opset{did_you_mean(operator, known - {operator})}"
 
 
-def _items(found: Item | Sequence[Item | None]) -> Sequence[Item | None]:
-    return [found] if isinstance(found, Value | Known) else found
+def _items(found: Entry | Sequence[Entry | None]) -> Sequence[Entry | None]:
+    return [found] if isinstance(found, Value | Known | TensorSequence | Absent) else found
 
 
 def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto], absent: frozenset[str]) -> NodeProto:
@@ -340,9 +342,11 @@ def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto], absen
 _GRAPHS: Final = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
-def _type_proto(item: Item | None) -> TypeProto:
-    if item is None:
+def _type_proto(item: Entry | None) -> TypeProto:
+    if item is None or isinstance(item, Absent):
         return TypeProto()
+    if isinstance(item, TensorSequence):
+        return helper.make_sequence_type_proto(_type_proto(item.items[0] if item.items else None))
     shape = [extent if isinstance(extent, int) else None for extent in item.shape]
     return helper.make_tensor_type_proto(data_type_of(item.dtype), shape)
 
@@ -357,7 +361,7 @@ def word_of(name: str) -> str:
 def import_model(
     source: str | os.PathLike[str] | bytes | ModelProto,
     builder: BlockBuilder,
-    shapes: Mapping[str, Sequence[ExtentLike]],
+    shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
     fallback: bool,
 ) -> None:
@@ -382,24 +386,25 @@ def import_model(
             if proto.name in constants:
                 scope.names[proto.name] = _bound(proto, constants[proto.name])
             else:
-                name = free_name(word_of(proto.name), taken)
-                taken.add(name)
-                parameter = _parameter(proto, name, shapes.get(proto.name))
-                scope.names[proto.name] = parameter
-                parameters.append(parameter)
+                entry, made = _parameters(proto, taken, shapes)
+                scope.names[proto.name] = entry
+                parameters += made
         except (CompileError, ShapeError) as error:
             scope.names[proto.name] = None
             shared.report("input", error, proto.name)
     with builder.function("main", parameters):
-        shared.inputs |= {value.ssa: n for n, value in scope.names.items() if isinstance(value, Value)}
+        for name, entry in scope.names.items():
+            tensors = () if entry is None else tensors_of(entry)
+            shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
         with builder.dataflow():
             scope.run(graph.node)
             outputs: list[Value] = []
             for proto in graph.output:
                 try:
-                    item = scope.find(proto.name)
-                    if item is not None:
-                        outputs.append(scope.value_of(item))
+                    entry = scope.find(proto.name)
+                    if isinstance(entry, Absent):
+                        raise Refusal("an optional without a value is no result")
+                    outputs += [] if entry is None else map(scope.value_of, tensors_of(entry))
                 except (CompileError, ShapeError) as error:
                     shared.report("output", error, proto.name)
             shared.check()
@@ -423,15 +428,42 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
         scope.shared.report("initializer", Refusal("sparse tensors are not supported"), sparse.values.name)
 
 
-def _parameter(proto: ValueInfoProto, name: str, shape: Sequence[ExtentLike] | None) -> Value:
-    """The parameter of the graph for an input of the model."""
-    if not proto.type.HasField("tensor_type"):
-        kind = proto.type.WhichOneof("value") or "nothing"
-        raise Refusal(f"an input is a tensor, got {kind.removesuffix('_type')}")
-    tensor = proto.type.tensor_type
+def _parameters(
+    proto: ValueInfoProto, taken: set[str], shapes: Mapping[str, InputShape]
+) -> tuple[Entry, Sequence[Value]]:
+    """What the name of an input of the model stands for, and the parameters of the graph for it."""
+    given = shapes.get(proto.name)
+    kind, is_optional = proto.type, proto.type.HasField("optional_type")
+    if is_optional:
+        kind = kind.optional_type.elem_type
+        if given is None and proto.name in shapes:
+            return Absent(), ()
+    if kind.HasField("sequence_type"):
+        element = kind.sequence_type.elem_type
+        if given is None or any(isinstance(shape, int | str) for shape in given):
+            raise Refusal(f"the length of the sequence is not known: give shapes={{{proto.name!r}: [(...), ...]}}")
+        rows = cast("Sequence[Sequence[ExtentLike]]", given)
+        made = [_parameter(f"{proto.name}{place}", element, taken, shape) for place, shape in enumerate(rows)]
+        return TensorSequence(tuple(made)), made
+    if given is not None and not all(isinstance(extent, int | str) for extent in given):
+        raise Refusal(f"the input is a tensor, whose shape are numbers and names, but shapes gives {given}")
+    parameter = _parameter(proto.name, kind, taken, cast("Sequence[ExtentLike] | None", given))
+    return parameter, [parameter]
+
+
+def _parameter(label: str, kind: TypeProto, taken: set[str], shape: Sequence[ExtentLike] | None) -> Value:
+    """A parameter of the graph for a tensor of the input `label`."""
+    if not kind.HasField("tensor_type"):
+        found = kind.WhichOneof("value") or "nothing"
+        raise Refusal(f"an input is a tensor or a sequence of tensors, got {found.removesuffix('_type')}")
+    tensor = kind.tensor_type
     dtype = dtype_of(tensor.elem_type)
     if not tensor.HasField("shape") and shape is None:
-        raise Refusal(f"the rank is not known: give shapes={{{proto.name!r}: (...)}}")
+        raise Refusal(f"the rank is not known: give shapes={{{label!r}: (...)}}")
+    word = word_of(label)
+    # No underscore before the number: name hints lose it with the number.
+    name = next(free for free in chain([word], (f"{word}{number}" for number in count())) if free not in taken)
+    taken.add(name)
     stated: list[ExtentLike] = []
     for axis, dim in enumerate(tensor.shape.dim):
         if dim.WhichOneof("value") == "dim_value":

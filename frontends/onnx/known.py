@@ -70,7 +70,30 @@ class Known:
 
 
 Item: TypeAlias = Value | Known
+"""A tensor that a name of a model stands for."""
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSequence:
+    """A sequence whose length is known at import."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Absent:
+    """An optional without a value; one with a value is that value."""
+
+
+Entry: TypeAlias = Item | TensorSequence | Absent
 """What a name of a model stands for."""
+
+
+def tensors_of(entry: Entry) -> tuple[Item, ...]:
+    """The tensors of an entry, in order."""
+    if isinstance(entry, TensorSequence):
+        return entry.items
+    return () if isinstance(entry, Absent) else (entry,)
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:

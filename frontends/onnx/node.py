@@ -15,7 +15,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import KnownExtent, Shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 
@@ -83,7 +83,7 @@ class Node:
     version: int
     """Of the operator: the opset that defined it as it is here; that of its domain where ONNX does not define it."""
     schema: Schema | None
-    inputs: Sequence[Item | None]
+    inputs: Sequence[Entry | None]
     scope: Scope
     """Where the node stands: for converters of nodes that hold graphs."""
     _read: set[str] = field(default_factory=set[str])
@@ -112,13 +112,29 @@ class Node:
         """Whether something may use an output."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
-    def item(self, index: int) -> Item:
-        """An input, which must be given."""
+    def entry(self, index: int) -> Entry:
+        """An input, which must be given: a tensor, a sequence, or an optional."""
         self._read_inputs.add(index)
         found = self.inputs[index] if index < len(self.inputs) else None
         if found is None:
             raise self.refuse(f"input {self.input_name(index)} is missing")
         return found
+
+    def item(self, index: int) -> Item:
+        """An input that is a tensor."""
+        found = self.entry(index)
+        if isinstance(found, TensorSequence | Absent):
+            kind = "a sequence" if isinstance(found, TensorSequence) else "an optional without a value"
+            raise self.refuse(f"input {self.input_name(index)} must be a tensor, got {kind}")
+        return found
+
+    def sequence(self, index: int) -> tuple[Item, ...]:
+        """The tensors of an input that is a sequence."""
+        found = self.entry(index)
+        if not isinstance(found, TensorSequence):
+            kind = "an optional without a value" if isinstance(found, Absent) else "a tensor"
+            raise self.refuse(f"input {self.input_name(index)} must be a sequence, got {kind}")
+        return found.items
 
     def value(self, index: int) -> Value:
         """An input as a value of the graph."""
@@ -306,7 +322,7 @@ class Node:
             if not low <= count <= high:
                 raise self.refuse(f"the operator has {low} to {_bound(high)} {kind}, got {count}")
 
-    def check_all_read(self, results: Sequence[Item | None]) -> None:
+    def check_all_read(self, results: Sequence[Entry | None]) -> None:
         """Raises `Refusal` for attributes and inputs that the converter did not read, and outputs that it did not
         make."""
         formal: Mapping[str, Any] = {} if self.schema is None else self.schema.attributes
@@ -352,6 +368,7 @@ _FIELDS: Final[Mapping[int, Callable[[AttributeProto], Any]]] = {
     AttributeProto.STRINGS: lambda a: [s.decode() for s in a.strings],
     AttributeProto.TENSORS: lambda a: list(a.tensors),
     AttributeProto.GRAPHS: lambda a: list(a.graphs),
+    AttributeProto.TYPE_PROTO: lambda a: a.tp,
 }
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from weft.frontends.onnx.known import Item
+    from weft.frontends.onnx.known import Entry
     from weft.frontends.onnx.node import Node
 
-Converter: TypeAlias = "Callable[[Node], Item | Sequence[Item | None]]"
+Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None]]"
 ConverterT = TypeVar("ConverterT", bound="Converter")
 
 _FAMILIES: Final = (
@@ -35,6 +35,7 @@ _FAMILIES: Final = (
     "quantization",
     "recurrent",
     "reductions",
+    "sequences",
     "shape_arithmetic",
     "shapes",
 )

@@ -16,7 +16,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -88,39 +88,54 @@ def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: s
     model: ModelProto = case.model
     initialized = {tensor.name for tensor in model.graph.initializer}
     names = [proto.name for proto in model.graph.input if proto.name not in initialized]
-    given = dict(zip(names, map(array_of, inputs), strict=True))
+    given = {name: tensors_of(value) for name, value in zip(names, inputs, strict=True)}
+    # The lengths of sequences; and beside them the extents of tensors, which may be those of their elements.
+    has_structure = any(isinstance(value, list) or is_none(value) for value in inputs)
+    shapes = {name: shape_of(value) for name, value in zip(names, inputs, strict=True) if has_structure}
     constants: dict[str, Any] = {}
     while True:
         try:
-            module = weft.from_onnx(model, constants=constants)
+            module = weft.from_onnx(model, shapes, constants=constants)
             break
         except weft.CompileError as error:
             more = getattr(error, "unbound", frozenset()) - constants.keys()
             if not more:
                 raise
-            constants |= {name: given[name] for name in more}
-    arguments = [given[name] for name in names if name not in constants]
+            constants |= {name: given[name][0] for name in more}
+    arguments = [array for name in names if name not in constants for array in given[name]]
     if target == "interpreter":
         found = weft.Interpreter(module).call("main", *arguments)
     else:
         found = weft.build(module, target, cache=False)["main"](*arguments)
     results = found if isinstance(found, tuple | list) else (found,)
-    if len(results) != len(outputs):
-        return f"{len(results)} results, expected {len(outputs)}", bool(constants)
-    for position, (got, expected) in enumerate(zip(results, map(array_of, outputs), strict=True)):
+    wanted = [array for value in outputs for array in tensors_of(value)]
+    if len(results) != len(wanted):
+        return f"{len(results)} results, expected {len(wanted)}", bool(constants)
+    for position, (got, expected) in enumerate(zip(results, wanted, strict=True)):
         difference = differs(np.asarray(got), expected, case.rtol, case.atol)
         if difference:
             return f"result {position}: {difference}", bool(constants)
     return "", bool(constants)
 
 
-def array_of(value: Any) -> np.ndarray[Any, Any]:
-    """An input or output of a case as an array."""
+def is_none(value: Any) -> bool:
+    """Whether an input is an optional without a value."""
+    return value is None or (isinstance(value, np.ndarray) and value.dtype == object and value.tolist() is None)
+
+
+def shape_of(value: Any) -> Any:
+    """What `shapes` says of an input."""
+    found = [array.shape for array in tensors_of(value)]
+    return None if is_none(value) else found if isinstance(value, list) else found[0]
+
+
+def tensors_of(value: Any) -> list[np.ndarray[Any, Any]]:
+    """An input or output of a case as arrays: several of a sequence, none of an optional without a value."""
     if isinstance(value, TensorProto):
-        return onnx.numpy_helper.to_array(value)
-    if isinstance(value, list):
-        raise weft.CompileError("sequences are no arguments of compiled programs")
-    return np.asarray(value)
+        return [onnx.numpy_helper.to_array(value)]
+    if isinstance(value, list | tuple):
+        return [array for item in cast("Iterable[Any]", value) for array in tensors_of(item)]
+    return [] if is_none(value) else [np.asarray(value)]
 
 
 def differs(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], rtol: float, atol: float) -> str:
