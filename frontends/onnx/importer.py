@@ -231,19 +231,23 @@ class Scope:
             evaluate = evaluator_of(domain, operator, version)
             if evaluate is not None:
                 try:
-                    return _items(evaluate(node))
+                    known = evaluate(node)
+                    if known is not None:
+                        return _items(known)
                 except Refusal:
                     if convert is None:
                         raise
         if convert is not None:
             try:
-                results = _items(convert(node))
-                node.check_all_read(results)
+                found = convert(node)
+                if found is not None:
+                    results = _items(found)
+                    node.check_all_read(results)
+                    return results
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
                     raise
                 return fall_back(node, opset)
-            return results
         if not _has_body(schema):
             return fall_back(node, opset)
         return self._written_out(proto, _body(node, opset), inputs, place, schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
-from weft.frontends.onnx.registry import converts, evaluates
+from weft.frontends.onnx.registry import converts
 from weft.frontends.onnx.shapes import product_of
 
 
@@ -93,15 +94,53 @@ def _compress(node: Node) -> Item:
     return ops.take(data, Known(chosen.astype(np.int64), "int64").constant(), axis)
 
 
-@evaluates("NonZero")
+# The number of results depends on the elements, which therefore must be known at import.
+
+
+@converts("NonZero")
 def _nonzero(node: Node) -> Item:
     return Known(np.array(np.nonzero(node.numbers(0)), np.int64), "int64")
 
 
-@converts("NonZero", "Unique")
-def _of_data(node: Node) -> Item:
-    node.known(0)
-    raise node.refuse("the number of results depends on data")
+@converts("Unique")
+def _unique(node: Node) -> Sequence[Item]:
+    data, dtype = node.numbers(0), node.dtype(0)
+    axis = node.axis("axis", data.ndim) if node.gives("axis") else None
+    numbers = data.astype(np.float32) if dtype == "bfloat16" else data
+    _, indices, inverse, counts = np.unique(numbers, True, True, True, axis=axis)
+    order = np.arange(len(indices)) if node.flag("sorted") else np.argsort(indices)
+    rank = np.argsort(order)
+    found = (indices[order], rank[inverse.reshape(-1)], counts[order])
+    values = data.reshape(-1)[found[0]] if axis is None else np.take(data, found[0], axis)
+    return [Known(values, dtype), *(Known(np.asarray(array, np.int64), "int64") for array in found)]
+
+
+@converts("NonMaxSuppression")
+def _nms(node: Node) -> Item:
+    boxes, scores = node.value(0), node.value(1)
+    most = int(node.number_at(2)) if node.has(2) else 0
+    threshold = float(node.number_at(3)) if node.has(3) else 0.0
+    least = float(node.number_at(4)) if node.has(4) else None
+    first, second = (ops.strided_slice(boxes, [start], [start + 2], [1], [2]) for start in (0, 2))
+    if node.flag("center_point_box"):
+        half = ops.multiply(second, 0.5)
+        low, high = ops.subtract(first, half), ops.add(first, half)
+    else:
+        low, high = ops.minimum(first, second), ops.maximum(first, second)
+    corners = ops.expand_dims(ops.concatenate([low, high], 2), [1])
+    shape = [*scores.shape, 4]
+    kept, counts = ops.nms(ops.broadcast_to(corners, shape), scores, threshold, least)
+    known = [node.scope.known_of(value) for value in (kept, counts)]
+    if known[0] is None or known[1] is None:
+        refusal = node.refuse("the number of results depends on inputs 'boxes' and 'scores', which must be known")
+        refusal.unbound = node.scope.sources_of(boxes) | node.scope.sources_of(scores)
+        raise refusal
+    rows = [
+        (*at, place)
+        for at, count in np.ndenumerate(known[1].array)
+        for place in known[0].array[at][: min(int(count), most)]
+    ]
+    return Known(np.array(rows, np.int64).reshape(-1, 3), "int64")
 
 
 def _reduction(node: Node) -> str:

@@ -117,6 +117,47 @@ def _conv_transpose(node: Node) -> Item:
     return _with_bias(found, node.optional(2))
 
 
+@converts("DeformConv", since=19)
+def _deform_conv(node: Node) -> Item:
+    """The data at moved places, by interpolation, and then a product with the weights."""
+    data, weight, offset = node.value(0), node.value(1), node.value(2)
+    if data.ndim != 4:
+        raise node.refuse(f"input 'X' must have rank 4, got {data.ndim}")
+    node.integers("kernel_shape", 1, 2)
+    shapes = [extent for value in (data, weight, offset) for extent in value.shape if isinstance(extent, int)]
+    if len(shapes) < data.ndim + weight.ndim + offset.ndim:
+        raise node.refuse("inputs 'X', 'W' and 'offset' must have known shapes")
+    (batch, channels, *extents), (_, per_group, *kernel), (_, count, *places) = shapes[:4], shapes[4:8], shapes[8:]
+    strides, gaps = node.integers("strides", 1, 2) or [1, 1], node.integers("dilations", 1, 2) or [1, 1]
+    pads = node.integers("pads", 0, 4) or [0] * 4
+    group, groups, taps = node.integer("group", 1), node.integer("offset_group", 1), prod(kernel)
+    spans = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
+    wanted = [(extents[d] + pads[d] + pads[d + 2] - spans[d]) // strides[d] + 1 for d in range(2)]
+    if count != groups * taps * 2 or channels % groups or channels != per_group * group or places != wanted:
+        raise node.refuse(f"input 'offset' of shape {shapes[8:]} does not fit weights {kernel} and results {wanted}")
+    powers = [1 << (extent - 1).bit_length() for extent in extents]
+    moved = ops.reshape(offset, [batch * groups, taps, 2, *places])
+    axes: list[Value] = []
+    for d in range(2):
+        taps_at = np.indices(kernel)[d].reshape(-1, 1, 1) * gaps[d]
+        starts = np.indices(places)[d][None] * strides[d] - pads[d] + taps_at
+        along = ops.squeeze(ops.strided_slice(moved, [d], [d + 1], [1], [2]), [2])
+        place = ops.add(along, Known(starts.astype(data.dtype), data.dtype).constant())
+        # Coordinates from -1 to 1, the borders of the image: exact for places in an image of a power of two.
+        axes.append(ops.subtract(ops.multiply(ops.add(place, 0.5), 2.0 / powers[d]), 1.0))
+    grid = ops.reshape(ops.stack([axes[1], axes[0]], 4), [batch * groups, taps, -1, 2])
+    behind = [(0, power - extent) for power, extent in zip(powers, extents, strict=True)]
+    padded = ops.pad(data, [(0, 0), (0, 0), *behind]) if powers != extents else data
+    image = ops.reshape(padded, [batch * groups, channels // groups, *powers])
+    sampled = ops.reshape(ops.grid_sample(image, grid, "linear", "zeros", False), [batch, groups, -1, taps, *places])
+    mask = node.optional(4)
+    if mask is not None:
+        sampled = ops.multiply(sampled, ops.reshape(mask, [batch, groups, 1, taps, *places]))
+    columns = ops.reshape(sampled, [batch, group, per_group * taps, -1])
+    found = ops.matmul(ops.reshape(weight, [group, -1, per_group * taps]), columns)
+    return _with_bias(ops.reshape(found, [batch, -1, *places]), node.optional(3))
+
+
 def _with_bias(found: Value, bias: Value | None) -> Value:
     """Channels, each plus its own number."""
     return found if bias is None else ops.add(found, _for_channels(bias, found.ndim))

@@ -1,7 +1,8 @@
 """The table of converters: (domain, operator, version) -> the function that writes it as operators of graphs.
 
 A converter takes a `Node` and gives its outputs: a value, or a sequence of them (None for one that the node does not
-ask for). It reads all attributes and inputs that it honours; what a node gives and nothing reads is refused.
+ask for); None in the place of all leaves the node to the operators that ONNX defines it by. It reads all attributes and
+inputs that it honours; what a node gives and nothing reads is refused.
 
     @converts("Relu")
     def _relu(node: Node) -> Item:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from weft.frontends.onnx.known import Entry
     from weft.frontends.onnx.node import Node
 
-Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None]]"
+Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None] | None]"
 ConverterT = TypeVar("ConverterT", bound="Converter")
 
 _FAMILIES: Final = (
@@ -38,6 +39,10 @@ _FAMILIES: Final = (
     "sequences",
     "shape_arithmetic",
     "shapes",
+    "spectral",
+    "traditional",
+    "training_steps",
+    "transformers",
 )
 """The modules of this package that hold converters."""
 

@@ -28,8 +28,13 @@ VERDICTS = ("passed", "bound", "refused", "wrong")
 """`bound`: passed with values of inputs known at import. `wrong`: values that differ, and crashes."""
 
 
-ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""One unit in the last place: weft forms sums and products in float32 where the references round each step."""
+TWO_ULP = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
+"""Two units in the last place, as the runner of `onnx.backend.test` allows them for bfloat16: weft forms sums and
+products in float32 where the references round each step."""
+
+SPECTRAL = ("DFT", "STFT")
+"""Operators whose expected values NumPy computes in float32: what cancels in a sum leaves a unit in the last place of
+the largest element, as 2e-7 in the place of 0."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,10 @@ def run_case(case: Any, inputs: Sequence[Any], outputs: Sequence[Any], target: s
     if len(results) != len(wanted):
         return f"{len(results)} results, expected {len(wanted)}", bool(constants)
     for position, (got, expected) in enumerate(zip(results, wanted, strict=True)):
-        difference = differs(np.asarray(got), expected, case.rtol, case.atol)
+        atol = case.atol
+        if operator_of(case) in SPECTRAL:
+            atol = max(atol, float(np.finfo(expected.dtype).eps * np.max(np.abs(expected))))
+        difference = differs(np.asarray(got), expected, case.rtol, atol)
         if difference:
             return f"result {position}: {difference}", bool(constants)
     return "", bool(constants)
@@ -149,7 +157,7 @@ def differs(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], rtol: flo
     if expected.dtype.kind in "biu" and expected.dtype.name in np.sctypeDict:
         same = got == expected
         return "" if np.all(same) else f"{int(np.sum(~same))} of {same.size} integers differ"
-    rtol = max(rtol, ULP.get(expected.dtype.name, 0.0))
+    rtol = max(rtol, TWO_ULP.get(expected.dtype.name, 0.0))
     wide, wanted = got.astype(np.float64), expected.astype(np.float64)
     if np.allclose(wide, wanted, rtol, atol, equal_nan=True):
         return ""

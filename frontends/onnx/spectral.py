@@ -1,0 +1,96 @@
+"""Converters of Fourier transforms, and of the matrix that makes mel frequencies of theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.node import Node
+from weft.frontends.onnx.operators import ops
+from weft.frontends.onnx.registry import converts
+
+
+@converts("DFT", since=17)
+def _dft(node: Node) -> Item:
+    data = node.value(0)
+    length = int(node.number_at(1)) if node.has(1) else None
+    stated = -2
+    if node.version < 20:
+        stated = node.integer("axis")
+    elif node.has(2):
+        stated = int(node.number_at(2))
+    if not -data.ndim <= stated < data.ndim - 1 or stated == -1:
+        raise node.refuse(f"axis {stated} must be one of a signal of rank {data.ndim}, before the last one")
+    axis, inverse, onesided = stated % data.ndim, node.flag("inverse"), node.flag("onesided")
+    wide = _wide(data)
+    if inverse and onesided:
+        return ops.cast(_real_inverse(node, wide, axis, length), data.dtype)
+    return ops.cast(ops.dft(wide, axis, length, inverse, onesided), data.dtype)
+
+
+def _wide(data: Value) -> Value:
+    """The data as float64: in a sum over a signal, what cancels would leave errors of the largest elements' size."""
+    return data if data.dtype == "float64" else ops.cast(data, "float64")
+
+
+def _real_inverse(node: Node, data: Value, axis: int, length: int | None) -> Value:
+    """The real signal of which the first half of the frequencies is given: the others are their conjugates."""
+    extent = data.shape[axis]
+    if not isinstance(extent, int) or data.shape[-1] != 2:
+        raise node.refuse("attributes 'inverse' and 'onesided' need complex frequencies of known number")
+    length = 2 * (extent - 1) if length is None else length
+    if length < 1:
+        raise node.refuse(f"input 'dft_length' must be at least 1, got {length}")
+    half = length // 2 + 1
+    if extent < half:
+        data = ops.pad(data, [(0, half - extent if at == axis else 0) for at in range(data.ndim)])
+    first = ops.strided_slice(data, [0], [half], [1], [axis])
+    rest = ops.flip(ops.strided_slice(data, [1], [(length + 1) // 2], [1], [axis]), axis)
+    conjugate = Known(np.array([1, -1], data.dtype), data.dtype).constant()
+    whole = ops.concatenate([first, ops.multiply(rest, conjugate)], axis) if length > 2 else first
+    if length == 1:
+        whole = ops.strided_slice(first, [0], [1], [1], [axis])
+    found = ops.dft(whole, axis, None, True, False)
+    return ops.strided_slice(found, [0], [1], [1], [data.ndim - 1])
+
+
+@converts("STFT", since=17)
+def _stft(node: Node) -> Item:
+    signal, step = node.value(0), int(node.number_at(1))
+    window = node.optional(2)
+    length = int(node.number_at(3)) if node.has(3) else None
+    if window is not None and window.dtype != signal.dtype:
+        raise node.refuse(f"input 'window' must hold {signal.dtype} as the signal, got {window.dtype}")
+    if window is None and length is None:
+        extent = signal.shape[1] if signal.ndim > 1 else None
+        if not isinstance(extent, int):
+            raise node.refuse("without inputs 'window' and 'frame_length' the signal must have a known length")
+        length = extent
+    window = None if window is None else _wide(window)
+    return ops.cast(ops.stft(_wide(signal), step, window, length, node.flag("onesided")), signal.dtype)
+
+
+@converts("MelWeightMatrix", since=17)
+def _mel_weights(node: Node) -> Item:
+    bins, length, rate = (int(node.number_at(index)) for index in range(3))
+    low, high = (float(node.number_at(index)) for index in (3, 4))
+    dtype = node.element_type("output_datatype") or "float32"
+    rows = length // 2 + 1
+    if bins < 1 or length < 1 or rate < 1 or not 0 <= low < high:
+        raise node.refuse(f"no {bins} triangles lie from {low} to {high} Hz, at {rate} samples of {length} a second")
+    first, last = (2595 * np.log10(1 + edge / 700) for edge in (low, high))
+    # ONNX's reference divides by bins + 2, so that the last triangle ends before the upper edge.
+    mels = first + np.arange(bins + 2) * (last - first) / (bins + 2)
+    edges = ((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10))) // rate).astype(np.int64)
+    if edges[-1] > rows:
+        raise node.refuse(f"input 'upper_edge_hertz' = {high} lies above half of the {rate} samples a second")
+    weights = np.zeros((rows, bins), np.float64)
+    for column, (left, center, right) in enumerate(zip(edges, edges[1:], edges[2:], strict=False)):
+        if left == center:
+            weights[center, column] = 1
+        else:
+            weights[left : center + 1, column] = np.arange(center - left + 1) / (center - left)
+        if right > center:
+            weights[center:right, column] = (right - np.arange(center, right)) / (right - center)
+    return Known(weights.astype(dtype), dtype)
