@@ -53,11 +53,13 @@ TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "float32": f32,
     "float64": f64,
     **SMALL_FLOATS,
+    "int2": IntegerType(2),
     "int4": IntegerType(4),
+    "uint2": IntegerType(2, Signedness.UNSIGNED),
     "uint4": IntegerType(4, Signedness.UNSIGNED),
 }
 """Name -> type, for all types that elements of arrays have. Integers wrap."""
-STORED: Final = frozenset({*SMALL_FLOATS, "int4", "uint4"})
+STORED: Final = frozenset({*SMALL_FLOATS, "int2", "int4", "uint2", "uint4"})
 """Types that elements have in memory only: values are converted to other types, which is all that is done with them.
 An element takes a byte, and is a value of 8 bits until it is converted."""
 _NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.items()}

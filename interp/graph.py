@@ -46,7 +46,11 @@ def emit_operator(emitter: Emitter, op: Operator) -> None:
     emitter.line(f"{results}= {emitter.helper(operator)}({emitter.operation_name(op)}, {{{bound}}}{operands})", op)
 
 
-_WIDER: Final = {"float16": "float32", **dict.fromkeys(SMALL_FLOATS, "float32"), "int4": "int8", "uint4": "uint8"}
+_WIDER: Final = {
+    **dict.fromkeys(("float16", *SMALL_FLOATS), "float32"),
+    **dict.fromkeys(("int2", "int4"), "int8"),
+    **dict.fromkeys(("uint2", "uint4"), "uint8"),
+}
 """What references compute with."""
 
 

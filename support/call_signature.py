@@ -53,7 +53,7 @@ ELEMENT_TYPES: Final = {
         ElementType("bfloat16", "float", 2, "bfloat"),
         ElementType("float32", "float", 4, "float"),
         ElementType("float64", "float", 8, "double"),
-        *(ElementType(name, "stored", 1, "i8") for name in (*SMALL_FLOATS, "int4", "uint4")),
+        *(ElementType(name, "stored", 1, "i8") for name in (*SMALL_FLOATS, "int2", "int4", "uint2", "uint4")),
     )
 }
 

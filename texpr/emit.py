@@ -570,21 +570,26 @@ _NIBBLE = IntegerType(4)
 
 
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
-    """The number that a byte of a type of storage is, and its dtype. The upper half of a byte of 4 bits is ignored."""
+    """The number that a byte of a type of storage is, and its dtype. The bits above those of the type are ignored."""
     if dtype in SMALL_FLOATS:
         code = _convert(body, arith.TruncIOp, byte, _NIBBLE) if bits(dtype) == 4 else byte
         return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"
     if not has_sign(dtype):
-        return _apply(body, arith.AndIOp, byte, body.constant(15, byte.type)), "uint8"
-    four = body.constant(4, byte.type)
-    return _apply(body, arith.ShRSIOp, _apply(body, arith.ShLIOp, byte, four), four), "int8"
+        return _lowest_bits(body, byte, dtype), "uint8"
+    rest = body.constant(8 - bits(dtype), byte.type)
+    return _apply(body, arith.ShRSIOp, _apply(body, arith.ShLIOp, byte, rest), rest), "int8"
+
+
+def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
+    """As many bits of a byte as a type of storage has."""
+    return _apply(body, arith.AndIOp, byte, body.constant((1 << bits(dtype)) - 1, byte.type))
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
     """A value of `source` as a byte of a type of storage, by way of float32 or of bytes, as `ml_dtypes` does it."""
     if dtype not in SMALL_FLOATS:
         byte = _cast(body, operand, source, "int8" if has_sign(dtype) else "uint8")
-        return _apply(body, arith.AndIOp, byte, body.constant(15, byte.type))
+        return _lowest_bits(body, byte, dtype)
     rounded = _convert(body, arith.TruncFOp, _cast(body, operand, source, "float32"), type_of(dtype))
     code = body.append(arith.BitcastOp(rounded, IntegerType(bits(dtype))))
     return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) == 4 else code

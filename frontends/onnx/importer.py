@@ -395,7 +395,8 @@ def import_model(
                 parameters += made
         except (CompileError, ShapeError) as error:
             scope.names[proto.name] = None
-            shared.report("input", error, proto.name)
+            takers = sorted({node.op_type for node in graph.node if proto.name in node.input})
+            shared.report(f"input of {', '.join(takers)}" if takers else "input", error, proto.name)
     with builder.function("main", parameters):
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)

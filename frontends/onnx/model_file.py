@@ -16,6 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto, defs, numpy_helper
 
+from weft.dialects.element_types import STORED, TYPES
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.node import Refusal, dtype_of
 from weft.frontends.onnx.registry import domain_name
@@ -108,7 +109,7 @@ class ModelFile:
         if not all(text.isdecimal() or text == "" for text in numbers.values()):
             raise Refusal(f"{label} '{location}': offset and length are numbers, got {numbers}")
         element = onnx.helper.tensor_dtype_to_np_dtype(proto.data_type)
-        bits = 4 if dtype in ("int4", "uint4", "float4_e2m1fn") else element.itemsize * 8
+        bits = min(TYPES[dtype].bitwidth, 8) if dtype in STORED else element.itemsize * 8
         needed = -(-prod(shape) * bits // 8)
         offset = int(numbers["offset"] or 0)
         length = int(numbers["length"] or needed)
@@ -121,7 +122,7 @@ class ModelFile:
             return np.zeros(shape, element)
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[offset : offset + length]
-        if bits == 4:
+        if bits < 8:
             packed = TensorProto(data_type=proto.data_type, dims=shape, raw_data=bytes(data))
             return numpy_helper.to_array(packed)
         return np.frombuffer(data, element).reshape(shape)

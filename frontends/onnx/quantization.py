@@ -13,7 +13,7 @@ from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 
-_LIMITS = {"int4": (-8.0, 7.0), "uint4": (0.0, 15.0)}
+_LIMITS = {"int2": (-2.0, 1.0), "int4": (-8.0, 7.0), "uint2": (0.0, 3.0), "uint4": (0.0, 15.0)}
 _NARROW = ("int8", "int16", "uint8", "uint16")
 
 

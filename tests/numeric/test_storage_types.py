@@ -79,13 +79,15 @@ def test_rounding(name: str) -> None:
     compare_casts([x.astype(np.float64)], [name], ())
 
 
-def test_integers_of_4_bits() -> None:
+def test_integers_of_4_and_2_bits() -> None:
     bytes_ = np.arange(256, dtype=np.uint8)
     wide = np.arange(-300, 300, dtype=np.int32)
     compare_casts(
-        [bytes_.view(dtype_of("int4")), bytes_.view(dtype_of("uint4"))], ["int8", "uint16", "float32"], ("c",)
+        [bytes_.view(dtype_of(name)) for name in ("int2", "int4", "uint2", "uint4")],
+        ["int8", "uint16", "float32"],
+        ("c",),
     )
-    compare_casts([wide], ["int4", "uint4"], ("llvm", "c"))
+    compare_casts([wide], ["int2", "int4", "uint2", "uint4"], ("llvm", "c"))
 
 
 @pytest.mark.slow
@@ -93,7 +95,7 @@ def test_integers_of_4_bits() -> None:
 def test_every_pair(source: str) -> None:
     """Numbers that every type holds."""
     x = np.array([0, 1, 2, 3, 4, 6, 1, 0], np.float32).astype(dtype_of(source))
-    integers = {"int4", "uint4"}  # NumPy does not cast them to each other
+    integers = {"int2", "int4", "uint2", "uint4"}  # NumPy does not cast them to each other
     targets = [n for n in [*sorted(STORED), *OTHERS] if n != source and not (n in integers and source in integers)]
     compare_casts([x], targets, ("llvm", "c"))
 

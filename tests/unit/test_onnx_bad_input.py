@@ -70,15 +70,15 @@ REFUSED = {
     "an output that nothing computes": (model([], {"x": [2]}), "output: nothing computes 'y'"),
     "strings": (
         _edited(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", TensorProto.STRING)),
-        "input: elements of type string are not supported, at x",
+        "input of Gemm: elements of type string are not supported, at x",
     ),
     "complex numbers": (
         _edited(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", TensorProto.COMPLEX64)),
-        "input: elements of type complex64 are not supported, at x",
+        "input of Gemm: elements of type complex64 are not supported, at x",
     ),
     "an input of unknown rank": (
         _edited(lambda m: m.graph.input[0].type.tensor_type.ClearField("shape")),
-        r"input: the rank is not known: give shapes=\{'x': \(...\)\}, at x",
+        r"input of Gemm: the rank is not known: give shapes=\{'x': \(...\)\}, at x",
     ),
     "weights that are too short": (
         _edited(lambda m: setattr(m.graph.initializer[0], "raw_data", b"1234")),
