@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.dialects.element_types import STORED
+from weft.dialects.element_types import STORED, TYPES
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Entry, Item
 from weft.frontends.onnx.node import Node, dtype_of
@@ -202,6 +202,17 @@ def _cast(node: Node) -> Item:
 @converts("CastLike")
 def _cast_like(node: Node) -> Item:
     return cast_to(node, node.value(0), node.item(1).dtype)
+
+
+@converts("BitCast")
+def _bit_cast(node: Node) -> Item:
+    """Between integers of one width, which a cast keeps the bits of."""
+    data, dtype = node.value(0), node.element_type("to") or ""
+    if not all("int" in name for name in (data.dtype, dtype)) and (data.dtype, dtype) != ("bool", "uint8"):
+        raise node.refuse(f"attribute 'to' = {dtype} is not supported for {data.dtype}: bits of integers are kept")
+    if TYPES[data.dtype].bitwidth != TYPES[dtype].bitwidth and data.dtype != "bool":
+        raise node.refuse(f"attribute 'to' = {dtype} is of another width than {data.dtype}")
+    return ops.cast(data, dtype)
 
 
 def cast_to(node: Node, data: Value, dtype: str) -> Value:

@@ -3,6 +3,7 @@
     python tests/helpers/onnx_cases.py --operator Conv --operator Relu     # each case that is not passed, and the table
     python tests/helpers/onnx_cases.py --table                             # all, as the table of docs/models.md
     python tests/helpers/onnx_cases.py --table --target interpreter        # without compiling: a minute
+    python tests/helpers/onnx_cases.py --kind simple --kind light          # the models of the package, see KINDS
 
 A case that needs the values of inputs at import (shapes, axes, ...), which the node tests pass as arguments, is
 imported again with these bound by `constants`.
@@ -16,6 +17,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -37,6 +39,21 @@ SPECTRAL = ("DFT", "STFT")
 the largest element, as 2e-7 in the place of 0."""
 
 
+KINDS = ("node", "simple", "light", "pytorch-operator", "pytorch-converted")
+"""Tests of the package: nodes, small graphs, nets whose weights are constants, and what PyTorch exported."""
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A case of a model in a file, with the attributes that cases of nodes have."""
+
+    name: str
+    model: ModelProto
+    data_sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
+    rtol: float
+    atol: float
+
+
 @dataclass(frozen=True)
 class Verdict:
     case: str
@@ -54,8 +71,62 @@ def node_cases() -> list[Any]:
         return load_model_tests(kind="node")
 
 
+def model_cases(kind: str) -> list[ModelCase]:
+    """The cases of a kind whose models are files of the package."""
+    from onnx.backend.test.loader import DATA_DIR
+
+    folder = Path(DATA_DIR) / kind
+    if kind == "light":
+        return [light_case(file) for file in sorted(folder.glob("*.onnx"))]
+    found: list[ModelCase] = []
+    for place in sorted(path.parent for path in folder.glob("*/model.onnx")):
+        model = onnx.load(place / "model.onnx")
+        data_sets = [
+            tuple(
+                [loaded(data / f"{what}_{at}.pb", proto.type) for at, proto in enumerate(protos) if has(data, what, at)]
+                for what, protos in (("input", model.graph.input), ("output", model.graph.output))
+            )
+            for data in sorted(place.glob("test_data_set_*"))
+        ]
+        found.append(ModelCase(place.name, model, cast("Any", data_sets), 1e-3, 1e-7))
+    return found
+
+
+def has(folder: Path, what: str, at: int) -> bool:
+    return (folder / f"{what}_{at}.pb").exists()
+
+
+def light_case(file: Path) -> ModelCase:
+    """A net on the numbers from 0 to 1 in order, as the runner of the package makes them."""
+    model = onnx.load(file)
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    (proto,) = (entry for entry in model.graph.input if entry.name not in initialized)
+    shape = [dim.dim_value or 1 for dim in proto.type.tensor_type.shape.dim]
+    data = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
+    expected = [loaded(file.with_name(f"{file.stem}_output_0.pb"), model.graph.output[0].type)]
+    return ModelCase(file.stem, model, [([data], expected)], 2e-3 if "densenet" in file.stem else 1e-3, 1e-7)
+
+
+def loaded(file: Path, kind: onnx.TypeProto) -> Any:
+    """The value in a file: a tensor, a sequence as a list, None for an optional without a value."""
+    data = file.read_bytes()
+    if kind.HasField("optional_type"):
+        return onnx.numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    if kind.HasField("sequence_type"):
+        return onnx.numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    return onnx.numpy_helper.to_array(TensorProto.FromString(data))
+
+
+def cases_of(kind: str) -> Sequence[Any]:
+    """All cases of a kind."""
+    return node_cases() if kind == "node" else model_cases(kind)
+
+
 def operator_of(case: Any) -> str:
-    """The operator that a case tests: for one that is written out by others, that of the case before it."""
+    """The operator that a case tests: for one that is written out by others, that of the case before it. The name of a
+    case of a model."""
+    if isinstance(case, ModelCase):
+        return case.name
     nodes = case.model.graph.node
     if len(nodes) == 1:
         node = nodes[0]
@@ -184,11 +255,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operator", action="append", default=[], help="only cases with a node of this operator")
     parser.add_argument("--case", action="append", default=[], help="only this case")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="the kind of cases (default node)")
     parser.add_argument("--target", default="llvm", help='such as "c", or "interpreter" (default llvm)')
     parser.add_argument("--table", action="store_true", help="print the table alone")
     arguments = parser.parse_args()
     verdicts: list[Verdict] = []
-    for case in node_cases():
+    for case in [case for kind in arguments.kind or ["node"] for case in cases_of(kind)]:
         operators = {node.op_type for node in case.model.graph.node}
         if arguments.operator and operators.isdisjoint(arguments.operator):
             continue
