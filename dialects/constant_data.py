@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -61,9 +62,17 @@ def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOr
     is_plain = array.flags.c_contiguous and array.dtype == _dtype(element_type) and array.dtype.kind != "b"
     if array.nbytes < LARGE_BYTES or not is_plain:
         return dense_attribute(array, element_type)
-    data = memoryview(cast("Any", array.reshape(-1).view("uint8"))).toreadonly()
+    data = memoryview(cast("Any", array.reshape(-1).view("uint8").view(_hashable_array()))).toreadonly()
     type_ = cast("TensorType[Any]", TensorType(element_type, array.shape))
     return DenseIntOrFPElementsAttr(type_, BytesAttr(cast("bytes", data)))
+
+
+@cache
+def _hashable_array() -> type[NDArray[Any]]:
+    """Arrays that hash by identity: a view of memory has a hash, that of its bytes, if what owns the memory has one."""
+    import numpy as np
+
+    return type("HashableArray", (np.ndarray,), {"__hash__": object.__hash__})
 
 
 def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:

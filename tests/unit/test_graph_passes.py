@@ -4,8 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
 
+from weft.dialects.constant_data import elements_of, shared_attribute
 from weft.dialects.graph import ConstantOp, dense_value
 from weft.dialects.graph_shapes import ShapeError
 from weft.driver.parsing import parse_text
@@ -13,6 +15,7 @@ from weft.driver.programs import context
 from weft.interp.interpreter import Interpreter
 from weft.interp.registry import emit_rule
 from weft.passes.graph.graph_bind_params import bind_params, load_arrays
+from weft.passes.graph.graph_simplify import simplify
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS
 
@@ -180,3 +183,17 @@ def test_calls_check_that_names_agree():
     interpreter = Interpreter(parse(LINEAR))
     with pytest.raises(ValueError, match=r"argument 3 \('b'\): expected shape \(n,\) with n = 3 \(from 'w'\), got"):
         interpreter.call("main", X, W, np.zeros(4, np.float32))
+
+
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_equal_constants_in_memory_of_others_become_one(is_writable: bool):
+    weights = random.standard_normal((130, 130), np.float32)
+    weights.flags.writeable = is_writable
+    shared = shared_attribute(weights, f32)
+    assert elements_of(shared).ctypes.data == weights.ctypes.data
+    attributes = [shared, shared_attribute(weights.copy(), f32), shared_attribute(weights + 1, f32)]
+    a, b, c = constants = [ConstantOp(attribute) for attribute in attributes]
+    function = FuncOp("main", ((), [op.result.type for op in constants]))
+    function.body.block.add_ops([*constants, ReturnOp(a.result, b.result, c.result)])
+    assert simplify(function) == 1
+    assert [op for op in function.body.block.ops if isinstance(op, ConstantOp)] == [a, c]
