@@ -2,12 +2,15 @@
 
 weft bench ladder --size 512       one matrix product under better and better schedules
 weft bench ops --only matmul       operators against NumPy, PyTorch and onnxruntime
+weft bench model.onnx              a whole model against onnxruntime, OpenVINO and PyTorch
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +18,18 @@ from weft.support.errors import CompileError
 
 SOURCES = Path(__file__).resolve().parents[1] / "benchmarks"
 """Holds the package `weft_bench` in a source checkout. No part of the installed package."""
-_BENCHMARKS = {"ladder": "weft_bench.ladder_command", "ops": "weft_bench.ops_command"}
+_BENCHMARKS = {
+    "ladder": "weft_bench.ladder_command",
+    "ops": "weft_bench.ops_command",
+    "model": "weft_bench.model_command",
+}
+_MODELS = re.compile(r".*\.(onnx|mlir|py:\w+)")
+
+
+def expanded(words: Sequence[str]) -> Sequence[str]:
+    """`weft bench model.onnx` is short for `weft bench model model.onnx`."""
+    is_short = words and words[0] not in _BENCHMARKS and any(map(_MODELS.fullmatch, words))
+    return ["model", *words] if is_short else words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """The `weft` command: one subcommand a module, imported on use.
 
-A subcommand's module has `add_arguments(parser)` and `run(arguments) -> exit status`. To add one, add its line.
+A subcommand's module has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if words
+may be left out. To add one, add its line.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.tools.failures import ArgumentParser, print_warning, run_tool, shown_warnings, versions
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "bench": ("weft.tools.bench_command", "measure weft on this machine: schedules, operators against peers"),
+    "bench": (
+        "weft.tools.bench_command",
+        "measure weft on this machine: schedules, operators and models against peers",
+    ),
     "build": ("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
     "cache": ("weft.tools.cache_command", "show or clear the cache of compiled kernels"),
     "db": ("weft.tools.db_command", "look into a database of tuning, merge, export or prune it"),
@@ -44,7 +48,8 @@ def execute(words: Sequence[str]) -> int:
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
     module.add_arguments(parser)
-    arguments = parser.parse_args(words[1:])
+    rest = words[1:]
+    arguments = parser.parse_args(module.expanded(rest) if hasattr(module, "expanded") else rest)
     with shown_warnings(print_warning):
         return module.run(arguments)
 

@@ -20,7 +20,11 @@ from typing import Any
 
 from weft.support.errors import CompileError, WeftError
 
-MEASURES: Mapping[str, str] = {"ladder": "weft_bench.ladder", "ops": "weft_bench.ops"}
+MEASURES: Mapping[str, str] = {
+    "ladder": "weft_bench.ladder",
+    "ops": "weft_bench.ops",
+    "model": "weft_bench.model",
+}
 """What can be asked for -> the module whose `measure(request)` yields events."""
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 """Freed memory stays with the process, so that results which a library allocates are in memory at the next call."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from weft.support.target import Target
 
-PACKAGES = ("weft", "xdsl", "llvmlite", "numpy", "torch", "onnxruntime", "onnx")
+PACKAGES = ("weft", "xdsl", "llvmlite", "numpy", "torch", "onnxruntime", "openvino", "onnx")
 
 
 def processor_name() -> str:

@@ -1,0 +1,163 @@
+"""Measuring a whole model: contenders that agree on the results take turns; then each alone in a process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft.runtime.aligned_arrays import aligned
+from weft_bench.contender import Array, WrongResult
+from weft_bench.model_contenders import (
+    ONNXRUNTIME,
+    OPENVINO,
+    TORCH,
+    WEFT,
+    Loaded,
+    Source,
+    export,
+    is_python,
+    load,
+    load_python,
+    missing_peers,
+)
+from weft_bench.rounds import take_turns
+
+BUDGET = 60.0
+"""Seconds of turns, after which a contender has no more."""
+_ARRAYS, _EXPORTED = "inputs.npz", "model.onnx"
+
+
+def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
+    """Yields one event: the seconds of each contender's turns, or with `request["alone"]` what one of them takes to be
+    ready. `request` has `file`, `against`, `threads`, `rounds`, `target`, `inputs`, `shapes`, `seed`, `tolerance` and
+    `folder`, where inputs and exported models lie for the processes that follow."""
+    yield _alone(request) if request.get("alone") else _together(request)
+
+
+def _together(request: Mapping[str, Any]) -> dict[str, Any]:
+    threads, target = request["threads"], request["target"]
+    missing = missing_peers(request["file"], request["against"])
+    peers = [peer for peer in request["against"] if peer not in missing]
+    source = source_of(request, peers)
+    contenders: dict[str, Loaded] = {}
+    for name in (WEFT, *peers):
+        try:
+            contenders[name] = load(name, source, target, threads)
+        except Exception as error:
+            # A peer that does not read the model is left out; its errors are classes of its own.
+            if name == WEFT:
+                raise
+            missing[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+    differences = compared({name: loaded.results() for name, loaded in contenders.items()}, request["tolerance"])
+    *_, times = take_turns({name: each.call for name, each in contenders.items()}, request["rounds"], threads, BUDGET)
+    return {
+        "event": "together",
+        "seconds": {name: each.seconds for name, each in times.items()},
+        "differences": differences,
+        "temporary_bytes": contenders[WEFT].temporary_bytes,
+        "left out": missing,
+    }
+
+
+def compared(results: Mapping[str, Sequence[Array]], tolerance: float) -> dict[str, float]:
+    """The greatest difference of each contender from the reference, over the largest element of an output. PyTorch is
+    the reference, else onnxruntime, else OpenVINO. Raises `WrongResult` beyond the tolerance."""
+    reference = next((name for name in (TORCH, ONNXRUNTIME, OPENVINO) if name in results), WEFT)
+    found: dict[str, float] = {}
+    for name, arrays in results.items():
+        if name == reference:
+            continue
+        shapes, wanted = ([array.shape for array in each] for each in (arrays, results[reference]))
+        if shapes != wanted:
+            raise WrongResult(f"{name} computed outputs of shapes {shapes}, {reference} {wanted}")
+        found[name] = max(map(_difference, arrays, results[reference]), default=0.0)
+        if not found[name] <= tolerance:
+            raise WrongResult(
+                f"{name} and {reference} differ by {found[name]:.2g} of the largest element, tolerated are "
+                f"{tolerance:.2g} (--tolerance)"
+            )
+    return found
+
+
+def _difference(a: Array, b: Array) -> float:
+    """Infinite where one is not a number and the other is."""
+    if not b.size:
+        return 0.0
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    finite = np.abs(b[np.isfinite(b)])
+    largest = float(finite.max()) if finite.size else 0.0
+    worst = float(np.where(np.isnan(apart), np.inf, apart).max())
+    return worst / largest if largest else worst
+
+
+def _alone(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Load one contender and run it once: the seconds until the first result, and the memory beyond that of the process
+    before."""
+    source = source_of(request, [])
+    before = _peak_bytes()
+    start = time.perf_counter()
+    loaded = load(request["alone"], source, request["target"], request["threads"], cache=request["cache"])
+    loaded.call()
+    seconds = time.perf_counter() - start
+    peak = _peak_bytes()
+    return {
+        "event": "alone",
+        "name": request["alone"],
+        "is_cached": request["cache"],
+        "seconds": seconds,
+        "bytes": None if before is None or peak is None else peak - before,
+    }
+
+
+def source_of(request: Mapping[str, Any], peers: Sequence[str]) -> Source:
+    """The model of a request with its inputs, exported to ONNX if a peer needs that."""
+    file, folder = request["file"], Path(request["folder"])
+    arrays, exported = folder / _ARRAYS, folder / _EXPORTED
+    if is_python(file):
+        source = load_python(file)
+        if not exported.exists() and any(peer in (ONNXRUNTIME, OPENVINO) for peer in peers):
+            return export(source, exported)
+        if exported.exists():
+            return replace(source, onnx=exported, arrays=[aligned(tensor.numpy()) for tensor in source.tensors])
+        return source
+    if not arrays.exists():
+        np.savez(arrays, *_inputs(request))
+    with np.load(arrays) as stored:
+        inputs = [aligned(stored[name]) for name in stored.files]
+    return Source(Path(file), Path(file) if file.endswith(".onnx") else None, arrays=inputs)
+
+
+def _inputs(request: Mapping[str, Any]) -> list[Array]:
+    """Arrays for the inputs of a file: those that are given, else random ones."""
+    from weft.driver.build import build
+    from weft.driver.programs import parse_file
+    from weft.interp.arguments import needs_positive
+    from weft.tools.arrays import Request, assignments, make_arguments
+
+    module = parse_file(Path(request["file"]))
+    signature = build(module, request["target"])["main"].signature
+    names = [spec.name for spec in signature.arrays]
+    given = Request(
+        assignments(request["inputs"], "--input", names, "input"),
+        assignments(request["shapes"], "--shape", names, "input"),
+        request["seed"],
+        positive=needs_positive(module),
+    )
+    values = make_arguments(signature, given)
+    return [np.asarray(values[spec.name]) for spec in signature.arrays if spec.access != "write"]
+
+
+def _peak_bytes() -> int | None:
+    """The most memory that this process has held, since it was started; None where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")), None)
