@@ -11,8 +11,18 @@ from xdsl.ir import BlockArgument
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, slides
 from weft.autoschedule.convolution import producer_of
 from weft.autoschedule.inlining import fuse_consumers
-from weft.autoschedule.rules import extent_of, keep_in_registers, lanes_for, op_of, pays_threads, share_among_threads
-from weft.autoschedule.tile_sizes import channel_tile, pixel_tile, strip_rows
+from weft.autoschedule.rules import (
+    chosen,
+    chosen_size,
+    decided,
+    extent_of,
+    keep_in_registers,
+    lanes_for,
+    op_of,
+    pays_threads,
+    share_among_threads,
+)
+from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -41,7 +51,7 @@ def blocked_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bo
     if roles is None:
         return False
     threads = target.num_threads if pays_threads([pattern], target) else 1
-    plan = _plan(roles, lanes_for(pattern, target), threads, target)
+    plan = _plan(sch, roles, lanes_for(pattern, target), threads, target)
     if plan is None:
         return False
     _Tiling(sch, block, roles, plan, target).run(pattern)
@@ -117,19 +127,27 @@ class _Plan:
     """Of a strip; all of them where there are no strips."""
 
 
-def _plan(roles: _Roles, lanes: int, threads: int, target: Target) -> _Plan | None:
+def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target) -> _Plan | None:
+    """The sizes for a convolution on a machine, None where it has too few registers. A search may choose the pixels of
+    a tile, whether tiles go on from row to row, and the rows of a strip."""
     filters, columns, rows = (roles.extents[at] for at in (roles.filters, roles.column, roles.row))
     while filters % lanes and lanes > 2:
         lanes //= 2
     if filters % lanes:
         return None
     if roles.is_depthwise:
-        return _Plan(channel_tile(columns), lanes, False, _rows(roles, threads, target))
+        pixels = chosen(sch, range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns))
+        return _Plan(pixels, lanes, False, chosen_size(sch, _rows(roles, threads, target), rows))
     vectors = filters // lanes
     if vectors > target.vector_registers // 3:
         return None
     pixels, is_flat = pixel_tile(rows, columns, vectors, target.vector_registers)
-    return _Plan(pixels, lanes, is_flat, rows if is_flat else _rows(roles, threads, target))
+    if rows > 1:
+        is_flat = decided(sch, is_flat)
+    most = most_pixels(vectors, target.vector_registers)
+    most = min(most, rows * columns if is_flat else columns)
+    pixels = chosen(sch, range(1, most + 1), min(pixels, most))
+    return _Plan(pixels, lanes, is_flat, rows if is_flat else chosen_size(sch, _rows(roles, threads, target), rows))
 
 
 def _rows(roles: _Roles, threads: int, target: Target) -> int:

@@ -15,6 +15,9 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, inline_factor
 from weft.autoschedule.rules import (
     chosen,
+    chosen_size,
+    chosen_tile,
+    decided,
     extent_of,
     fused,
     keep_in_registers,
@@ -162,6 +165,7 @@ _LINE_BYTES: Final = 64
 _STEPS_AT_ONCE: Final = 2
 """Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
 _STEPS_TO_TRY: Final = (1, 2, 4, 8)
+_DEPTHS: Final = (64, 128, 256, 512, 1024)
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,7 @@ class Panels:
 
 
 def panels_of(
+    sch: Schedule,
     roles: Roles,
     tile: RegisterTile,
     steps: int | None,
@@ -193,8 +198,11 @@ def panels_of(
     in_parts: bool = True,
 ) -> Panels:
     """The panels for a reduction of `steps`, each of `step_bytes` a column, that may run `in_parts`. Several threads
-    take part from `work_of_threads` products on."""
+    take part from `work_of_threads` products on. A search may choose how deep panels are, and how many are packed
+    together."""
     depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
+    if in_parts and steps is not None:
+        depth = chosen(sch, _depths(steps, depth), depth or 0) or None
     deep = depth or steps
     panel_bytes = None if deep is None else max(deep, 1) * tile.columns * step_bytes
     work, batches = product(roles.extents), product(roles.extents[at] for at in roles.batch)
@@ -202,7 +210,15 @@ def panels_of(
     sharing = 1 if batches is not None and batches >= threads else threads
     panels = None if roles.columns is None else -(-roles.columns // tile.columns)
     cache = cache_for_panels(target.l2_bytes, target.l2_ways)
-    return Panels(tile, panels_together(panels, panel_bytes, cache, sharing), depth, panel_bytes, threads)
+    together = panels_together(panels, panel_bytes, cache, sharing)
+    if panels is not None:
+        together = chosen_size(sch, together, panels)
+    return Panels(tile, together, depth, panel_bytes, threads)
+
+
+def _depths(steps: int, default: int | None) -> list[int]:
+    """Depths of panels to choose from, in steps of the reduction; 0 is all of them."""
+    return sorted({0, default or 0, *(depth for depth in _DEPTHS if 2 * depth <= steps)})
 
 
 class PanelLoops:
@@ -244,19 +260,18 @@ class PanelLoops:
 
     def share(self) -> None:
         """Let threads take batches, panels that are packed together, or rows of tiles: the first that keep all of them
-        busy."""
+        busy, unless a search decides otherwise."""
         sch, roles, threads = self._sch, self._roles, self._plan.threads
         if threads == 1:
             return
+        places = [[self.panels], *([] if self.row is None else [[self.row]]), *([self.batch] if self.batch else [])]
         batches = product(roles.extents[at] for at in roles.batch)
-        if self.batch and (batches is None or utilization(batches, threads) > _BUSY):
-            sch.parallel(fused(sch, self.batch))
-            return
         pieces = None if roles.columns is None else -(-roles.columns // self._plan.panel_columns)
-        if self.row is None or pieces is None or utilization(pieces, threads) > _BUSY:
-            sch.parallel(self.panels)
+        if self.batch and (batches is None or utilization(batches, threads) > _BUSY):
+            default = len(places) - 1
         else:
-            sch.parallel(self.row)
+            default = int(self.row is not None and pieces is not None and utilization(pieces, threads) <= _BUSY)
+        sch.parallel(fused(sch, places[chosen(sch, range(len(places)), default)]))
 
 
 @dataclass(frozen=True)
@@ -276,17 +291,19 @@ class ContractionPlan(Panels):
 
 
 def plan_of(sch: Schedule, roles: Roles, target: Target) -> ContractionPlan:
-    """The sizes for a contraction on a machine. A search may choose the register tile, and how many steps of the
-    reduction are unrolled."""
+    """The sizes for a contraction on a machine. A search may choose the register tile, what is packed, and how many
+    steps of the reduction are unrolled."""
     paying = _ROWS_THAT_PAY if roles.right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
     many = roles.row_count is None or roles.row_count >= paying
     ahead = roles.right.constant and not roles.same_buffer
-    pack_left = many and roles.left.contiguous and not roles.same_buffer
+    pack_left = roles.left.contiguous and not roles.same_buffer and decided(sch, many)
     tile = _tile(sch, roles, target, pack_left)
     columns = roles.columns
     in_place = roles.right.contiguous and columns is not None and columns <= tile.columns
     ragged = columns is None or columns % tile.lanes != 0
     pack_right = (many or ahead) and (ragged or not in_place)
+    if roles.right.contiguous and not roles.same_buffer:
+        pack_right = decided(sch, pack_right)
     steps = product(roles.extents[at] for at in roles.reduced)
     # What passes by once need not stay in a cache.
     passes_once = ahead and roles.row_count is not None and roles.row_count <= tile.rows
@@ -295,7 +312,7 @@ def plan_of(sch: Schedule, roles: Roles, target: Target) -> ContractionPlan:
     if ahead and roles.row_count is not None:
         # What few rows are multiplied with arrives slower than it is used.
         work = work * min(roles.row_count, _ROWS_PER_LOAD) // _ROWS_PER_LOAD
-    panels = panels_of(roles, tile, steps, roles.right.element_bytes, work, target, in_parts=in_parts)
+    panels = panels_of(sch, roles, tile, steps, roles.right.element_bytes, work, target, in_parts=in_parts)
     return ContractionPlan(
         tile,
         panels.together if pack_right else 1,
@@ -306,7 +323,7 @@ def plan_of(sch: Schedule, roles: Roles, target: Target) -> ContractionPlan:
         pack_left and pack_right,
         pack_right and ahead,
         pack_right and ragged,
-        pack_right and _streams(panels.panel_bytes, target),
+        pack_right and decided(sch, _streams(panels.panel_bytes, target)),
         chosen(sch, _STEPS_TO_TRY, _STEPS_AT_ONCE if _fuses(target) else 1),
     )
 
@@ -315,11 +332,7 @@ def _tile(sch: Schedule, roles: Roles, target: Target, pack_left: bool) -> Regis
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     rows, columns = roles.row_count, roles.columns
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
-    best = best_tile(tiles, rows, columns)
-    vectors = chosen(sch, list(dict.fromkeys(tile.vectors for tile in tiles)), best.vectors)
-    tiles = [tile for tile in tiles if tile.vectors == vectors]
-    height = chosen(sch, [tile.rows for tile in tiles], best_tile(tiles, rows, columns).rows)
-    return next(tile for tile in tiles if tile.rows == height)
+    return chosen_tile(sch, tiles, lambda some: best_tile(some, rows, columns))
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
@@ -544,7 +557,7 @@ def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bo
     cache, where there is more than one row of results, or where the matrix is not read along its rows.
     """
     roles = contraction_roles(pattern_of(op_of(sch, block)))
-    if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target):
+    if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target) or not decided(sch, True):
         return False
     inline_factor(sch, block, buffers_read(op_of(sch, block))[roles.right.position])
     loops = sch.get_loops(block)
@@ -552,7 +565,8 @@ def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bo
     columns = roles.columns or 0
     chunk = -(-columns // (target.num_threads * lanes)) * lanes
     chunks, vectors, vector = sch.split(loops[roles.column], [None, -(-chunk // lanes), lanes])
-    steps, step = sch.split(loops[roles.reduced[0]], [None, _ROWS_READ_AT_ONCE])
+    rows = chosen_size(sch, _ROWS_READ_AT_ONCE, 2 * _ROWS_READ_AT_ONCE)
+    steps, step = sch.split(loops[roles.reduced[0]], [None, rows])
     sch.reorder(chunks, steps, vectors, step, vector)
     init = sch.decompose_reduction(block, steps)
     sch.unroll(step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
@@ -17,13 +17,17 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.rules import (
     PARTS_OF_A_THREAD,
+    chosen,
+    chosen_size,
+    chosen_tile,
+    decided,
     keep_in_registers,
     lanes_for,
     op_of,
     pays_threads,
     share_among_threads,
 )
-from weft.autoschedule.tile_sizes import RegisterTile, pieces_for, row_tile, tile_for
+from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, pieces_for, row_tile, tiles_for
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -135,6 +139,8 @@ _UNROLLED: Final = 160
 """Multiply-adds that a loop body may have when a window is unrolled."""
 _UNROLLED_ROWS: Final = 200
 """Likewise, where rows share what their windows have in common, which they do only when windows are unrolled."""
+_MUCH_UNROLLED: Final = 2
+"""How many times as many a search may try."""
 
 
 def direct_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -162,8 +168,8 @@ def direct_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
         return False
     threads = target.num_threads if pays_threads([pattern], target) else 1
     border = border_of(sch, block, roles)
-    is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border)))
-    plan = _plan(roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
+    is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border))) and decided(sch, True)
+    plan = _plan(sch, roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
     _Tiling(sch, block, roles, plan, border, grouped, target).run()
     return True
 
@@ -182,7 +188,10 @@ class _Plan:
     """Whether the border is part of the windows: conditions on the tiles at the edges instead of a copy of the data."""
 
 
-def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, is_inlined: bool) -> _Plan:
+def _plan(
+    sch: Schedule, roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, is_inlined: bool
+) -> _Plan:
+    """The sizes for a convolution on a machine. A search may choose the tile, the pieces, and what is unrolled."""
     windowed = [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
     slow = windowed[0] if windowed else None
     columns = roles.extents[roles.column]
@@ -191,8 +200,12 @@ def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, 
         rows = 1 if row is None else roles.extents[row]
         row_bytes = columns * bytes_of(roles.data.element_type)
         tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes)
+        if tile.rows > 1:
+            tile = replace(tile, rows=chosen_size(sch, tile.rows, min(rows, 2 * tile.rows)))
         return _Plan(tile, row if tile.rows > 1 else None, slow, 1, is_inlined)
-    tile = tile_for(1 if row is None else roles.extents[row], columns, lanes, target.vector_registers)
+    rows = 1 if row is None else roles.extents[row]
+    tiles = tiles_for(rows, columns, lanes, target.vector_registers)
+    tile = chosen_tile(sch, tiles, lambda some: best_tile_for(some, rows, columns))
     pieces = 1
     if slow is not None:
         cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
@@ -201,7 +214,7 @@ def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, 
         if threads > 1 and roles.size(tuple(_outermost(roles, slow, row))) < wanted:
             least = max(least, wanted)
         steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
-        pieces = pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads)
+        pieces = chosen_size(sch, pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads), steps)
     return _Plan(tile, row, slow, pieces, is_inlined)
 
 
@@ -334,16 +347,18 @@ class _Tiling:
         return sorted(roles.reduced, key=lambda at: not any(i.depends_on([roles.iterators[at]]) for i in column))
 
     def _unrolled(self, window: list[int], reduced: list[LoopHandle]) -> list[LoopHandle]:
-        """The innermost loops over a window that may be unrolled."""
+        """The innermost loops over a window that are unrolled."""
         body = self.plan.tile.rows * self.plan.tile.vectors
         most = _UNROLLED_ROWS if self.plan.is_inlined else _UNROLLED
-        found: list[LoopHandle] = []
-        for at, loop in zip(reversed(window), reversed(reduced), strict=True):
+        able = count = 0
+        for at in reversed(window):
             body *= self.roles.extents[at]
-            if body > most:
+            if body > _MUCH_UNROLLED * most:
                 break
-            found.append(loop)
-        return found
+            able += 1
+            count += body <= most
+        count = chosen(self.sch, range(able + 1), count)
+        return reduced[::-1][:count]
 
     def _place_border(self, border: BlockHandle) -> None:
         """The data with their border, for the rows that are computed next."""

@@ -13,8 +13,8 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, stored_buffer
 from weft.autoschedule.contraction import Factor, PanelLoops, Panels, Roles, contraction_roles, panels_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.rules import keep_in_registers, loop_of, moved_last, op_of, product
-from weft.autoschedule.tile_sizes import RegisterTile, register_tile
+from weft.autoschedule.rules import chosen_tile, keep_in_registers, loop_of, moved_last, op_of, product
+from weft.autoschedule.tile_sizes import RegisterTile, best_tile, register_tiles
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -109,7 +109,7 @@ def _reading(operand: Operand) -> FactorLoad | None:
     return FactorLoad(loaded.type.width.data, isinstance(widening, arith.ExtSIOp))
 
 
-def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan | None:
+def dot_plan_of(sch: Schedule, pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan | None:
     """The sizes for a contraction on a machine; None where there are no such instructions, or they do not pay."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1:
@@ -124,11 +124,11 @@ def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan 
     instruction = form.instruction
     if roles.columns is not None and 2 * roles.columns <= instruction.lanes:
         return None
-    tile = _tile(roles, instruction, target)
+    tile = _tile(sch, roles, instruction, target)
     depth = roles.extents[roles.reduced[0]]
     words = None if depth is None else max(-(-depth // instruction.group), 1)
     # A group is as wide as a sum.
-    panels = panels_of(roles, tile, words, 4, _WORK_OF_THREADS, target)
+    panels = panels_of(sch, roles, tile, words, 4, _WORK_OF_THREADS, target)
     return DotPlan(
         **vars(panels),
         form=form,
@@ -137,10 +137,13 @@ def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan 
     )
 
 
-def _tile(roles: Roles, instruction: DotInstruction, target: Target) -> RegisterTile:
+def _tile(sch: Schedule, roles: Roles, instruction: DotInstruction, target: Target) -> RegisterTile:
     """Columns are padded to whole vectors."""
-    columns = None if roles.columns is None else -(-roles.columns // instruction.lanes) * instruction.lanes
-    return register_tile(roles.row_count, columns, instruction.lanes, target.vector_registers, fused=instruction.adds)
+    rows, columns = roles.row_count, roles.columns
+    if columns is not None:
+        columns = -(-columns // instruction.lanes) * instruction.lanes
+    tiles = register_tiles(rows, columns, instruction.lanes, target.vector_registers, fused=instruction.adds)
+    return chosen_tile(sch, tiles, lambda some: best_tile(some, rows, columns))
 
 
 _ROWS_IN_TURN = 16
@@ -161,7 +164,7 @@ def dot_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """
     pattern = pattern_of(op_of(sch, block))
     roles = contraction_roles(pattern)
-    plan = None if roles is None else dot_plan_of(pattern, roles, target)
+    plan = None if roles is None else dot_plan_of(sch, pattern, roles, target)
     if roles is None or plan is None:
         return False
     _DotTiling(sch, block, roles, plan).run()

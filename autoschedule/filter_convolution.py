@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final
@@ -18,6 +19,9 @@ from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.packed_convolution import lays_out_windows
 from weft.autoschedule.rules import (
     PARTS_OF_A_THREAD,
+    chosen_size,
+    chosen_tile,
+    decided,
     keep_in_registers,
     lanes_for,
     moved_last,
@@ -26,7 +30,15 @@ from weft.autoschedule.rules import (
     pays_threads,
     share_among_threads,
 )
-from weft.autoschedule.tile_sizes import RegisterTile, filter_tile, rows_together, strip_rows, utilization
+from weft.autoschedule.tile_sizes import (
+    FilterTile,
+    RegisterTile,
+    best_filter_tile,
+    filter_tiles,
+    rows_together,
+    strip_rows,
+    utilization,
+)
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -71,13 +83,13 @@ def filter_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
     if roles is None or group_of(pattern) is not None:
         return False
     lanes = lanes_for(pattern, target)
-    if not lays_out_windows(roles, lanes, target) and not _pays_in_place(roles, lanes):
+    if not _is_possible(roles, lanes):
+        return False
+    pays = (lays_out_windows(roles, lanes, target) or _pays_in_place(roles, lanes)) and _pays(roles, lanes)
+    if not decided(sch, pays):
         return False
     threads = target.num_threads if pays_threads([pattern], target) else 1
-    plan = _plan(roles, lanes, threads, target)
-    if plan is None or not _pays(roles, lanes):
-        return False
-    _Tiling(sch, block, roles, plan, target).run()
+    _Tiling(sch, block, roles, _plan(sch, roles, lanes, threads, target), target).run()
     return True
 
 
@@ -105,10 +117,8 @@ def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
 class _Plan:
     """How a convolution is cut up. Iterators are positions."""
 
-    tile: RegisterTile
+    tile: FilterTile
     """Its rows are pixels."""
-    shares_elements: bool
-    """Whether the steps of the innermost window are unrolled, and use the elements of each other."""
     filters: int
     """The iterator along the lanes."""
     slow: int
@@ -121,33 +131,65 @@ class _Plan:
     """Whether threads share the filters, of all data: there are too few strips for them."""
 
 
-def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan | None:
-    filters = [at for at in roles.channels if roles.extents[at] > 1]
-    windowed = [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
-    if len(filters) != 1 or roles.extents[filters[0]] % lanes or not windowed or roles.shared:
-        return None
+def _filters(roles: ConvolutionRoles) -> list[int]:
+    return [at for at in roles.channels if roles.extents[at] > 1]
+
+
+def _windowed(roles: ConvolutionRoles) -> list[int]:
+    return [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
+
+
+def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
+    """Whether filters fill lanes, and rows of results are along those of the data."""
+    filters = _filters(roles)
+    if (
+        len(filters) != 1
+        or roles.extents[filters[0]] % lanes
+        or not _windowed(roles)
+        or roles.shared
+        or not roles.reduced
+    ):
+        return False
+    strides = [roles.stride(roles.data, at) for at in (roles.column, roles.reduced[-1])]
+    return all(strides) and roles.column in roles.pixels
+
+
+def _plan(sch: Schedule, roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan:
+    """The sizes for a convolution on a machine. A search may choose the tile, and the rows of a strip."""
+    filters, windowed = _filters(roles), _windowed(roles)
     last = roles.reduced[-1]
-    step, along = roles.stride(roles.data, roles.column), roles.stride(roles.data, last)
-    if not step or not along or roles.column not in roles.pixels:
-        return None
+    step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
     extents = roles.extents[roles.column], roles.extents[filters[0]]
-    tile, shares = filter_tile(*extents, lanes, target.vector_registers, step, window)
+    tiles = filter_tiles(*extents, lanes, target.vector_registers, step, window)
+    tile = _tile(sch, tiles, extents[0], step, window)
     height = rows_together(tile, extents[0], roles.extents[windowed[0]], target.vector_registers)
     if height > 1:
-        tile, shares = RegisterTile(extents[0], 1, lanes), False
+        tile = FilterTile(extents[0], 1, lanes, shares_elements=False)
     slow = windowed[0]
     batches = roles.size(tuple(at for at in roles.pixels if at < slow))
     most = _rows_of_strip(roles, slow, target.l2_bytes // _PART_OF_CACHE)
     extent = roles.extents[slow]
-    rows = -(-strip_rows(extent, most, batches, threads) // height) * height
+    rows = -(-chosen_size(sch, strip_rows(extent, most, batches, threads), extent) // height) * height
     turns = -(-batches * -(-extent // rows) // threads)
     fits = 2 * _bytes(roles.data) <= target.l2_bytes
     fits = fits and extents[1] >= tile.columns * threads * PARTS_OF_A_THREAD
     shares_filters = fits and batches * extent < _BUSY * threads * turns * rows
     if shares_filters:
         rows = -(-extent // height) * height
-    return _Plan(tile, shares, filters[0], slow, rows, height, shares_filters)
+    return _Plan(tile, filters[0], slow, rows, height, shares_filters)
+
+
+def _tile(sch: Schedule, tiles: Sequence[FilterTile], columns: int, step: int, window: Sequence[int]) -> FilterTile:
+    """The best tile, unless a search decides for other vectors or pixels, or to share elements or not."""
+
+    def best(some: Sequence[RegisterTile]) -> FilterTile:
+        return best_filter_tile([tile for tile in tiles if tile in some], columns, step, window)
+
+    size = chosen_tile(sch, tiles, best)
+    tiles = [tile for tile in tiles if (tile.rows, tile.vectors) == (size.rows, size.vectors)]
+    shares = decided(sch, best(tiles).shares_elements) if len(tiles) > 1 else tiles[0].shares_elements
+    return next(tile for tile in tiles if tile.shares_elements == shares)
 
 
 def _bytes(operand: Operand) -> int:
@@ -195,7 +237,7 @@ class _Tiling:
         init = sch.decompose_reduction(block, self.first)
         keep_in_registers(sch, block, -self.sides, self.plan.tile.lanes)
         keep_in_registers(sch, init, self.depth, self.plan.tile.lanes)
-        if self.plan.shares_elements:
+        if self.plan.tile.shares_elements:
             sch.unroll(self.last)
         share_among_threads(sch, block, [pattern], self.target)
 

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_written, consumers_of, stored_buffer
-from weft.autoschedule.rules import is_expensive, op_of
+from weft.autoschedule.rules import decided, is_expensive, op_of
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -39,7 +39,7 @@ def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
         return False
-    if _repeats(pattern, consumers) and not _is_cheap(pattern, consumers):
+    if not decided(sch, not _repeats(pattern, consumers) or _is_cheap(pattern, consumers)):
         return False
     sch.compute_inline(block)
     return True

@@ -13,7 +13,18 @@ from weft.analysis.structure import function_of, holds_one_nest
 from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
 from weft.autoschedule.nests import Member, consecutive, nests_over_rows
-from weft.autoschedule.rules import extent_of, fused, loop_of, op_of, own_loops, product, total_of
+from weft.autoschedule.rules import (
+    chosen,
+    chosen_size,
+    decided,
+    extent_of,
+    fused,
+    loop_of,
+    op_of,
+    own_loops,
+    product,
+    total_of,
+)
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
 from weft.dialects.promises import ALL_PROMISES, promises_of
@@ -29,12 +40,19 @@ _THREADS: Final = 256
 _WARP: Final = 32
 
 
-def threads_for(work: int | None, target: Target) -> int:
-    """How many threads share some steps: a power of two from a warp on, no more than there are steps; None is many."""
-    threads = _THREADS if target.gpu is None else min(_THREADS, target.gpu.max_threads_per_block)
+def threads_for(sch: Schedule, work: int | None, target: Target) -> int:
+    """How many threads share some steps: a power of two from a warp on, no more than there are steps; None is many. A
+    search may choose their number, up to what a device takes."""
+    most = _most_threads(target)
+    threads = min(_THREADS, most)
     while work is not None and threads > _WARP and threads > work:
         threads //= 2
-    return threads
+    many = most if work is None else min(most, 2 * max(work, _WARP) - 1)
+    return chosen_size(sch, threads, many, least=_WARP)
+
+
+def _most_threads(target: Target) -> int:
+    return _THREADS if target.gpu is None else target.gpu.max_threads_per_block
 
 
 def rows_to_blocks(sch: Schedule, rows: Sequence[LoopHandle]) -> bool:
@@ -63,7 +81,7 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: 
 
 def cut_for_blocks(sch: Schedule, loops: Sequence[LoopHandle], target: Target) -> list[LoopHandle]:
     """Nested loops as one over blocks of threads and one over the threads of a block, an iteration a thread."""
-    threads = threads_for(total_of(sch, loops), target)
+    threads = threads_for(sch, total_of(sch, loops), target)
     return sch.split(fused(sch, loops), factors=[None, threads])
 
 
@@ -162,10 +180,11 @@ def reduction_for_block(sch: Schedule, block: BlockHandle, target: Target) -> bo
     rows, steps = loops[: member.leading], loops[member.leading :]
     work, results = total_of(sch, steps), total_of(sch, rows)
     few = results is not None and results <= _FEW_RESULTS
-    if (work is not None and work <= _SHORT) or not (few or consecutive(pattern, member.iterators[-1], writes=0)):
+    pays = (work is None or work > _SHORT) and (few or consecutive(pattern, member.iterators[-1], writes=0))
+    if not decided(sch, pays):
         return False
     rows = rows or [sch.add_unit_loop(steps[0])]
-    to_threads(sch, steps, threads_for(work, target))
+    to_threads(sch, steps, threads_for(sch, work, target))
     return rows_to_blocks(sch, rows)
 
 
@@ -183,9 +202,11 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     kept = [_bytes_of_a_row(member, write, shared) for member in members for write in member.pattern.writes]
     if target.gpu is None or None in kept or sum(size or 0 for size in kept) * 2 > target.gpu.max_shared_bytes:
         return False
+    if not decided(sch, True):
+        return False
     sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
     work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
-    threads = threads_for(None if None in work else max(size or 1 for size in work), target)
+    threads = threads_for(sch, None if None in work else max(size or 1 for size in work), target)
     for member in members:
         if own := sch.get_loops(member.handle)[shared:]:
             to_threads(sch, own, threads)
@@ -234,7 +255,7 @@ def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *
 
 
 _EACH: Final = 4
-"""Rows and columns of results of a thread."""
+"""Rows and columns of results of a thread, by default."""
 _SIDE: Final = 16
 """Threads along the rows, and along the columns, of a tile; half as many where there are few of either."""
 _STEPS: Final = 16
@@ -255,7 +276,7 @@ def tiles_in_shared_memory(sch: Schedule, block: BlockHandle, target: Target) ->
     with vectors, and where rows or columns are so few that a tile would be empty.
     """
     roles = contraction_roles(pattern_of(op_of(sch, block)))
-    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles):
+    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decided(sch, True):
         return False
     _Tiles(sch, block, roles, target).run()
     return True
@@ -270,11 +291,21 @@ class _Tiles:
 
     def __init__(self, sch: Schedule, block: BlockHandle, roles: Roles, target: Target) -> None:
         self.sch, self.block, self.roles = sch, block, roles
-        most = _SIDE * _SIDE if target.gpu is None else target.gpu.max_threads_per_block
+        most = _most_threads(target)
         lengths = (roles.row_count, roles.columns)
         fits = all(extent is None or extent > _SIDE * _EACH // 2 for extent in lengths) and most >= _SIDE * _SIDE
-        self.side = _SIDE if fits else _SIDE // 2
+        sides = [side for side in (_SIDE // 2, _SIDE, 2 * _SIDE) if side * side <= most]
+        self.side = chosen(sch, sides, _SIDE if fits else _SIDE // 2)
         self.threads = self.side * self.side
+        self.each = chosen(sch, (_EACH // 2, _EACH, 2 * _EACH), _EACH)
+        """Rows and columns of results of a thread."""
+        count = roles.extents[roles.reduced[-1]]
+        default = _STEPS if count is None or count >= _STEPS else _STEPS // 2
+        row = self.side * self.each * (roles.left.element_bytes + roles.right.element_bytes)
+        most_steps = default if target.gpu is None else target.gpu.max_shared_bytes // row
+        steps = {default, *(size for size in (_STEPS // 2, _STEPS, 2 * _STEPS) if size <= most_steps)}
+        self.steps = chosen(sch, sorted(steps), default)
+        """Steps of the sum for which both factors are fetched at once."""
 
     def run(self) -> None:
         sch, block = self.sch, self.block
@@ -293,11 +324,10 @@ class _Tiles:
         sch, roles = self.sch, self.roles
         loops = sch.get_loops(self.block)
         row = loops[0 if roles.row is None else roles.row]
-        i0, i1, i2 = sch.split(row, factors=[None, self.side, _EACH])
-        j0, j1, j2 = sch.split(loops[roles.column], factors=[None, self.side, _EACH])
+        i0, i1, i2 = sch.split(row, factors=[None, self.side, self.each])
+        j0, j1, j2 = sch.split(loops[roles.column], factors=[None, self.side, self.each])
         *slow, fast = (loops[at] for at in roles.reduced)
-        count = extent_of(sch, fast)
-        steps, step = sch.split(fast, factors=[None, _STEPS if count is None or count >= _STEPS else _STEPS // 2])
+        steps, step = sch.split(fast, factors=[None, self.steps])
         self.others = [loops[at] for at in sorted((*roles.batch, *roles.rows))]
         self.tile = (i0, j0)
         sch.reorder(*self.others, i0, j0, i1, j1, *slow, steps, step, i2, j2)
@@ -334,4 +364,5 @@ class _Tiles:
         if row < 0 or inner is None or work is None:
             return 1
         widest = min(_FETCHED_BYTES // bytes_of(write.element_type), work // self.threads)
-        return gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
+        lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
+        return chosen_size(self.sch, lanes, lanes)

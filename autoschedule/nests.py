@@ -22,7 +22,10 @@ from weft.analysis.structure import (
 )
 from weft.autoschedule.rules import (
     PARTS_OF_A_THREAD,
+    chosen,
+    chosen_size,
     cost_of,
+    decided,
     extent_of,
     fused,
     is_expensive,
@@ -52,6 +55,8 @@ _ROWS_AT_ONCE: Final = 4
 _FAR: Final = 8
 """How many times as much as the second caches hold comes from memory, or as slowly."""
 _MANY_REGISTERS: Final = 32
+_WIDTHS: Final = (1, 2, 4, 8)
+"""Vectors side by side, and rows at a time, that a search may choose."""
 _ACCUMULATORS: Final = 4
 """Registers of partial results: enough additions in flight to hide that one takes several cycles."""
 
@@ -186,7 +191,8 @@ def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> 
         loop = loops[iterator.index]
     else:
         loop = fused(sch, loops[_dense_from(member, shared) :])
-    sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target) * _vectors_at_once(member.pattern, target)))
+    vectors = chosen(sch, _WIDTHS, _vectors_at_once(member.pattern, target))
+    sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target) * vectors))
     return True
 
 
@@ -213,7 +219,8 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
         return False
     lanes = lanes_for(pattern, target)
     loops = member.loops(sch)
-    outer, inner = zip(*(sch.split(loops[v.index], factors=[None, lanes]) for v in (rows[0], column)), strict=True)
+    sides = (rows[0], lanes * chosen(sch, _WIDTHS, 1)), (column, lanes)
+    outer, inner = zip(*(sch.split(loops[v.index], factors=[None, size]) for v, size in sides), strict=True)
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
     sch.reorder(*others, *outer, *inner)
     sch.vectorize(inner[1])
@@ -240,13 +247,17 @@ def _strip(sch: Schedule, loop: LoopHandle, lanes: int) -> LoopHandle:
 def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
     lanes = lanes_for(member.pattern, target)
     if reduces_in_lanes(member, shared, target):
-        _reduce_in_lanes(sch, member, lanes, target, 1 if shared else _rows_from_memory(member, target))
+        rows = 1 if shared else _rows_from_memory(member, target)
+        if not shared and member.leading:
+            rows = chosen(sch, _WIDTHS, rows)
+        _reduce_in_lanes(sch, member, lanes, target, rows)
         return True
     iterator = vector_iterator(member, shared)
     if iterator is None:
         return False
     steps = prod(member.pattern.extent_of(reduced) or _MANY_STEPS for reduced in member.pattern.reduced)
-    if steps >= _MANY_STEPS and (member.pattern.extent_of(iterator) or 0) > lanes * _ACCUMULATORS:
+    by_sweeps = steps >= _MANY_STEPS and (member.pattern.extent_of(iterator) or 0) > lanes * _ACCUMULATORS
+    if decided(sch, by_sweeps) if member.pattern.extent_of(iterator) else by_sweeps:
         _reduce_by_sweeps(sch, member, iterator, shared, target)
     else:
         _reduce_side_by_side(sch, member, iterator, shared, lanes)
@@ -277,6 +288,7 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, 
     width = lanes
     while width < most and (extent is None or extent > width):
         width *= 2
+    width = _chosen_width(sch, width, lanes, extent)
     if extent is not None and extent <= width:
         inner, outermost = loop, (loop if first == 0 else reduced[0])
     else:
@@ -291,6 +303,12 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, 
     sch.vectorize(inner)
 
 
+def _chosen_width(sch: Schedule, default: int, lanes: int, extent: int | None) -> int:
+    """How many elements are in lanes side by side: whole vectors, no more of them than it takes for an extent."""
+    widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
+    return chosen(sch, sorted({default, *widths}), default)
+
+
 def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, target: Target) -> None:
     """Sums of a long row of columns, which stay in the first cache while rows pass by, a few at a time: memory is read
     in order, and sums are loaded and stored once for these rows."""
@@ -303,9 +321,10 @@ def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, sh
     pieces = -(-extent // max(in_cache, lanes))
     if not before and shared == 0 and pays_threads([pattern], target):
         pieces = max(pieces, target.num_threads)
+    pieces = chosen_size(sch, pieces, -(-extent // lanes))
     vectors = -(-extent // (pieces * lanes))
     piece, column, lane = sch.split(loops[iterator.index], factors=[None, vectors, lanes])
-    some, few = sch.split(row, factors=[None, _ROWS_AT_ONCE])
+    some, few = sch.split(row, factors=[None, chosen(sch, _WIDTHS, _ROWS_AT_ONCE)])
     sch.reorder(*before, piece, *rows, some, column, few, lane)
     init = sch.decompose_reduction(member.handle, (*rows, some)[0])
     sch.vectorize(lane)
@@ -323,6 +342,7 @@ def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument,
     width = lanes
     while width < lanes * _ACCUMULATORS and (extent is None or extent >= 2 * width):
         width *= 2
+    width = _chosen_width(sch, width, lanes, extent)
     if extent is not None and extent <= width:
         sch.reorder(*before, *reduced, loop)
         inner = loop
@@ -340,6 +360,8 @@ _PAGE: Final = 4096
 """The same for reductions, which are bound by latency, and for streams that are written only."""
 _FAR_DISTANCE: Final = 16384
 """The same for reductions that read from memory, on a processor that prefetches some pages by itself."""
+_DISTANCES: Final = (0, 1024, _STREAM_DISTANCE, _PAGE, _FAR_DISTANCE)
+"""Those that a search may choose; 0 is no prefetch."""
 _SHORT_STREAM: Final = 16 << 10
 """Bytes of a stream that is too short for prefetches to pay."""
 
@@ -360,24 +382,27 @@ def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
         return
     kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
     ahead, least = _STREAM_DISTANCE, _SHORT_STREAM
+    pays = True
     if is_reduction and keeps_up_with_streams(target):
         ahead, least = _FAR_DISTANCE, largest_caches(target) + 1
     elif is_reduction:
         ahead, least = _PAGE, second_caches(target) + 1
     elif keeps_up_with_streams(target):
-        if not _stays_in_third_cache(pattern, target):
-            return
+        pays = _stays_in_third_cache(pattern, target)
         ahead, kinds = _PAGE, kinds[1:]
-    entries: list[Annotation] = []
-    for kind, operands, accessed in kinds:
+    streams: list[tuple[str, int, int]] = []
+    for kind, operands, accessed in kinds if pays or sch.is_of_search else ():
         order = accessed(pattern.block)
         for operand in operands:
             size = bytes_of(operand.element_type)
             is_short = is_reduction if pattern.instances is None else pattern.instances * size < least
             if is_stream(member, operand) and not is_short:
-                shifts = [0] * (len(member.iterators) - 1) + [ahead // size]
-                entries.append([kind, order.index(operand.buffer), shifts])
-    if entries:
+                streams.append((kind, order.index(operand.buffer), size))
+    if not streams:
+        return
+    if ahead := chosen(sch, _DISTANCES, ahead if pays else 0):
+        before = [0] * (len(member.iterators) - 1)
+        entries: list[Annotation] = [[kind, at, [*before, ahead // size]] for kind, at, size in streams]
         sch.annotate(member.handle, PREFETCH, entries)
 
 
@@ -451,9 +476,10 @@ def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
     nest reads itself."""
     pattern = member.pattern
     moved = bytes_moved(pattern)
-    if pattern.kind is not PatternKind.INJECTIVE or moved is None or not pays_nontemporal(target):
+    if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return
-    if moved <= largest_caches(target):
+    pays = pays_nontemporal(target) and moved > largest_caches(target)
+    if not pays and not (sch.is_of_search and moved > second_caches(target)):
         return
     if vector_iterator(member, 0) is None:  # tiles, which keep many lines open
         return
@@ -461,7 +487,7 @@ def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
     written = buffers_written(block)
     read = buffers_read(block)
     streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(member, o)]
-    if streams and not consumers_of(block):
+    if streams and not consumers_of(block) and decided(sch, pays):
         sch.annotate(member.handle, NONTEMPORAL, streams)
 
 
@@ -504,7 +530,9 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = extent_of(sch, row)
     if extent is not None and extent <= lanes:
         return False
-    _, inner = sch.split(row, factors=[None, lanes])
+    if not decided(sch, True):
+        return False
+    _, inner = sch.split(row, factors=[None, _chosen_width(sch, lanes, lanes, extent)])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
     if rows:
         level = len(rows) - 1
@@ -525,11 +553,13 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
     """
     member = Member.of(sch, block)
     pattern = member.pattern
-    if not reduces_alike(member) or pattern.instances is None or not pays_threads([pattern], target):
+    if not reduces_alike(member) or pattern.instances is None or target.num_threads == 1:
         return False
-    if prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial) >= target.num_threads:
+    results = prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial)
+    if not decided(sch, results < target.num_threads and pays_threads([pattern], target)):
         return False
-    parts = target.num_threads * PARTS_OF_A_THREAD
+    steps = max(pattern.instances // max(results, 1), 1)
+    parts = chosen_size(sch, target.num_threads * PARTS_OF_A_THREAD, steps, least=2)
     outer, _ = sch.split(_to_cut(sch, member, parts), factors=[parts, None])
     partial = sch.rfactor(outer, len(pattern.writes[0].indices))
     part = Member.of(sch, partial)
@@ -568,11 +598,11 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     the next, and where there are fewer rows than threads to run them.
     """
     members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
-    if len(members) < 2 or _starves_threads(members, shared, target):
+    if len(members) < 2 or not decided(sch, not _starves_threads(members, shared, target)):
         return False
     moved = bytes_of_row(members, shared)
-    rows = _rows_at_once(members, shared, moved, target)
-    if moved is not None and 2 * moved <= target.l2_bytes:
+    rows = chosen(sch, _WIDTHS, _rows_at_once(members, shared, moved, target))
+    if moved is not None and decided(sch, 2 * moved <= target.l2_bytes):
         prefetch_next_rows(sch, members, shared, rows)
     shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
     if rows > 1:

@@ -16,6 +16,9 @@ from weft.autoschedule.convolution import (
 )
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.rules import (
+    chosen_size,
+    chosen_tile,
+    decided,
     extent_of,
     is_expensive,
     keep_in_registers,
@@ -24,7 +27,7 @@ from weft.autoschedule.rules import (
     panels,
     share_among_threads,
 )
-from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, utilization
+from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, even_part, tiles_for, utilization
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -57,9 +60,11 @@ def packed_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
     grouped = split_groups(sch, block)
     pattern = pattern_of(op_of(sch, block))
     roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
-    if roles is None or not lays_out_windows(roles, lanes, target):
+    if roles is None or roles.column not in roles.pixels or not roles.channels or not roles.reduced:
         return False
-    _Packing(sch, block, roles, _plan(roles, lanes, target), grouped, target).run()
+    if not decided(sch, lays_out_windows(roles, lanes, target)):
+        return False
+    _Packing(sch, block, roles, _plan(sch, roles, lanes, target), grouped, target).run()
     return True
 
 
@@ -85,13 +90,16 @@ class _Plan:
     """Of the slowest iterator that is summed over: how many of its steps are laid out at once."""
 
 
-def _plan(roles: ConvolutionRoles, lanes: int, target: Target) -> _Plan:
+def _plan(sch: Schedule, roles: ConvolutionRoles, lanes: int, target: Target) -> _Plan:
+    """The sizes for a convolution on a machine. A search may choose the tile, and how many channels are laid out."""
     row = max(roles.channels, key=lambda at: roles.extents[at])
     pixels = roles.size(roles.flat_pixels)
-    tile = tile_for(roles.extents[row], pixels, lanes, target.vector_registers)
+    rows = roles.extents[row]
+    tiles = tiles_for(rows, pixels, lanes, target.vector_registers)
+    tile = chosen_tile(sch, tiles, lambda some: best_tile_for(some, rows, pixels))
     slow, *window = roles.reduced
     step = roles.size(tuple(window)) * tile.columns * bytes_of(roles.data.element_type)
-    depth = even_part(roles.extents[slow], 3 * target.l1_bytes // (4 * step))
+    depth = chosen_size(sch, even_part(roles.extents[slow], 3 * target.l1_bytes // (4 * step)), roles.extents[slow])
     return _Plan(tile, row, depth)
 
 

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block
 from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.index import Index
 from weft.analysis.structure import holds_one_nest
+from weft.autoschedule.tile_sizes import RegisterTile
 from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
@@ -36,7 +37,30 @@ def chosen(sch: Schedule, options: Sequence[int], default: int) -> int:
     if not sch.is_of_search or len(options) < 2:
         return default
     even = [1 / len(options)] * len(options)
-    return sch.get(sch.sample_categorical(options, even, decision=options.index(default)))
+    return sch.get(sch.sample_categorical([*options], even, decision=options.index(default)))
+
+
+def decided(sch: Schedule, default: bool) -> bool:
+    """Whether to do something: `default`, unless a search decides otherwise."""
+    return bool(chosen(sch, (0, 1), int(default)))
+
+
+def chosen_size(sch: Schedule, default: int, most: int, least: int = 1) -> int:
+    """A size from `least` to `most`: `default`, unless a search decides for a power of two, or for a multiple or a part
+    of the default."""
+    powers = (1 << at for at in range(max(most, 1).bit_length()))
+    near = (default // 4, default // 2, default * 2, default * 4)
+    return chosen(sch, sorted({default, *(size for size in (*powers, *near) if least <= size <= most)}), default)
+
+
+def chosen_tile(
+    sch: Schedule, tiles: Sequence[RegisterTile], best: Callable[[Sequence[RegisterTile]], RegisterTile]
+) -> RegisterTile:
+    """One of several register tiles of as many lanes: the best, unless a search decides for other vectors or rows."""
+    vectors = chosen(sch, list(dict.fromkeys(tile.vectors for tile in tiles)), best(tiles).vectors)
+    tiles = [tile for tile in tiles if tile.vectors == vectors]
+    rows = chosen(sch, list(dict.fromkeys(tile.rows for tile in tiles)), best(tiles).rows)
+    return next(tile for tile in tiles if tile.rows == rows)
 
 
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
@@ -103,16 +127,20 @@ PARTS_OF_A_THREAD: Final = 4
 def share_among_threads(sch: Schedule, block: BlockHandle, patterns: Iterable[BlockPattern], target: Target) -> bool:
     """Run the outermost loops around a block on several threads, if `patterns`, what runs there, is worth it: as many
     of them, fused, as give every thread something to do. Says whether it did."""
-    if not pays_threads(patterns, target):
+    if target.num_threads == 1:
+        return False
+    pays = pays_threads(patterns, target)
+    if not pays and not sch.is_of_search:
         return False
     loops = _outer_loops(sch, block)
     wanted = target.num_threads * PARTS_OF_A_THREAD
     count, total = 0, 1
-    while count < len(loops) and total < wanted:
+    while pays and count < len(loops) and total < wanted:
         extent = extent_of(sch, loops[count])
         total = wanted if extent is None else total * extent
         count += 1
-    if count == 0 or total < 2:
+    count = chosen(sch, range(len(loops) + 1), 0 if total < 2 else count)
+    if count == 0:
         return False
     sch.parallel(fused(sch, loops[:count]))
     return True

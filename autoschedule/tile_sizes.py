@@ -38,14 +38,6 @@ _SPARE_REGISTERS: Final = 2
 """One holds an element of the left operand in all lanes, one what is loaded next."""
 
 
-def register_tile(
-    rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
-) -> RegisterTile:
-    """The tile that does most multiply-adds for each load, among `register_tiles`."""
-    tiles = register_tiles(rows, columns, lanes, registers, fused=fused, packed_rows=packed_rows)
-    return best_tile(tiles, rows, columns)
-
-
 def register_tiles(
     rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> list[RegisterTile]:
@@ -127,18 +119,19 @@ _COST_OF_A_REST: Final = 0.96
 """What a tile that does not fill its columns everywhere leaves of the speed, besides masked lanes."""
 
 
-def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTile:
-    """The tile with the most multiply-adds for its loads that leaves little over at the ends.
-
-    In registers are the results, the smaller side of the tile, and one element of the other side.
-    """
+def tiles_for(rows: int, columns: int, lanes: int, registers: int) -> list[RegisterTile]:
+    """The tiles that fit in the registers with the smaller side of the tile, and one element of the other side."""
     lanes = min(lanes, columns)
-    tiles = [
+    return [
         RegisterTile(r, v, lanes)
         for r in range(1, min(MOST_ROWS, rows) + 1)
         for v in range(1, (_MOST_VECTORS_OF_FEW_ROWS if rows <= _FEW_ROWS else _MOST_VECTORS) + 1)
         if r * v + min(r, v) + 1 <= registers and (v - 1) * lanes < columns
     ]
+
+
+def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int) -> RegisterTile:
+    """The tile with the most multiply-adds for its loads that leaves little over at the ends."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
@@ -149,38 +142,48 @@ def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTil
     return max(tiles, key=merit)
 
 
-def filter_tile(
+@dataclass(frozen=True)
+class FilterTile(RegisterTile):
+    """A tile of pixels (its rows) times vectors of filters."""
+
+    shares_elements: bool
+    """Whether its steps over a window are unrolled: elements are then loaded once for all pixels of the tile, and stay
+    in registers."""
+
+
+def filter_tiles(
     columns: int, filters: int, lanes: int, registers: int, step: int, window: Sequence[int]
-) -> tuple[RegisterTile, bool]:
-    """The tile of pixels (its rows) times vectors of filters that takes least time for all columns, and whether its
-    steps over a window are unrolled: elements, `step` apart from pixel to pixel and at the places `window`, are then
-    loaded once for all of them, and stay in registers. What is left over at the end of a row is a smaller tile.
-    """
-
-    def elements(pixels: int) -> int:
-        return len({pixel * step + place for pixel in range(pixels) for place in window})
-
-    def time(pixels: int, vectors: int, shares: bool) -> float:
-        loads = elements(pixels) if shares else pixels * len(window)
-        work = max(pixels * vectors, IN_FLIGHT) + _COST_OF_WEIGHTS * vectors
-        return work * len(window) + _COST_OF_AN_ELEMENT * loads
-
-    def time_of_row(choice: tuple[int, int, bool]) -> float:
-        pixels, vectors, shares = choice
-        rest = columns % pixels
-        whole = columns // pixels * time(pixels, vectors, shares)
-        return (whole + (time(rest, vectors, shares) if rest else 0)) / vectors
-
-    choices = [
-        (pixels, vectors, shares)
+) -> list[FilterTile]:
+    """The tiles that fit in the registers, for elements `step` apart from pixel to pixel and at the places `window`."""
+    return [
+        FilterTile(pixels, vectors, lanes, shares)
         for pixels in range(1, min(MOST_ROWS, columns) + 1)
         for vectors in range(1, _MOST_VECTORS + 1)
         for shares in (True, False)
         if filters % (vectors * lanes) == 0
-        and pixels * vectors + vectors + (elements(pixels) + 1 if shares else 1) <= registers
+        and pixels * vectors + vectors + (_elements(pixels, step, window) + 1 if shares else 1) <= registers
     ]
-    pixels, vectors, shares = min(choices, key=time_of_row)
-    return RegisterTile(pixels, vectors, lanes), shares
+
+
+def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
+    return len({pixel * step + place for pixel in range(pixels) for place in window})
+
+
+def best_filter_tile(tiles: Sequence[FilterTile], columns: int, step: int, window: Sequence[int]) -> FilterTile:
+    """The tile that takes least time for all columns. What is left over at the end of a row is a smaller tile."""
+
+    def time(pixels: int, vectors: int, shares: bool) -> float:
+        loads = _elements(pixels, step, window) if shares else pixels * len(window)
+        work = max(pixels * vectors, IN_FLIGHT) + _COST_OF_WEIGHTS * vectors
+        return work * len(window) + _COST_OF_AN_ELEMENT * loads
+
+    def time_of_row(tile: FilterTile) -> float:
+        pixels, vectors, shares = tile.rows, tile.vectors, tile.shares_elements
+        rest = columns % pixels
+        whole = columns // pixels * time(pixels, vectors, shares)
+        return (whole + (time(rest, vectors, shares) if rest else 0)) / vectors
+
+    return min(tiles, key=time_of_row)
 
 
 def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int) -> int:
@@ -200,6 +203,11 @@ _FLAT_ROWS: Final = 32
 """Pixels up to which a row is short. Of a longer one, the rest is a small part."""
 
 
+def most_pixels(vectors: int, registers: int) -> int:
+    """How many pixels a tile takes at most with so many vectors of filters."""
+    return max((registers - vectors - 1) // vectors, 1)
+
+
 def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[int, bool]:
     """How many pixels a tile takes with so many vectors of filters, and whether tiles go on from row to row."""
 
@@ -210,7 +218,7 @@ def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[i
         rest = extent % pixels
         return (extent // pixels * time(pixels) + time(rest)) * (_COST_OF_ANOTHER_TILE if rest else 1.0)
 
-    most = max((registers - vectors - 1) // vectors, 1)
+    most = most_pixels(vectors, registers)
     whole = {pixels: rows * time_of(columns, pixels) for pixels in range(1, min(most, columns) + 1)}
     pixels = min(whole, key=whole.__getitem__)
     if rows == 1 or columns >= _FLAT_ROWS:

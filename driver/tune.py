@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -41,7 +40,7 @@ from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
 from weft.tuning.measuring import ArgumentSpec, measure
 from weft.tuning.records import Record, Workload, machine_kind
 from weft.tuning.search import EvolutionarySearch, SearchCounts
-from weft.tuning.space import Candidate, Space, SteeredSchedule
+from weft.tuning.space import Candidate, Program, Space, SteeredSchedule
 
 if TYPE_CHECKING:
     from weft.schedule.schedule import Schedule
@@ -372,7 +371,7 @@ def _space(
 ) -> tuple[Space, str, Candidate]:
     """The space to search, its name, and the default schedule."""
     if space is None:
-        made = Space(unit, partial(_default, target=machine), _DEFAULT_SPACE)
+        made = Space(unit, default_program(machine), _DEFAULT_SPACE)
         default = made.run(Random(0), takes_defaults=True)
         if not isinstance(default, Candidate):
             raise InternalError(f"the default schedule is refused: {default}")
@@ -387,9 +386,13 @@ def _space(
     return Space(unit, given, name), name, default
 
 
-def _default(sch: Schedule, target: Target) -> object:
+def default_program(target: Target) -> Program:
     """The rules of default schedules; their choices are the space."""
-    return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
+
+    def program(sch: Schedule) -> object:
+        return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
+
+    return program
 
 
 def _replaying(trace: sched.FuncOp) -> Callable[[Schedule], object]:

@@ -7,12 +7,20 @@ import pytest
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
+    best_tile,
     cache_for_panels,
     depth_of_panels,
     panels_together,
-    register_tile,
+    register_tiles,
     utilization,
 )
+
+
+def register_tile(
+    rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
+) -> RegisterTile:
+    tiles = register_tiles(rows, columns, lanes, registers, fused=fused, packed_rows=packed_rows)
+    return best_tile(tiles, rows, columns)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,26 @@ from __future__ import annotations
 import pytest
 
 from weft.autoschedule.tile_sizes import (
+    FilterTile,
     RegisterTile,
+    best_filter_tile,
+    best_tile_for,
     even_part,
-    filter_tile,
+    filter_tiles,
     pieces_for,
     row_tile,
     strip_rows,
-    tile_for,
+    tiles_for,
     utilization,
 )
+
+
+def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTile:
+    return best_tile_for(tiles_for(rows, columns, lanes, registers), rows, columns)
+
+
+def filter_tile(columns: int, filters: int, lanes: int, registers: int, step: int, window: list[int]) -> FilterTile:
+    return best_filter_tile(filter_tiles(columns, filters, lanes, registers, step, window), columns, step, window)
 
 
 @pytest.mark.parametrize("registers", [16, 32])
@@ -61,17 +72,17 @@ def test_pieces_keep_threads_busy(extent: int, least: int, threads: int) -> None
 @pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("columns", [2, 7, 56, 57])
 def test_tiles_of_filters_fit_in_registers(columns: int, step: int, window: list[int], registers: int) -> None:
-    tile, shares = filter_tile(columns, 48, 8, registers, step, window)
-    elements = len({at * step + place for at in range(tile.rows) for place in window}) if shares else 1
+    tile = filter_tile(columns, 48, 8, registers, step, window)
+    elements = len({at * step + place for at in range(tile.rows) for place in window}) if tile.shares_elements else 1
     assert tile.rows * tile.vectors + tile.vectors + elements <= registers
     assert 2 <= tile.rows <= columns
     assert 48 % tile.columns == 0
 
 
 def test_tiles_of_filters_load_little() -> None:
-    assert filter_tile(56, 64, 16, 32, 1, [0, 1, 2]) == (RegisterTile(8, 2, 16), True)
+    assert filter_tile(56, 64, 16, 32, 1, [0, 1, 2]) == FilterTile(8, 2, 16, shares_elements=True)
     # Eleven elements of a window leave no room for the elements of several pixels.
-    assert filter_tile(56, 64, 16, 32, 1, list(range(0, 110, 10)))[1] is False
+    assert not filter_tile(56, 64, 16, 32, 1, list(range(0, 110, 10))).shares_elements
 
 
 def test_tiles_of_rows() -> None:
