@@ -69,6 +69,17 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
     return made
 
 
+def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
+    """The LLVM IR that clang, a path, makes of a C or C++ source. Raises `CompileError` when it refuses the source."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        given, made = folder / ("input.cc" if is_cxx(source) else "input.c"), folder / "output.ll"
+        given.write_text(source, encoding="utf-8")
+        command = [clang, "-O3", "-S", "-emit-llvm", *flags, "-o", str(made), str(given)]
+        run_tool(command, folder, "clang refused the source")
+        return made.read_text(encoding="utf-8")
+
+
 @cache
 def compiled_symbols(source: str) -> dict[str, int]:
     """Addresses of the functions that a C or C++ source defines, in this process.

@@ -24,6 +24,7 @@ _NEAREST = {
     "vulkan": _GPUS,
     "ir.Range": "te.reduce_axis takes (low, extent)",
     "ir.load_json": "weft.parse reads modules as MLIR text",
+    "ir.structural_hash": "weft.structural_equal",
     "ir.make_node": "te and tir build expressions",
     "ir.save_json": "str(weft.graph.Module) and printers of xDSL write modules as MLIR text",
     "ir.transform.PrintIR": "`weft-opt --print-ir-after-all` shows the IR after each pass",
@@ -46,6 +47,7 @@ _NEAREST = {
     "relax.frontend.nn": "graphs are built with relax.BlockBuilder, or read from models of PyTorch and ONNX",
     "relax.frontend.stablehlo": "weft.build takes modules of stablehlo",
     "relax.frontend.tflite": "weft reads models of ONNX and PyTorch, and StableHLO",
+    "relax.frontend.torch.from_exported_program": "weft.from_torch",
     "relax.transform.AnnotateTIROpPattern": "FuseOps reads what operators compute from their tensor expressions",
     "relax.transform.CanonicalizeBindings": "pass graph-simplify",
     "relax.transform.DeadCodeElimination": "relax.analysis.remove_all_unused(func)",
@@ -77,8 +79,8 @@ _NEAREST = {
     "topi.cuda": _BUILDS,
     "topi.generic": _BUILDS,
     "topi.x86": _BUILDS,
-    "topi.nn.bias_add": "add",
-    "topi.nn.conv2d_nchw": "conv2d(data, weight, stride, padding)",
+    "topi.bias_add": "add",
+    "topi.conv2d_nchw": "conv2d(data, weight, stride, padding)",
 }
 """Names of TVM -> what weft has."""
 

@@ -14,10 +14,10 @@ from weft.tvm.runtime.module import Module
 
 
 def _from_onnx_with_params(
-    model: Any, shape: Any = None, dtype: str = "float32", opset: int | None = None, freeze_params: bool = True
+    model: Any, shape: Any = None, dtype: str = "float32", *, freeze_params: bool = True
 ) -> tuple[IRModule, dict[str, Any]]:
     """The graph of a model, and its parameters that are no constants: none."""
-    return _from_onnx(model, shape, dtype, opset, keep_params_in_input=not freeze_params), {}
+    return _from_onnx(model, shape, dtype, keep_params_in_input=not freeze_params), {}
 
 
 frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)

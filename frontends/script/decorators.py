@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, TypeVar, cast, overload
 
-from weft.frontends.script.source import source_of
+from weft.frontends.script.source import Source, source_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+R = TypeVar("R")
 
 
 @overload
@@ -40,9 +42,11 @@ def prim_func(
     of the program. `private` hides the function from callers of the compiled module; the other options are TVM's and
     change nothing. Raises CompileError, which points into the source, for what is no program.
     """
+    from weft.frontends.script.parsing import read_module
+
     if function is None:
-        return lambda decorated: _read_function(decorated, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
-    return _read_function(function, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        return lambda decorated: read_definition(decorated, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
+    return read_definition(function, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
 
 
 def ir_module(cls: type) -> ModuleOp:
@@ -59,14 +63,16 @@ def ir_module(cls: type) -> ModuleOp:
     return read_class(source, node, {**frame.f_globals, **frame.f_locals})
 
 
-def _read_function(function: object, frame: FrameType) -> ModuleOp:
-    from weft.frontends.script.parsing import read_module
-
+def read_definition(
+    function: object, frame: FrameType, read: Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, object]], R]
+) -> R:
+    """What `read` makes of the source of a function that is decorated in `frame`, given the names that it sees there;
+    in a class, which `ir_module` reads as a whole, the function itself."""
     if not isinstance(function, FunctionType):
         raise CompileError(f"@T.prim_func stands above a function, got {function!r}")
     if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
-        return cast("ModuleOp", function)  # in a class: @ir_module reads it
+        return cast("R", function)
     code = function.__code__
     source, node = source_of(code.co_filename, code.co_firstlineno, function.__name__, ast.FunctionDef)
     names = {**frame.f_globals, **frame.f_locals, **inspect.getclosurevars(function).nonlocals}
-    return read_module(source, [node], names)
+    return read(source, [node], names)

@@ -6,20 +6,13 @@ import tempfile
 from pathlib import Path
 
 
-class TempDirectory:
+class TempDirectory(tempfile.TemporaryDirectory[str]):
     """A folder that is removed with the object."""
-
-    def __init__(self, custom_path: str | None = None) -> None:
-        self._folder = None if custom_path else tempfile.TemporaryDirectory()
-        self.temp_dir = custom_path or (self._folder.name if self._folder else "")
 
     def relpath(self, name: str) -> str:
         """The path of a file in the folder."""
-        return str(Path(self.temp_dir) / name)
-
-    def listdir(self) -> list[str]:
-        return [path.name for path in Path(self.temp_dir).iterdir()]
+        return str(Path(self.name) / name)
 
 
-def tempdir(custom_path: str | None = None) -> TempDirectory:
-    return TempDirectory(custom_path)
+def tempdir() -> TempDirectory:
+    return TempDirectory()

@@ -29,7 +29,7 @@ def build(
     args: Sequence[Any] | None = None,
     target: Any = None,
     target_host: Any = None,
-    runtime: None = None,
+    *,
     name: str = "main",
     binds: Any = None,
 ) -> Module:
@@ -38,22 +38,19 @@ def build(
     Modules run as they are written: what nobody scheduled gets no default schedule, other than by `weft.build`.
     `target_host` has no effect: the host is this machine, or the one that the target names.
     """
-    if runtime is not None:
-        raise CompileError("build: weft has no choice of runtime: programs need none but libc, libm and threads")
     if isinstance(inputs, Mapping):
         modules = cast("Mapping[Any, ModuleOp]", inputs)
         (target,) = {str(key) for key in modules}
         inputs = merge(*map(plain, modules.values()))
     if target is None and isinstance(args, str):
         args, target = None, args
-    machine = spelling(target)
     if isinstance(inputs, StageSchedule):
-        return Module(_build(inputs, _distinct(args or ()), machine, name=name, binds=binds))
+        return Module(_build(inputs, _distinct(args), spelling(target), name=name, binds=binds))
     if not isinstance(inputs, ModuleOp):
         raise TypeError(f"build: expected a schedule, a module or a function, got {type(inputs).__name__}")
     if args:
         raise CompileError("build: arguments are given with a schedule of stages: a module has its own")
-    return Module(_build(plain(inputs), machine, default_schedule=False))
+    return Module(_build(plain(inputs), spelling(target), default_schedule=False))
 
 
 def lower(
@@ -65,7 +62,7 @@ def lower(
     behind it. `simple_mode` has no effect: scripts are simple.
     """
     if isinstance(inputs, StageSchedule):
-        inputs = inputs.schedule(_distinct(args or ()), name, binds=binds, name_loops=True).mod
+        inputs = inputs.schedule(_distinct(args), name, binds=binds, name_loops=True).mod
     elif not isinstance(inputs, ModuleOp):
         raise TypeError(f"lower: expected a schedule, a module or a function, got {type(inputs).__name__}")
     context = PassContext.current()
@@ -78,6 +75,6 @@ def lower(
     return context.run_lower_passes(module, (1, 2, 3))
 
 
-def _distinct(args: Sequence[Any]) -> list[Any]:
+def _distinct(args: Sequence[Any] | None) -> list[Any]:
     """The arguments, each once."""
-    return list({id(arg): arg for arg in args}.values())
+    return list({id(arg): arg for arg in args or ()}.values())

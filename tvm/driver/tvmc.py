@@ -26,10 +26,6 @@ class TVMCModel:
 
     mod: IRModule
 
-    def summary(self) -> None:
-        """Show the graph."""
-        self.mod.show()
-
 
 @dataclass
 class TVMCPackage:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -22,23 +23,18 @@ if TYPE_CHECKING:
     from weft.tvm.tir.function import PrimFunc
 
 
+@dataclass(frozen=True)
 class GlobalVar:
     """The name of a function of a module, with the types of its results where these are known."""
 
-    def __init__(self, name_hint: str, result_types: Sequence[Attribute] = ()) -> None:
-        self.name_hint, self.result_types = name_hint, tuple(result_types)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
-
-    def __hash__(self) -> int:
-        return hash(self.name_hint)
+    name_hint: str
+    result_types: Sequence[Attribute] = field(default=(), compare=False)
 
     def __call__(self, *args: Any) -> object:
         """The call of the function in a graph."""
         from weft.tvm.relax.expr import Call
 
-        return Call(cast("Any", self), args)
+        return Call(self, args)
 
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'
@@ -47,9 +43,7 @@ class GlobalVar:
 class Shown:
     """What shows itself as script, as TVM does. Styles and options of TVM's printer change nothing."""
 
-    def script(self, **options: object) -> Script:
-        """The script, which `tvm.script.from_source` reads."""
-        raise NotImplementedError
+    script: Callable[..., Script]
 
     def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:
         """Show the script, in colours where the output has them."""
@@ -120,10 +114,6 @@ class IRModule(Scripted):
     def __contains__(self, name: str | GlobalVar) -> bool:
         return symbol_of(name) in function_names(self)
 
-    @property
-    def attrs(self) -> dict[str, Any]:
-        return dict(self.attributes)
-
     def with_attr(self, key: str, value: Any) -> IRModule:
         """A copy with an attribute."""
         copy = self.clone()
@@ -145,10 +135,8 @@ def symbol_of(name: str | GlobalVar) -> str:
 def function_in(function: object) -> FuncOp:
     """The function that is given as such, as a module of one, or as a function of a graph."""
     found = getattr(function, "func_op", function)
-    if isinstance(found, ModuleOp):
-        names = function_names(found)
-        if len(names) == 1:
-            found = lookup(found, names[0])
+    if isinstance(found, ModuleOp) and len(names := function_names(found)) == 1:
+        found = lookup(found, names[0])
     if not isinstance(found, FuncOp):
         raise CompileError(f"expected a function, got {type(function).__name__}")
     return found

@@ -24,13 +24,9 @@ class PassContext(AbstractContextManager["PassContext"]):
         self,
         opt_level: int = 2,
         required_pass: Sequence[str] | None = None,
-        disabled_pass: Sequence[str] | None = None,
-        instruments: Sequence[object] | None = None,
+        *,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        for name, value in (("disabled_pass", disabled_pass), ("instruments", instruments)):
-            if value:
-                raise CompileError(f"PassContext: weft has no {name}: passes=... of weft.build inserts passes")
         for option in config or {}:
             if option != _LOWERING:
                 raise CompileError(f"PassContext: weft has no option '{option}'{did_you_mean(option, [_LOWERING])}")

@@ -38,16 +38,11 @@ class TensorStructInfo:
 
     shape: Sequence[Any]
     dtype: str = "float32"
-    vdevice: None = None
 
     def __post_init__(self) -> None:
-        if self.shape is None or self.vdevice is not None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise CompileError("a tensor has a shape, and no device of its own: weft knows the rank of each tensor")
+        if self.shape is None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise CompileError("a tensor has a shape: weft knows the rank of each tensor")
         object.__setattr__(self, "shape", tuple(e if isinstance(e, int) else str(e) for e in self.shape))
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
 
     def __repr__(self) -> str:
         return f'R.Tensor({tensor_shape(self.shape)}, dtype="{self.dtype}")'

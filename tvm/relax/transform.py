@@ -44,10 +44,8 @@ def BindParams(func_name: str, params: Mapping[str, Any]) -> Pass:
     return Pass(lambda mod, _: bind_params(mod, func_name, params), "BindParams")
 
 
-def LegalizeOps(customize_legalize_map: None = None) -> Pass:
+def LegalizeOps() -> Pass:
     """Operators become calls of functions of block loops."""
-    if customize_legalize_map:
-        raise TypeError("LegalizeOps: operators are legalised by te.ops: rewrite calls with PyExprMutator before")
     return _passes("LegalizeOps", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 

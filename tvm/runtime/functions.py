@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.support.errors import CompileError
-from weft.support.user_functions import get_func, set_func
+from weft.support.user_functions import get_func, registered_names, set_func
 from weft.tvm.runtime.ndarray import NDArray
 
 
@@ -32,9 +31,4 @@ def register_func(func_name: Any, f: Callable[..., Any] | None = None, override:
 
 def get_global_func(name: str, allow_missing: bool = False) -> Callable[..., Any] | None:
     """The function of that name. Raises `CompileError` when there is none, unless it is allowed to be missing."""
-    try:
-        return get_func(name)
-    except CompileError:
-        if allow_missing:
-            return None
-        raise
+    return None if allow_missing and name not in registered_names() else get_func(name)

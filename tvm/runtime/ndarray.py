@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.support.errors import CompileError
-
 
 @dataclass(frozen=True)
 class Device:
@@ -37,28 +35,11 @@ def device(dev_type: str, dev_id: int = 0) -> Device:
 class NDArray(np.ndarray[Any, np.dtype[Any]]):
     """An array of NumPy with TVM's methods."""
 
-    @property
-    def device(self) -> Device:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Where `array` or `empty` was told that it is."""
-        return getattr(self, "_device", Device())
-
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         """A copy as an array of NumPy."""
         return np.array(self, copy=True, subok=False)
 
     asnumpy = numpy
-
-    def copyfrom(self, source_array: Any) -> NDArray:
-        """Fill the array."""
-        np.copyto(self, source_array)
-        return self
-
-    def copyto(self, target: Any) -> Any:
-        """A copy in another array, or on a device."""
-        if isinstance(target, Device):
-            return array(self, target)
-        np.copyto(target, self)
-        return target
 
     def __dlpack__(self, **options: Any) -> Any:
         """The array for other libraries; PyTorch refuses arrays that are read-only, which operands of registered
@@ -74,15 +55,11 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
 
 
 def array(arr: Any, device: Device | None = None) -> NDArray:
-    """A copy of an array or of numbers, which are float32 unless they say otherwise."""
+    """A copy of an array or of numbers, which are float32 unless they say otherwise. `device` has no effect."""
     given = arr if hasattr(arr, "dtype") or hasattr(arr, "__dlpack__") else np.asarray(arr, "float32")
-    made = np.array(given, copy=True, order="C", subok=False).view(NDArray)
-    made._device = device or Device()  # pyright: ignore[reportAttributeAccessIssue]
-    return made
+    return np.array(given, copy=True, order="C", subok=False).view(NDArray)
 
 
-def empty(shape: Any, dtype: Any = "float32", device: Device | None = None, mem_scope: None = None) -> NDArray:
-    """An array of elements that are not set."""
-    if mem_scope is not None:
-        raise CompileError("nd.empty: arrays lie in the memory of the host: weft has no mem_scope of arrays")
+def empty(shape: Any, dtype: Any = "float32", device: Device | None = None) -> NDArray:
+    """An array of elements that are not set. `device` has no effect."""
     return array(np.empty(shape, dtype), device)

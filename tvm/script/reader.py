@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import FrameType
+from copy import copy
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.frontends.script import ir as _ir
 from weft.frontends.script import tir as _words
+from weft.frontends.script.decorators import read_definition
 from weft.frontends.script.parsing import parse, read_class, read_module
 from weft.frontends.script.source import Source, source_of
 from weft.support.errors import CompileError
@@ -22,11 +24,10 @@ from weft.tvm.tir.function import PrimFunc
 Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
 
-def _names_in(frame: FrameType) -> dict[str, Any]:
+def _in_words(names: Mapping[str, Any]) -> dict[str, Any]:
     """The names where a decorator stands; the namespace of `T` is that of weft's reader."""
-    given = {**frame.f_globals, **frame.f_locals}
-    own = sys.modules.get("weft.tvm.script.tir")
-    return {name: _words if value is own and own is not None else value for name, value in given.items()}
+    own = sys.modules.get("weft.tvm.script.tir", _words)
+    return {name: _words if value is own else value for name, value in names.items()}
 
 
 def ir_module(mod: type) -> IRModule:
@@ -38,15 +39,14 @@ def ir_module(mod: type) -> IRModule:
         raise CompileError(f"@ir_module stands above a class, got {mod!r}")
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, mod.__name__, ast.ClassDef)
-    return _read_class(source, node, _names_in(frame))
+    return _read_class(source, node, _in_words({**frame.f_globals, **frame.f_locals}))
 
 
 def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) -> IRModule:
     graphs = [part for part in node.body if isinstance(part, ast.FunctionDef) and _is_graph(part)]
-    rest = ast.ClassDef(
-        node.name, node.bases, node.keywords, [part for part in node.body if part not in graphs], node.decorator_list
-    )
-    module = IRModule.of(read_class(source, ast.copy_location(rest, node), names))
+    rest = copy(node)
+    rest.body = [part for part in node.body if part not in graphs]
+    module = IRModule.of(read_class(source, rest, names))
     if graphs:
         from weft.tvm.script.graph_reader import read_graphs
 
@@ -63,21 +63,13 @@ def _is_graph(node: ast.stmt) -> bool:
 
 def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> PrimFunc:
     """A function of block loops."""
-    return PrimFunc.of(read_module(source, nodes, names))
+    return PrimFunc.of(read_module(source, nodes, _in_words(names)))
 
 
 def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
-    """What `@T.prim_func` and `@R.function` make of a definition, called from there: what `read` reads; in a class,
-    whose module is read as a whole, the definition. Without `func`, the decorator."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
-            return function
-        code = function.__code__
-        source, node = source_of(code.co_filename, code.co_firstlineno, function.__name__, ast.FunctionDef)
-        return read(source, [node], _names_in(frame))
-
+    """What `@T.prim_func` and `@R.function` make of a definition, called from there: what `read` reads. Without `func`,
+    the decorator."""
+    decorate = partial(read_definition, frame=sys._getframe(2), read=read)  # pyright: ignore[reportPrivateUsage]
     return decorate if func is None else decorate(func)
 
 

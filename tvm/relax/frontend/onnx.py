@@ -14,17 +14,14 @@ def from_onnx(
     model: Any,
     shape_dict: Mapping[str, Sequence[Any]] | None = None,
     dtype_dict: Mapping[str, str] | str = "float32",
-    opset: int | None = None,
+    *,
     keep_params_in_input: bool = False,
-    sanitize_input_names: bool = True,
 ) -> IRModule:
     """The graph of a model, whose weights are constants. `dtype_dict` has no effect: models state their dtypes.
 
-    Raises `CompileError` for another opset than the model's, and to keep parameters in the inputs.
+    Raises `CompileError` to keep parameters in the inputs.
     """
-    del dtype_dict, sanitize_input_names
-    if opset is not None or keep_params_in_input:
-        option = "opset" if opset is not None else "keep_params_in_input"
-        raise CompileError(f"from_onnx: weft has no {option}: a model states its opset, weights are constants")
+    if keep_params_in_input:
+        raise CompileError("from_onnx: weft has no keep_params_in_input: weights are constants")
     shapes = None if shape_dict is None else {name: tuple(shape) for name, shape in shape_dict.items()}
     return IRModule.of(_from_onnx(model, shapes))

@@ -1,4 +1,4 @@
-"""`relax.op`: operators on expressions, which `weft.graph` has under its own names."""
+"""`relax.op` and `relax.op.nn`: operators on expressions, which `weft.graph` has under its own names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from weft.frontends.graph_builder import Value
 from weft.tvm.relax.expr import Call
 from weft.tvm.relax.names import operator_of
-from weft.tvm.relax.op import nn
 
 
 def applied(name: str) -> Callable[..., Any]:
@@ -30,10 +29,16 @@ def linear(data: Value, weight: Value, bias: Value | None = None, out_dtype: str
     return product if bias is None else applied("add")(product, bias)
 
 
+class _Network:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return applied(f"nn.{name}")
+
+
+nn = _Network()
+"""Operators of networks."""
+
+
 def __getattr__(name: str) -> Callable[..., Any]:
     if name.startswith("__"):
         raise AttributeError(name)
     return applied(name)
-
-
-__all__ = ["applied", "linear", "nn"]
