@@ -1,7 +1,7 @@
 """Judges the ONNX importer by the node tests that the package `onnx` ships.
 
     python tests/helpers/onnx_cases.py --operator Conv --operator Relu     # each case that is not passed, and the table
-    python tests/helpers/onnx_cases.py --table                             # all, as the table of docs/models.md
+    python tests/helpers/onnx_cases.py --write                             # all, into the table of docs/models.md
     python tests/helpers/onnx_cases.py --table --target interpreter        # without compiling: a minute
     python tests/helpers/onnx_cases.py --kind simple --kind light          # the models of the package, see KINDS
 
@@ -12,11 +12,13 @@ imported again with these bound by `constants`.
 from __future__ import annotations
 
 import argparse
+import re
 import traceback
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +27,7 @@ import onnx
 from onnx import ModelProto, TensorProto
 
 import weft
+from weft.support.machine import host_cpu
 
 VERDICTS = ("passed", "bound", "refused", "wrong")
 """`bound`: passed with values of inputs known at import. `wrong`: values that differ, and crashes."""
@@ -60,6 +63,13 @@ class Verdict:
     operator: str
     kind: str
     message: str = ""
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why nodes were refused, without where these are."""
+        lines = [line.strip() for line in self.message.splitlines()[1:]] or [self.message]
+        found = [re.sub(r" \(opset \d+\)|, at [^,]*(, [^ ]+)*$", "", line) for line in lines]
+        return [text.removeprefix(f"{self.operator}: ") for text in found if text]
 
 
 def node_cases() -> list[Any]:
@@ -123,8 +133,7 @@ def cases_of(kind: str) -> Sequence[Any]:
 
 
 def operator_of(case: Any) -> str:
-    """The operator that a case tests: for one that is written out by others, that of the case before it. The name of a
-    case of a model."""
+    """The operator that a case tests, also where it is written out by others. The name of a case of a model."""
     if isinstance(case, ModelCase):
         return case.name
     nodes = case.model.graph.node
@@ -135,7 +144,7 @@ def operator_of(case: Any) -> str:
         for candidate in nodes:
             if "_expanded_function_" in "".join((*candidate.input, *candidate.output)):
                 text = next(t for t in (*candidate.output, *candidate.input) if "_expanded_function_" in t)
-                return text.partition("_")[0] + " (as function)"
+                return text.partition("_")[0]
     return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
 
 
@@ -241,14 +250,33 @@ def differs(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], rtol: flo
 def table(verdicts: Iterable[Verdict]) -> str:
     """The table of docs/models.md."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: dict[str, dict[str, None]] = defaultdict(dict)
     total: Counter[str] = Counter()
     for verdict in verdicts:
         counts[verdict.operator][verdict.kind] += 1
         total[verdict.kind] += 1
-    lines = ["| operator | passed | with inputs bound | refused | wrong |", "|---|---|---|---|---|"]
+        if verdict.kind == "refused":
+            reasons[verdict.operator] |= dict.fromkeys(verdict.reasons)
+    lines = [
+        "| operator | passed | with inputs bound | refused | wrong | refused because |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, row in (*sorted(counts.items()), ("all", total)):
-        lines.append(f"| {name} | {' | '.join(str(row[kind] or '') for kind in VERDICTS)} |")
+        why = "; ".join(reasons[name])
+        lines.append(f"| {name} | {' | '.join(str(row[kind] or '') for kind in VERDICTS)} | {why} |")
     return "\n".join(lines)
+
+
+def write_page(text: str) -> None:
+    """Put a table into docs/models.md, with the versions that it was made with."""
+    made = f"onnx {onnx.__version__}, target `llvm` on {host_cpu()}, {date.today()}:"
+    page = PAGE.read_text()
+    head, rest = page.split(BEGIN)
+    PAGE.write_text(f"{head}{BEGIN}\n{made}\n\n{text}\n{END}{rest.partition(END)[2]}")
+
+
+PAGE = Path(__file__).parents[2] / "docs/models.md"
+BEGIN, END = "<!-- table of node tests -->", "<!-- end of the table -->"
 
 
 def main() -> None:
@@ -258,6 +286,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="the kind of cases (default node)")
     parser.add_argument("--target", default="llvm", help='such as "c", or "interpreter" (default llvm)')
     parser.add_argument("--table", action="store_true", help="print the table alone")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/models.md")
     arguments = parser.parse_args()
     verdicts: list[Verdict] = []
     for case in [case for kind in arguments.kind or ["node"] for case in cases_of(kind)]:
@@ -267,9 +296,11 @@ def main() -> None:
         if arguments.case and case.name not in arguments.case:
             continue
         verdicts.append(judge(case, arguments.target))
-        if verdicts[-1].kind in ("refused", "wrong") and not arguments.table:
+        if verdicts[-1].kind in ("refused", "wrong") and not (arguments.table or arguments.write):
             print(f"{verdicts[-1].kind:8} {case.name}: {verdicts[-1].message}", flush=True)
     print(table(verdicts))
+    if arguments.write:
+        write_page(table(verdicts))
 
 
 if __name__ == "__main__":
