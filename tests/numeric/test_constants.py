@@ -161,14 +161,14 @@ def test_large_constants_are_attributes_like_others(dtype: str):
 
 @pytest.mark.slow
 def test_exported_code_holds_large_constants(tmp_path: Path):
-    x, w = normal(2, 160), normal(160, 160)
+    x, w = normal(2, 192), normal(192, 192)
     module = model(G.matmul, x, w=w)
     path = weft.build(module, target="llvm -num-threads=1").export(tmp_path / "model.so")
     np.testing.assert_allclose(weft.load(path)["main"](x), x @ w, rtol=1e-4, atol=1e-4)
     lib = weft.build(module, target="c -num-threads=1")
     np.testing.assert_allclose(lib["main"](x), x @ w, rtol=1e-4, atol=1e-4)
     source = lib.get_source("c")
-    assert "[25600] = {" in source and "extern" not in source
+    assert "[36864] = {" in source and "extern" not in source
 
 
 def test_a_constant_that_only_some_calls_get_is_packed_for_these():
