@@ -45,7 +45,7 @@ class GpuMachine:
 
 
 _CUDA_SHARED_KIB: Final = {
-    **{70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99},
+    **{60: 48, 61: 48, 62: 48, 70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99},
     **{90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99},
 }
 """Compute capability, times ten -> KiB of shared memory that a launch may request for a block."""

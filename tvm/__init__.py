@@ -8,8 +8,6 @@ Each function here is one or a few lines over weft's own, and `docs/coming-from-
 depends on this package.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from weft.tvm.absent import refuses

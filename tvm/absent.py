@@ -1,17 +1,10 @@
 """Names of TVM that `weft.tvm` lacks: errors that name the nearest thing of weft."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 
 from weft.support.errors import did_you_mean
 
-_BUILDS = "weft.build schedules what nobody scheduled"
-_EXECUTORS = "weft.tune(..., executor=...) takes executors of concurrent.futures"
-_GPUS = "the kinds of GPU are cuda, opencl and metal"
-_GRADIENTS = "weft computes no gradients"
-_PATTERNS = "weft.graph.pattern finds and replaces what patterns match"
 _NEAREST = {
     "arith": "weft simplifies in its passes (`weft-opt`)",
     "auto_scheduler": "weft.tvm.meta_schedule tunes; default schedules of weft.build need no search",
@@ -19,29 +12,25 @@ _NEAREST = {
     "instrument": "lib.timing of weft.build says how long each stage took",
     "micro": "weft.build(mod, target='c').get_source() is C without dependencies",
     "parser": "weft.tvm.script.from_source reads scripts",
-    "rocm": _GPUS,
     "rpc": "the library that weft.build gives is exported (lib.export) and run where its target is",
-    "vulkan": _GPUS,
+    **dict.fromkeys(("rocm", "vulkan"), "the kinds of GPU are cuda, opencl and metal"),
     "ir.Range": "te.reduce_axis takes (low, extent)",
     "ir.load_json": "weft.parse reads modules as MLIR text",
     "ir.structural_hash": "weft.structural_equal",
     "ir.make_node": "te and tir build expressions",
     "ir.save_json": "str(weft.graph.Module) and printers of xDSL write modules as MLIR text",
     "ir.transform.PrintIR": "`weft-opt --print-ir-after-all` shows the IR after each pass",
-    "meta_schedule.builder": _EXECUTORS,
+    **dict.fromkeys(("meta_schedule.builder", "meta_schedule.runner"), "weft.tune(..., executor=...)"),
     "meta_schedule.cost_model": "weft.tune measures what it proposes",
     "meta_schedule.database": "weft.tune keeps records in a file of SQLite: `weft db`",
     "meta_schedule.relax_integration": "weft.tune(module) tunes models, weft.build(module, database=...) applies it",
-    "meta_schedule.runner": _EXECUTORS,
     "meta_schedule.tune_tasks": "weft.tune",
     "nd.from_dlpack": "numpy.from_dlpack; compiled functions take arrays with DLPack",
     "relax.If": "BlockBuilder.emit_if of weft.graph",
     "relax.PyExprVisitor": "func.body.blocks and their .bindings",
     "relax.ShapeExpr": "shapes are tuples",
     "relax.distributed": "weft runs a model on one device",
-    "relax.dpl": _PATTERNS,
     "relax.get_pipeline": "relax.build runs weft's passes on graphs (docs/graphs.md)",
-    "relax.training": _GRADIENTS,
     "relax.analysis.free_vars": "functions of a graph take all that they use",
     "relax.analysis.well_formed": "module.verify()",
     "relax.frontend.nn": "graphs are built with relax.BlockBuilder, or read from models of PyTorch and ONNX",
@@ -52,21 +41,17 @@ _NEAREST = {
     "relax.transform.CanonicalizeBindings": "pass graph-simplify",
     "relax.transform.DeadCodeElimination": "relax.analysis.remove_all_unused(func)",
     "relax.transform.FoldConstant": "pass graph-fold-constants",
-    "relax.transform.FuseOpsByPattern": _PATTERNS,
+    **dict.fromkeys(("relax.dpl", "relax.transform.FuseOpsByPattern"), "weft.graph.pattern finds and replaces"),
     "relax.transform.MetaScheduleApplyDatabase": "weft.build(program, database=...)",
-    "relay.Function": "weft.tvm.relax.Function",
-    "relay.nn": "weft.tvm.relax.op.nn",
-    "relay.op": "weft.tvm.relax.op",
+    **{f"relay.{name}": "weft.tvm.relax" for name in ("Function", "nn", "op", "transform", "var")},
     "relay.quantize": "weft builds models that are quantised by ONNX",
-    "relay.transform": "weft.tvm.relax.transform",
-    "relay.var": "weft.tvm.relax.Var",
     "runtime.load_module": "weft.load reads an exported library",
     "runtime.profiling": "lib.profile",
     "script.highlight": "mod.show()",
     "target.arm_cpu": 'Target("llvm -mcpu=...")',
     "target.create": "Target",
     "te.extern": "statements stand in a T.prim_func",
-    "te.gradient": _GRADIENTS,
+    **dict.fromkeys(("relax.training", "te.gradient"), "weft computes no gradients"),
     "te.hybrid": "a function of loops is a T.prim_func",
     "te.scan": "weft.graph's BlockBuilder.emit_loop",
     "tir.FloatImm": "tir.const(1.0, 'float32')",
@@ -76,9 +61,7 @@ _NEAREST = {
     "tir.ir_builder": "functions are written as script, or with te",
     "tir.stmt_functor": "passes of xDSL walk and rewrite IR: docs/inserting-passes.md",
     "tir.transform": "docs/passes.md names weft's passes; weft.build(..., passes=...) inserts some",
-    "topi.cuda": _BUILDS,
-    "topi.generic": _BUILDS,
-    "topi.x86": _BUILDS,
+    **dict.fromkeys(("topi.cuda", "topi.generic", "topi.x86"), "weft.build schedules what nobody scheduled"),
     "topi.bias_add": "add",
     "topi.conv2d_nchw": "conv2d(data, weight, stride, padding)",
 }

@@ -1,7 +1,5 @@
 """`tvm.meta_schedule`: schedules found by search, by `weft.tune`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,14 +62,12 @@ def tune_tir(
     work_dir: str,
     max_trials_global: int,
     *,
-    max_trials_per_task: int | None = None,
     num_trials_per_iter: int = 64,
     space: ScheduleFn | Literal["post-order-apply"] = "post-order-apply",
     seed: int | None = None,
-    task_name: str = "main",
 ) -> Database:
     """Search schedules of a module, and print the table of its tasks. Records go to `work_dir`/tune.db, where a search
-    that is run again finds them. `num_trials_per_iter` and `task_name` have no effect.
+    that is run again finds them. `num_trials_per_iter` has no effect.
 
     Raises `CompileError` as `weft.tune`.
     """
@@ -81,7 +77,7 @@ def tune_tir(
     tuned = _tune(
         plain(mod),
         space=cast("Callable[..., object]", space.sch_fn) if isinstance(space, ScheduleFn) else None,
-        trials=max_trials_per_task or max_trials_global,
+        trials=max_trials_global,
         database=Path(work_dir) / "tune.db",
         seed=seed or 0,
         target=spelling(target),
@@ -101,5 +97,4 @@ def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
 
 space_generator = SimpleNamespace(ScheduleFn=ScheduleFn)
 tir_integration = SimpleNamespace(tune_tir=tune_tir, compile_tir=compile_tir)
-__all__ = ["Database", "compile_tir", "space_generator", "tir_integration", "tune_tir"]
 __getattr__ = refuses(__name__)

@@ -1,10 +1,9 @@
 """`tvm.relay`, of older versions of TVM: models of ONNX, compiled by weft."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
+from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax import vm_build
@@ -16,8 +15,10 @@ from weft.tvm.runtime.module import Module
 def _from_onnx_with_params(
     model: Any, shape: Any = None, dtype: str = "float32", *, freeze_params: bool = True
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The graph of a model, and its parameters that are no constants: none."""
-    return _from_onnx(model, shape, dtype, keep_params_in_input=not freeze_params), {}
+    """The graph of a model, and its parameters that are no constants: none. Raises `CompileError` to keep some."""
+    if not freeze_params:
+        raise CompileError("from_onnx: weft has no freeze_params=False: weights are constants")
+    return _from_onnx(model, shape, dtype), {}
 
 
 frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)

@@ -1,7 +1,5 @@
 """`tvm.target`: targets, and TVM's names of devices."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -33,9 +31,4 @@ class Target(_Target):
         self.__dict__.update(vars(_Target.parse(spelling(target))))
 
 
-def cuda(model: str = "", arch: str = "") -> Target:
-    return Target(f"nvidia/{model}" if model else f"cuda -arch={arch}" if arch else "cuda")
-
-
-__all__ = ["Target", "cuda", "spelling"]
 __getattr__ = refuses(__name__)

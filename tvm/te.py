@@ -1,7 +1,5 @@
 """`tvm.te`: the tensor expressions of `weft.te`, and functions of them as TVM gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from weft.frontends.create_func import create_func

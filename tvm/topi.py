@@ -1,7 +1,5 @@
 """`tvm.topi` and `tvm.topi.nn`, which are one here: the operators of `weft.te.ops`, named as NumPy has them."""
 
-from __future__ import annotations
-
 import sys
 
 from weft.texpr import ops

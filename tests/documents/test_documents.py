@@ -28,7 +28,7 @@ LEFT_OUT: dict[str, dict[int, str]] = {
         249: GPU,
         258: GPU,
         260: GPU,
-        261: GPU,
+        261: "tunes for a Tesla P100: weft.tune measures programs for CPUs",
     },
     "003": {5: TOLERANCE, 12: TOLERANCE},
     "004": {13: "its last line names `weft`, which it does not import"},

@@ -1,7 +1,5 @@
 """`tvm.contrib.clang`: LLVM IR of C sources."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

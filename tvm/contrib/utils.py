@@ -1,7 +1,5 @@
 """`tvm.contrib.utils`: folders that end with the program."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

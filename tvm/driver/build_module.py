@@ -1,7 +1,5 @@
 """`tvm.build` and `tvm.lower`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 

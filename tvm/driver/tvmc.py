@@ -1,7 +1,5 @@
 """`tvm.driver.tvmc`: load, tune, compile and run models; also `python -m weft.tvm.driver.tvmc`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

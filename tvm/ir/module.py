@@ -34,7 +34,7 @@ class GlobalVar:
         """The call of the function in a graph."""
         from weft.tvm.relax.expr import Call
 
-        return Call(self, args)
+        return Call(cast("Any", self), args)
 
     def __repr__(self) -> str:
         return f'I.GlobalVar("{self.name_hint}")'

@@ -66,17 +66,9 @@ class ExternCall:
     args: tuple[object, ...]
 
 
-def register_intrin_lowering(
-    op_name: str, target: str, *, f: Callable[[Any], object] | None = None, level: int = 10
-) -> object:
+def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], object], level: int = 10) -> object:
     """Register a rule that gives the call of another function of the same arguments
     (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, which passes it on."""
-    if f is None:
-
-        def decorate(rule: Callable[[Any], object]) -> object:
-            return register_intrin_lowering(op_name, target, f=rule, level=level)
-
-        return decorate
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
 

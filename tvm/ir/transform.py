@@ -85,5 +85,4 @@ def module_pass(
     return decorate(pass_func) if pass_func is not None else decorate
 
 
-__all__ = ["Pass", "PassContext", "Sequential", "module_pass"]
 __getattr__ = refuses(__name__)

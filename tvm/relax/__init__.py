@@ -1,7 +1,5 @@
 """`tvm.relax`: graphs. Functions of `weft.graph`, with expressions that call operators."""
 
-from __future__ import annotations
-
 from weft.tvm.absent import refuses
 from weft.tvm.relax import analysis, expr, expr_functor, frontend, op, transform
 from weft.tvm.relax.block_builder import BlockBuilder

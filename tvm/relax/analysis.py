@@ -1,7 +1,5 @@
 """`relax.analysis`."""
 
-from __future__ import annotations
-
 from weft.dialects.graph import DataflowOp, OutputOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.tvm.absent import refuses
@@ -19,5 +17,4 @@ def remove_all_unused(func: Function) -> Function:
     return Function(function)
 
 
-__all__ = ["remove_all_unused"]
 __getattr__ = refuses(__name__)

@@ -15,7 +15,6 @@ from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.interp.values import array_of_dense
 from weft.support.errors import CompileError
-from weft.texpr.graph_operators import Operator
 from weft.tvm.ir.module import GlobalVar
 from weft.tvm.ir.op import Op
 from weft.tvm.relax.names import operator_of, relax_name
@@ -141,11 +140,6 @@ class Call(Expr):
     @property
     def args(self) -> list[Expr]:
         return [expr_of(operand) for operand in self._owner.operands]
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        owner = self._owner
-        return dict(owner.arguments(lambda shape: shape)) if isinstance(owner, Operator) else {}
 
     def __repr__(self) -> str:
         from weft.tvm.script.graph_printer import GraphPrinter

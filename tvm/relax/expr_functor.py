@@ -1,7 +1,5 @@
 """Rewriting functions of graphs, binding by binding."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any, TypeVar, cast
 
@@ -90,5 +88,4 @@ class PyExprMutator:
         return Function(made)
 
 
-__all__ = ["PyExprMutator", "mutator"]
 __getattr__ = refuses(__name__)

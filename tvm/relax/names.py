@@ -1,7 +1,5 @@
 """The names of operators in TVM and in weft."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from weft.frontends.graph_builder import Value, operator, operator_names

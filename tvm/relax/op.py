@@ -1,7 +1,5 @@
 """`relax.op` and `relax.op.nn`: operators on expressions, which `weft.graph` has under its own names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`relax.transform`: passes on graphs, which are weft's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

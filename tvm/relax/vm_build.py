@@ -1,7 +1,5 @@
 """`relax.build` and the virtual machine, which is a library of `weft.build`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

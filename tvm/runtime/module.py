@@ -1,7 +1,5 @@
 """Compiled modules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,10 @@ class DeviceModule:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self.type_key = library.target.kind
 
     def get_source(self, fmt: str = "") -> str:
         """The source of the kernels, or another form of them (`ptx`)."""
-        return self._library.get_source("" if fmt in ("", "cu", "cl", self.type_key) else fmt)
+        return self._library.get_source("" if fmt in ("", "cu", "cl") else fmt)
 
 
 class Module:

@@ -1,7 +1,5 @@
 """Arrays and devices. An array is one of NumPy, in the memory of the host: calls of functions for GPUs copy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -42,16 +40,9 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
     asnumpy = numpy
 
     def __dlpack__(self, **options: Any) -> Any:
-        """The array for other libraries; PyTorch refuses arrays that are read-only, which operands of registered
-        functions are."""
-        if self.flags.writeable:
-            return super().__dlpack__(**options)
-        view = self.view(np.ndarray)
-        try:
-            view.flags.writeable = True
-        except ValueError:
-            view = view.copy()
-        return view.__dlpack__(**options)
+        """The array for other libraries. PyTorch refuses read-only ones, as operands of registered functions are: it
+        gets a copy."""
+        return np.ndarray.__dlpack__(self if self.flags.writeable else self.copy(), **options)
 
 
 def array(arr: Any, device: Device | None = None) -> NDArray:

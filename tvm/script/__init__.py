@@ -1,7 +1,5 @@
 """`tvm.script`: modules and functions read from Python source, and printed as such."""
 
-from __future__ import annotations
-
 from weft.frontends.script.show import show
 from weft.tvm.absent import refuses
 from weft.tvm.script import ir, relax, tir

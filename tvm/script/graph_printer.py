@@ -1,7 +1,5 @@
 """Functions of graphs as script: `@R.function`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

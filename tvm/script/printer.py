@@ -1,7 +1,5 @@
 """Modules as script."""
 
-from __future__ import annotations
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp

@@ -1,7 +1,5 @@
 """Modules and functions from Python source: functions of block loops, and functions of graphs, in one class."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence

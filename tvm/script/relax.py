@@ -1,7 +1,5 @@
 """`from tvm.script import relax as R`: functions of graphs as script, and the words in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
@@ -12,8 +10,7 @@ from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import GlobalVar
 from weft.tvm.relax import op
-from weft.tvm.relax.expr import Call, TensorStructInfo, const
-from weft.tvm.relax.function import Function
+from weft.tvm.relax.expr import Call, TensorStructInfo
 from weft.tvm.script.reader import decorator
 
 
@@ -58,6 +55,3 @@ call_tir = call_dps_packed
 
 def __getattr__(name: str) -> Any:
     return getattr(op, name)
-
-
-__all__ = ["Function", "Tensor", "call_dps_packed", "call_tir", "const", "dataflow", "func_attr", "function", "output"]

@@ -1,7 +1,5 @@
 """`from tvm.script import tir as T`: the words of `weft.script.tir`; functions are `tir.PrimFunc`s."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

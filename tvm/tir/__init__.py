@@ -1,7 +1,5 @@
 """`tvm.tir`: functions of block loops, their schedules, and expressions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from weft.frontends.script.tir import abs, ceildiv, likely

@@ -24,11 +24,6 @@ class PrimFunc(Scripted):
         function = self.func_op
         return {"global_symbol": function.sym_name.data, **function.attributes}
 
-    @property
-    def params(self) -> list[str]:
-        """The names of the parameters."""
-        return [argument.name_hint or "" for argument in self.func_op.args]
-
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
         """A copy with an attribute, or several; `global_symbol` is its name."""
         copy = self.clone()

@@ -12,7 +12,7 @@ from weft.dialects import sched
 from weft.frontends.script.schedule import Schedule as _Schedule
 from weft.frontends.script.show import show_text
 from weft.passes.schedule.replay import step_name
-from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.traces import calls_of, steps_of
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from weft.dialects.sched_parameters import Step
     from weft.dialects.tir import ForOp
 
-BlockRV, LoopRV, ExprRV = BlockHandle, LoopHandle, IntHandle
 _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 
 

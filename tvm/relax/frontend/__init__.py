@@ -1,7 +1,5 @@
 """`relax.frontend`: importers of models."""
 
-from __future__ import annotations
-
 from weft.tvm.absent import refuses
 from weft.tvm.relax.frontend import onnx, torch
 

@@ -1,12 +1,9 @@
 """`relax.frontend.onnx`: models of ONNX, by `weft.from_onnx`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.onnx import from_onnx as _from_onnx
-from weft.support.errors import CompileError
 from weft.tvm.ir.module import IRModule
 
 
@@ -14,14 +11,7 @@ def from_onnx(
     model: Any,
     shape_dict: Mapping[str, Sequence[Any]] | None = None,
     dtype_dict: Mapping[str, str] | str = "float32",
-    *,
-    keep_params_in_input: bool = False,
 ) -> IRModule:
-    """The graph of a model, whose weights are constants. `dtype_dict` has no effect: models state their dtypes.
-
-    Raises `CompileError` to keep parameters in the inputs.
-    """
-    if keep_params_in_input:
-        raise CompileError("from_onnx: weft has no keep_params_in_input: weights are constants")
+    """The graph of a model, whose weights are constants. `dtype_dict` has no effect: models state their dtypes."""
     shapes = None if shape_dict is None else {name: tuple(shape) for name, shape in shape_dict.items()}
     return IRModule.of(_from_onnx(model, shapes))

@@ -1,7 +1,5 @@
 """`relax.frontend.torch`: models of PyTorch, by `weft.from_torch`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
