@@ -20,6 +20,8 @@ with open(f"{__path__[0]}/__init__.pyi", encoding="utf-8") as _stub:
 __all__ = [*_PLACES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 _OF_TVM = {
+    **dict.fromkeys(("device", "gpu"), "functions run where their target is: weft.build(mod, target='cuda')"),
+    "ndarray": "compiled functions take arrays of NumPy and PyTorch as they are",
     "nd": "compiled functions take arrays of NumPy and PyTorch as they are",
     "cpu": "functions run where their target is: weft.build(mod, target='llvm')",
     "cuda": "functions run where their target is: weft.build(mod, target='cuda')",

@@ -98,11 +98,14 @@ class Recorder:
     """Whether a search decides what rules of default schedules leave open."""
 
     def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
-        self.mod: ModuleOp = copy_of(mod)
+        self.mod: ModuleOp = self._copied(mod)
         """The module as scheduled so far."""
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))
         """The steps so far: IR that prints, parses, and replays on the original module."""
         self._replay = Replay(self.mod, Random(seed))
+
+    def _copied(self, mod: ModuleOp) -> ModuleOp:
+        return copy_of(mod)
 
     def replay(self, trace: sched.FuncOp, decisions: Sequence[Decision | None] | None = None) -> None:
         """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module.

@@ -9,6 +9,7 @@ _NEAREST = {
     "arith": "weft simplifies in its passes (`weft-opt`)",
     "auto_scheduler": "weft.tvm.meta_schedule tunes; default schedules of weft.build need no search",
     "autotvm": "weft.tvm.meta_schedule tunes",
+    **dict.fromkeys(("compute", "create_schedule", "placeholder", "reduce_axis", "sum", "var"), "weft.tvm.te"),
     "instrument": "lib.timing of weft.build says how long each stage took",
     "micro": "weft.build(mod, target='c').get_source() is C without dependencies",
     "parser": "weft.tvm.script.from_source reads scripts",
@@ -74,7 +75,7 @@ def refuses(module: str) -> Callable[[str], object]:
     def missing(name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        known = [other for other in vars(sys.modules[module]) if not other.startswith("_")]
+        known = getattr(sys.modules[module], "__all__", dir(sys.modules[module]))
         nearest = _NEAREST.get(f"{module}.{name}".removeprefix("weft.tvm."))
         hint = f": {nearest}" if nearest else did_you_mean(name, known)
         raise AttributeError(f"{module} has no '{name}' of TVM{hint}")

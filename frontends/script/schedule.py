@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+
+from xdsl.dialects.builtin import ModuleOp
 
 from weft.schedule.recording import step_methods
 from weft.schedule.schedule import Schedule as Recorded
@@ -13,9 +15,34 @@ if TYPE_CHECKING:
     from weft.frontends.script.show import Script
 
 
+_METHODS_OF_TVM = {
+    "show": "weft.script.show(mod)",
+    "script": "weft.script.script(mod)",
+    "astext": "str(mod), or weft.script.script(mod)",
+    "functions": "weft.lookup(mod, name)",
+    "get_global_var": "weft.lookup(mod, name)",
+    "update_func": "weft.update_function(mod, name, function)",
+    "with_attr": "weft.set_function_attribute(mod, name, key, value)",
+}
+
+
+class ScheduledModule(ModuleOp):
+    """The module of a schedule: xDSL's, which names weft's way to those who look for methods of TVM's."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        way = f": {_METHODS_OF_TVM[name]}; modules of weft.tvm have it" if name in _METHODS_OF_TVM else ""
+        raise AttributeError(f"a module has no attribute '{name}'{way}", name=name, obj=self)
+
+
 @step_methods
 class Schedule(Recorded):
     __doc__ = Recorded.__doc__
+
+    def _copied(self, mod: ModuleOp) -> ModuleOp:
+        copy = super()._copied(mod)
+        if type(copy) is not ModuleOp:
+            return copy
+        return ScheduledModule(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     # What reads and prints scripts is imported when a script is wanted.
 

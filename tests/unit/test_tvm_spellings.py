@@ -92,11 +92,25 @@ def test_modules_are_dictionaries() -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("autotvm", "meta_schedule tunes"), ("nothing", "weft.tvm has no 'nothing' of TVM"), ("rpc", "lib.export")],
+    [
+        ("autotvm", "meta_schedule tunes"),
+        ("nothing", r"weft.tvm has no 'nothing' of TVM \(known: 'IRModule'"),
+        ("create_schedule", "weft.tvm has no 'create_schedule' of TVM: weft.tvm.te"),
+        ("rpc", "lib.export"),
+    ],
 )
 def test_missing_names(name: str, message: str) -> None:
     with pytest.raises(AttributeError, match=message):
         getattr(tvm, name)
+    for module, missing, message in (
+        (tvm.contrib, "cublas", "weft.tvm.contrib has no 'cublas' of TVM"),
+        (tvm.relay, "var", "weft.tvm.relay has no 'var' of TVM: weft.tvm.relax"),
+        (tvm.topi, "bias_add", "weft.tvm.topi has no 'bias_add' of TVM: add"),
+        (tvm.relax, "dpl", "weft.graph.pattern finds and replaces"),
+        (tvm.relax.op.nn, "rellu", "relax.op has no 'nn.rellu' of TVM, did you mean 'nn.relu'"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            getattr(module, missing)
     with pytest.raises(AttributeError, match="did you mean 'placeholder'"):
         te.placeholde  # noqa: B018
 
@@ -106,7 +120,18 @@ def test_names_of_tvm_on_weft_itself() -> None:
         weft.nd  # pyright: ignore # noqa: B018
     with pytest.raises(AttributeError, match=r"^module 'weft' has no attribute 'nothing'$"):
         weft.nothing  # pyright: ignore # noqa: B018
+    with pytest.raises(AttributeError, match=r"weft.build\(mod, target='cuda'\); weft.tvm.device is TVM's spelling"):
+        weft.device  # pyright: ignore # noqa: B018
     assert {"tvm", "build", "tune"} <= set(dir(weft))
+
+
+def test_methods_of_tvm_on_modules_of_schedules() -> None:
+    sch = weft.Schedule(te.create_func([X := te.placeholder((4,), name="X"), te.compute((4,), lambda i: X[i] + 1)]))
+    with pytest.raises(AttributeError, match=r"no attribute .show.: weft.script.show\(mod\); modules of weft.tvm"):
+        sch.mod.show()  # pyright: ignore
+    with pytest.raises(AttributeError, match=r"^a module has no attribute 'nothing'$"):
+        sch.mod.nothing  # pyright: ignore # noqa: B018
+    assert sch.mod.clone().is_structurally_equivalent(sch.mod) and hasattr(sch.mod, "body")
 
 
 def test_refused_arguments() -> None:

@@ -1,5 +1,7 @@
 """`tvm.driver`: `build`, `lower`, and the commands of `tvmc`."""
 
+from weft.tvm.absent import refuses
 from weft.tvm.driver.build_module import build, lower
 
 __all__ = ["build", "lower"]
+__getattr__ = refuses(__name__)

@@ -109,7 +109,6 @@ class IRModule(Scripted):
             added.sym_name = StringAttr(wanted)
 
     update_func = __setitem__
-    add = __setitem__
 
     def __contains__(self, name: str | GlobalVar) -> bool:
         return symbol_of(name) in function_names(self)

@@ -1,7 +1,5 @@
 """`relax.BlockBuilder`: `weft.graph.BlockBuilder` with TVM's names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial

@@ -4,8 +4,6 @@ Statements are read in order: what stands to the right of `=` is evaluated as Py
 as expressions, and bound in the function.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
