@@ -256,14 +256,14 @@ SHOWN: dict[str, dict[int, tuple[str, ...]]] = {
         12: ("Time cost of MyModule ", "Time cost of transformed sch.mod "),
     },
 }
-FAST: dict[str, list[int]] = {
-    "000": [*range(1, 9), *range(21, 27)],
-    "001": [3, 4, 5, 6, 7],
-    "002": [3, 4, 7, 18, 20, 22, *range(26, 34), *range(106, 109), 112, 113, 116, *range(119, 139), *range(279, 301)],
-    "003": [],
-    "004": [1, 2, 5, 6, 7, 8, 9],
+SLOW: dict[str, set[int]] = {
+    "000": set(),
+    "001": {1},
+    "002": {6, 12, 34, 40, 44, 110, 114, 139, 142, 157, 159, 166, 183, 190, 191, 193},
+    "003": {5, 6, 12, 13, 14, 17},
+    "004": {12},
 }
-"""Cells of the first tier: they import little, and compute nothing."""
+"""Cells of the second tier: they search, measure times, or loop over large arrays in Python, or need such cells."""
 
 
 def times(text: str) -> list[float]:
@@ -322,21 +322,25 @@ def forget_intrinsics() -> Generator[None]:
         unregister_intrinsic(name)
 
 
-@pytest.mark.parametrize("document", [name for name, numbers in FAST.items() if numbers])
-def test_cells_that_compute_nothing(document: str, tmp_path: Path) -> None:
-    prepare(tmp_path)
-    compare(document, run_document(document, tmp_path, FAST[document]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("document", list(SHOWN))
-def test_whole_documents(document: str, tmp_path: Path) -> None:
-    wanted = {"002": ["torch"], "003": ["torch"], "000": ["onnx"], "001": ["onnx"]}.get(document, [])
+@pytest.fixture(params=list(SHOWN))
+def document(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A document, whose files lie in `tmp_path`."""
+    wanted = {"002": ["torch"], "003": ["torch"], "000": ["onnx"], "001": ["onnx"]}.get(request.param, [])
     if missing := [name for name in wanted if importlib.util.find_spec(name) is None]:
         pytest.skip(f"the document imports {', '.join(missing)}")
     prepare(tmp_path)
     if "onnx" in wanted:
         models(tmp_path)
+    return request.param
+
+
+def test_cells_without_searches(document: str, tmp_path: Path) -> None:
+    quick = {number for number, kind, _ in cells(document) if kind == "code"} - SLOW[document]
+    compare(document, run_document(document, tmp_path, quick))
+
+
+@pytest.mark.slow
+def test_whole_documents(document: str, tmp_path: Path) -> None:
     found = run_document(document, tmp_path)
     compare(document, found)
     for check in CHECKS.get(document, []):
@@ -347,3 +351,4 @@ def test_cells_are_run_or_left_out_with_a_reason() -> None:
     counts = {document: sum(kind == "code" for _, kind, _ in cells(document)) for document in SHOWN}
     assert counts == {"000": 25, "001": 11, "002": 198, "003": 18, "004": 12}
     assert sum(len(reasons) for reasons in LEFT_OUT.values()) <= 9
+    assert sum(map(len, SLOW.values())) <= 24
