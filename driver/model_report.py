@@ -16,6 +16,7 @@ from weft.dialects.arena import ARENA_BYTES, planned_bytes
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low import params_of
 from weft.dialects.low_access import AccessMode
+from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.kernels import Kernel, find_kernels
@@ -104,6 +105,19 @@ class ModelReport:
             )
             for symbol, use in uses.items()
         ]
+
+    def registered(self, name: str) -> Sequence[str]:
+        """The registered functions that a function calls, each once."""
+        called: dict[str, None] = {}
+        pending, seen = [name], {name}
+        while pending:
+            for op in operations_in(self._callers[pending.pop()]):
+                if isinstance(op, CallRegisteredOp):
+                    called[op.callee.data] = None
+                elif isinstance(op, CallOp) and (inner := op.callee.string_value()) in self._callers.keys() - seen:
+                    pending.append(inner)
+                    seen.add(inner)
+        return list(called)
 
     def _count(self, caller: ConcreteShapes, times: int, uses: dict[str, _Use]) -> None:
         for op, callee, count in caller.calls(self._find):

@@ -62,6 +62,10 @@ class ReportSource(Protocol):
         """The memory that a call takes for temporaries."""
         ...
 
+    def registered(self, name: str) -> Sequence[str]:
+        """The registered functions that a function calls between its kernels."""
+        ...
+
     def peaks(self) -> MachinePeaks | None:
         """The limits of the machine; None where they are not known."""
         ...
@@ -78,6 +82,8 @@ class Report:
     """Of a call, in the run that measured the kernels."""
     peaks: MachinePeaks | None = None
     """Of the machine, where times were measured."""
+    registered: tuple[str, ...] = ()
+    """The registered functions that the function calls: their time is that between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
         """The report with the seconds and counts of calls by symbol."""
@@ -113,7 +119,8 @@ class Report:
                 f"; peaks {self.peaks.gflops:.4g} GFLOP/s, {self.peaks.memory:.4g} GB/s of memory, "
                 f"{self.peaks.cache:.4g} GB/s of cache"
             )
-        return f"{title}\n{_table(lines)}"
+        outside = f"\nregistered functions, between kernels: {', '.join(self.registered)}" if self.registered else ""
+        return f"{title}\n{_table(lines)}{outside}"
 
     def _cells(self, row: KernelRow) -> list[str]:
         name = row.names[0] + (f" (+{len(row.names) - 1})" if len(row.names) > 1 else "")
@@ -126,6 +133,12 @@ class Report:
 
     def _part(self, seconds: float) -> str:
         return f"{seconds / self.seconds:.0%}" if self.seconds else "-"
+
+
+def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
+    """The report of a function, without times, given arguments of these shapes."""
+    rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
+    return Report(name, rows, size, registered=tuple(source.registered(name)))
 
 
 def _ms(seconds: float) -> str:

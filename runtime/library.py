@@ -296,11 +296,10 @@ class Library:
 
         Raises `CompileError` for a library without kernels, and where several functions call some and none is named.
         """
-        from weft.runtime.kernel_report import Report
+        from weft.runtime.kernel_report import report_from
 
         source, name = self._reported(name)
-        known = self._reports.get(name)
-        return known or Report(name, tuple(source.rows(name, None)), source.temporary_bytes(name, None))
+        return self._reports.get(name) or report_from(source, name, None)
 
     def profile(self, name: str, *arguments: object, runs: int = 10, **keywords: object) -> Report:
         """Call a function of a model `runs` times on arguments that are checked once, and measure its kernels. `report`
@@ -310,7 +309,7 @@ class Library:
 
         Raises `CompileError` for a library without kernels, and as the call does.
         """
-        from weft.runtime.kernel_report import Report
+        from weft.runtime.kernel_report import report_from
 
         if runs < 1:
             raise ValueError(f"profile: runs: expected at least 1, got {runs}")
@@ -318,7 +317,7 @@ class Library:
         source, name = self._reported(name)
         times, bound = self._kernel_times(signature, source.rows(name, None), (arguments, keywords), runs)
         shapes = {signature.args[at].name: array.shape for at, array in bound.arrays.items()}
-        report = Report(name, tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes))
+        report = report_from(source, name, shapes)
         report = replace(report.timed(times.seconds, times.calls, times.total), peaks=source.peaks())
         self._reports[name] = report
         return report

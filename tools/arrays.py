@@ -73,13 +73,14 @@ def parse_shape(text: str, option: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Request:
-    """The options for arguments: files or numbers by name, shapes by name, the random seed, and whether random
-    numbers must be positive (for programs that divide or take logarithms)."""
+    """The options for arguments: files or numbers by name, shapes by name, the random seed, whether random numbers must
+    be positive (for programs that divide or take logarithms), and the extents that nothing else tells."""
 
     inputs: Mapping[str, str]
     shapes: Mapping[str, str]
     seed: int
     positive: bool = False
+    default_extent: int | None = None
 
 
 def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
@@ -93,6 +94,9 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
         if spec.name in request.inputs:
             given[spec.name] = _given(spec, request.inputs[spec.name])
     extents = _symbol_extents(signature, given, request)
+    if request.default_extent is not None:
+        symbols = [symbol for spec in signature.arrays for symbol in spec.shape if isinstance(symbol, str)]
+        extents = dict.fromkeys(symbols, request.default_extent) | extents
     strides = _stride_symbols(signature, extents)
     random = np.random.default_rng(request.seed)
     values: dict[str, Value] = {}

@@ -5,7 +5,8 @@
   weft run dynamic.mlir --shape A=64x128 --target "llvm -mcpu=znver4" --threads 4
   weft run model.onnx --input x.npy --check --time      # checked with onnxruntime too, where that is installed
 
-Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated.
+Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated. Extents that an
+ONNX model names, such as that of the batch, are 1 unless an array or --shape tells them.
 """
 
 from __future__ import annotations
@@ -160,7 +161,13 @@ def _request(original: ModuleOp, signature: Signature, arguments: argparse.Names
         assignments(arguments.shape, "--shape", [spec.name for spec in signature.arrays], "array argument"),
         arguments.seed,
         positive=needs_positive(original),
+        default_extent=_default_extent(arguments.file),
     )
+
+
+def _default_extent(file: str) -> int | None:
+    """Models of ONNX name the extent of their batch, which is 1 unless something tells it."""
+    return 1 if file.endswith(".onnx") else None
 
 
 def _target(text: str, threads: int | None) -> Target:

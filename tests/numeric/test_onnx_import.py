@@ -130,8 +130,10 @@ def test_fallback_to_the_reference() -> None:
     nodes = [node("Relu", "x", "r"), node("Det", "r", "d"), node("Neg", "d", "y")]
     module = weft.from_onnx(model(nodes, {"x": ["n", 5, 5]}, opset=20), fallback=True)
     assert 'graph.call_dps "onnx.Det.' in str(module)
-    found = weft.build(module)["main"](np.stack([2 * np.eye(5), -np.eye(5)]).astype(np.float32))
+    library = weft.build(module)
+    found = library["main"](np.stack([2 * np.eye(5), -np.eye(5)]).astype(np.float32))
     np.testing.assert_allclose(found, [-32, 0])
+    assert "registered functions, between kernels: onnx.Det." in str(library.report())
 
 
 def test_weights_in_a_file_beside_the_model(folder: Path) -> None:
@@ -162,7 +164,7 @@ def test_compile_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert execute(["compile", source, "-o", str(library), "--header", str(header)]) == 0
     np.testing.assert_allclose(weft.load(library)["main"](X), _expected(X), rtol=1e-4, atol=1e-5)
     assert "main(" in header.read_text()
-    assert execute(["profile", source, "--input", str(folder / "x.npy")]) == 0
+    assert execute(["profile", source]) == 0  # of a batch of 1
     assert "fused_matmul_add_relu" in capsys.readouterr().out
 
 
@@ -231,3 +233,108 @@ def test_conditions_of_loops_that_depend_on_data_are_refused() -> None:
     weights = {"n": np.array(100), "limit": np.float32(10)}
     with pytest.raises(weft.CompileError, match="a condition of the attribute 'body' that depends on data"):
         weft.from_onnx(model([node("Loop", "n - x", "y", body=loop)], {"x": [2]}, weights=weights))
+
+
+def _of_sequence(operator: str, **attributes: Any) -> onnx.ModelProto:
+    proto = model([node(operator, "xs", "y", **attributes)], {"xs": []})
+    tensor = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
+    proto.graph.input[0].type.CopyFrom(helper.make_sequence_type_proto(tensor))
+    return proto
+
+
+def test_sequences_are_as_many_parameters() -> None:
+    proto = _of_sequence("ConcatFromSequence", axis=0)
+    with pytest.raises(weft.CompileError, match=r"the length of the sequence is not known: give shapes=\{'xs': \["):
+        weft.from_onnx(proto)
+    with pytest.raises(weft.CompileError, match="the length of the sequence is not known"):
+        weft.from_onnx(proto, shapes={"xs": (2, 3)})
+    module = weft.from_onnx(proto, shapes={"xs": [("n", 2), (1, 2)]})
+    assert "@main(%xs0: tensor<?x2xf32, #graph.dims<n>>, %xs1: tensor<1x2xf32>)" in str(module)
+    one, other = np.ones((3, 2), np.float32), np.zeros((1, 2), np.float32)
+    np.testing.assert_array_equal(_interpreted(module, one, other), np.concatenate([one, other]))
+    with pytest.raises(weft.CompileError, match="whose shape are numbers and names, but shapes gives"):
+        weft.from_onnx(perceptron(), shapes={"x": [(1, 16)]})
+    with pytest.raises(weft.CompileError, match=r"SequenceAt .*: input 'position' = 2 lies outside of a sequence of 2"):
+        at = _of_sequence("SequenceAt")
+        at.graph.node[0].input.append("place")
+        at.graph.initializer.append(onnx.numpy_helper.from_array(np.array(2), "place"))
+        weft.from_onnx(at, shapes={"xs": [(1,), (1,)]})
+
+
+def test_optionals_without_a_value() -> None:
+    proto = model([node("OptionalHasElement", "x", "y")], {"x": [2]})
+    kind = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
+    proto.graph.input[0].type.CopyFrom(helper.make_optional_type_proto(kind))
+    assert not _interpreted(weft.from_onnx(proto, shapes={"x": None}))
+    assert _interpreted(weft.from_onnx(proto), np.zeros(2, np.float32))
+    proto.graph.node[0].op_type = "OptionalGetElement"
+    with pytest.raises(weft.CompileError, match="input 'input' is an optional without a value"):
+        weft.from_onnx(proto, shapes={"x": None})
+
+
+TREES = {
+    "nodes_treeids": [0, 0, 0, 0, 0, 1, 1, 1],
+    "nodes_nodeids": [0, 1, 2, 3, 4, 0, 1, 2],
+    "nodes_featureids": [0, 1, 0, 0, 0, 2, 0, 0],
+    "nodes_values": [0.1, -0.3, 0.0, 0.0, 0.0, 0.2, 0.0, 0.0],
+    "nodes_modes": ["BRANCH_LEQ", "BRANCH_LT", "LEAF", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+    "nodes_truenodeids": [1, 3, 0, 0, 0, 1, 0, 0],
+    "nodes_falsenodeids": [2, 4, 0, 0, 0, 2, 0, 0],
+}
+LEAVES = {"treeids": [0, 0, 0, 1, 1], "nodeids": [2, 3, 4, 1, 2], "weights": [1.0, 2.0, 3.0, 4.0, 5.0]}
+ML: dict[str, dict[str, Any]] = {
+    "Scaler": {"offset": [0.5, 1.0, -1.0], "scale": [2.0, 0.5, 1.0]},
+    "Normalizer": {"norm": "L2"},
+    "Imputer": {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": 0.0},
+    "LinearRegressor": {"coefficients": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "intercepts": [0.5, -0.5], "targets": 2},
+    "LinearClassifier": {
+        "coefficients": [1.0, -2.0, 3.0, 4.0, 5.0, -6.0, 0.5, 0.5, 0.5],
+        "intercepts": [0.5, -0.5, 0.0],
+        "classlabels_ints": [7, 3, 5],
+        "post_transform": "SOFTMAX",
+    },
+    "LabelEncoder": {"keys_floats": [0.0, 1.5], "values_int64s": [4, 9], "default_int64": -1},
+    "TreeEnsembleRegressor": {
+        **TREES,
+        **{f"target_{name}": values for name, values in LEAVES.items()},
+        "target_ids": [0, 1, 0, 1, 1],
+        "n_targets": 2,
+        "base_values": [0.25, -0.5],
+    },
+    "TreeEnsembleClassifier": {
+        **TREES,
+        **{f"class_{name}": values for name, values in LEAVES.items()},
+        "class_ids": [0, 1, 2, 0, 2],
+        "classlabels_int64s": [10, 20, 30],
+    },
+}
+
+
+@pytest.mark.parametrize("operator", ML)
+def test_traditional_operators(operator: str) -> None:
+    """As ONNX's reference computes them."""
+    from onnx.reference import ReferenceEvaluator
+
+    outputs = "y z" if operator.endswith("Classifier") else "y"
+    proto = model([node(operator, "x", outputs, domain="ai.onnx.ml", **ML[operator])], {"x": ["n", 3]}, outputs)
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    x = np.random.default_rng(2).standard_normal((16, 3), np.float32)
+    x[:4] = np.array([[0, 1.5, 0.1], [0.1, -0.3, 0.2], [0, 0, 0], [0.1, 1.5, 0.2]], np.float32)
+    x[2] += 0.0 if operator != "Normalizer" else 1.0
+    module = weft.from_onnx(proto)
+    is_compiled = operator == "TreeEnsembleRegressor"
+    found = weft.build(module)["main"](x) if is_compiled else _interpreted(module, x)
+    expected: Any = ReferenceEvaluator(proto).run(None, {"x": x})
+    for got, wanted in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_remainders_of_floats() -> None:
+    """Exact, or NaN where they might not be."""
+    for truncates, expected in ((1, np.fmod), (0, np.mod)):
+        module = weft.from_onnx(model([node("Mod", "x z", "y", fmod=truncates)], {"x": [7], "z": [7]}, opset=28))
+        x = np.array([7.5, -7.5, 1e8, 5.3, -5.3, np.inf, 3.0], np.float32)
+        z = np.array([2.0, 2.0, 0.3, -0.1, np.inf, 2.0, 0.0], np.float32)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(_interpreted(module, x, z), expected(x, z))
+            assert np.isnan(_interpreted(module, np.full(7, 1e30, np.float32), z)[0])
