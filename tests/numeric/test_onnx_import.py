@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from example_scripts import printed_by
 from onnx import helper
 from onnx_models import INT64, model, node, perceptron
 
@@ -166,6 +167,15 @@ def test_compile_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert "main(" in header.read_text()
     assert execute(["profile", source]) == 0  # of a batch of 1
     assert "fused_matmul_add_relu" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_accuracy_of_a_trained_net(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("torch")
+    before, after, *_ = printed_by("onnx_digits.py", capsys, monkeypatch).splitlines()
+    assert before.split()[1:] == after.split()[1:]
+    assert int(after.split()[1]) > 0.97 * 450
 
 
 def test_the_format_is_that_of_safetensors(folder: Path) -> None:

@@ -132,7 +132,7 @@ def test_options() -> None:
     with pytest.raises(weft.CompileError, match="the input holds float32, but constants gives int64"):
         weft.from_onnx(perceptron(), constants={"x": np.zeros((1, 16), np.int64)})
     library = weft.build(weft.from_onnx(perceptron()))
-    with pytest.raises(ValueError, match="x"):
+    with pytest.raises(ValueError, match=r"argument 1 \('x'\): expected shape \(batch, 16\), got shape \(1, 17\)"):
         library["main"](np.zeros((1, 17), np.float32))
 
 
@@ -246,10 +246,10 @@ def _damage(count: int) -> None:
         data = bytearray(models[turn % len(models)])
         for _ in range(int(random.integers(1, 4))):
             data[int(random.integers(len(data)))] = int(random.integers(256))
-        start = time.monotonic()
+        start = time.process_time()
         with suppress(weft.CompileError):
             weft.from_onnx(bytes(data))
-        assert time.monotonic() - start < 5.0
+        assert time.process_time() - start < 5.0
 
 
 def test_damaged_files() -> None:
