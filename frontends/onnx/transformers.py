@@ -17,7 +17,8 @@ def _attention(node: Node) -> Sequence[Item] | None:
     query, key, value = (node.value(index) for index in range(3))
     is_plain = not any(node.has(index) for index in (3, 6)) and not node.wants(3)
     windows = [name for name in ("left_window_size", "right_window_size") if node.gives(name)]
-    if not is_plain or windows or node.gives("softmax_precision") or not query.ndim == key.ndim == value.ndim:
+    is_uniform = query.ndim == key.ndim == value.ndim and query.dtype == key.dtype == value.dtype
+    if not is_plain or windows or node.gives("softmax_precision") or not is_uniform:
         return None
     node.attribute("qk_matmul_output_mode")
     is_flat = query.ndim == 3
