@@ -1,6 +1,7 @@
 """The architectures of known models, as `torchvision` and `transformers` have them, in any size; weights are random.
 
-`SMALL` are variants of a few layers and narrow channels, `WHOLE` have the sizes of the models of that name.
+`SMALL` are variants of a few layers and narrow channels; `WHOLE` have resolution and widths of the models of that name,
+some of them fewer blocks.
 """
 
 from __future__ import annotations
