@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
@@ -29,21 +31,21 @@ from weft.driver.workloads import Task, tasks_of
 from weft.interp.arguments import EXTENTS, ConcreteShapes, argument_recipe
 from weft.interp.compare import reduction_length_of
 from weft.passes.tir.flat_signature import state_parameter_accesses
+from weft.schedule.schedule import Schedule
 from weft.schedule.traces import decisions_of, trace_without_decisions
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.files import write_output
 from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
+from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
 from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
+from weft.tuning.features import features_of
 from weft.tuning.measuring import ArgumentSpec, measure
 from weft.tuning.records import Record, Workload, machine_kind
-from weft.tuning.search import EvolutionarySearch, SearchCounts
+from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts
 from weft.tuning.space import Candidate, Program, Space, SteeredSchedule
-
-if TYPE_CHECKING:
-    from weft.schedule.schedule import Schedule
 
 _COLUMNS: Final = (
     *("ID", "name", "FLOP", "weight", "speed", "latency"),
@@ -208,6 +210,8 @@ def tune(
             made.run(trials, end, tuned, progress)
         except WrongResultError as error:
             raise InternalError(made.reproducer(error, Path() if path is None else path.parent)) from error
+        finally:
+            made.save_model()
     return tuned
 
 
@@ -253,6 +257,7 @@ class _Searches:
         self._database, self._executor = database, executor
         self._target, self._seed, self._limits = target, seed, limits
         self._searches: list[_Search] = []
+        self._model: CostModel = AnalyticalModel()
 
     def begin(
         self,
@@ -272,6 +277,7 @@ class _Searches:
             if func not in names:
                 raise CompileError(f"tune: there is no function '{func}' with blocks{did_you_mean(func, names)}")
             tasks = [task for task in tasks if task.function.sym_name.data == func]
+        self._model = self._first_model([task.key for task in tasks])
         found: dict[str, TunedTask] = {}
         for task in tasks:
             name = task.function.sym_name.data
@@ -296,6 +302,22 @@ class _Searches:
             raise CompileError(f"tune: there is no function to tune{reasons or ', none holds blocks'}")
         return tuned
 
+    def _first_model(self, keys: Sequence[str]) -> CostModel:
+        """The cost model to begin with: what earlier searches of any program learned."""
+        model = cost_model()
+        if isinstance(model, BoostedTrees):
+            digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
+            begun = self._database.begin_search(f"model {digest} {self._target} {machine_kind()} {self._seed}")
+            text = self._database.model(self._target, machine_kind(), until=begun)
+            if text is not None:
+                model.learn(samples_from_text(text))
+        return model
+
+    def save_model(self) -> None:
+        """Keep what the cost model learned."""
+        if isinstance(self._model, BoostedTrees) and self._model.samples:
+            self._database.save_model(self._target, machine_kind(), self._model.to_text())
+
     def _begin(
         self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
     ) -> _Search:
@@ -309,7 +331,7 @@ class _Searches:
         given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
         arguments = ArgumentSpec(replace(recipe, parameters=given_to), 0, reduction_length_of(function))
         state_parameter_accesses(unit)
-        made, origin, default = _space(unit, space, machine)
+        made, origin, default = _space(unit, space, machine, partial(features_of, target=machine))
         if space is not None:
             made.check()
         evaluator = Evaluator(
@@ -327,7 +349,8 @@ class _Searches:
         begun = self._database.begin_search(f"{workload.key} {self._target} {machine_kind()} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, machine_kind(), _FIRST, until=begun)
         first = [record.decisions for record in others if record.origin == origin]
-        search = EvolutionarySearch(made, self._seed, first=first)
+        ranking = Ranking(self._model, default.features, evaluator.default.seconds or 1.0)
+        search = EvolutionarySearch(made, self._seed, first=first, ranking=ranking)
         if space is None:
             search.adopt(default)
             search.tell(default, evaluator.default.seconds)
@@ -367,23 +390,30 @@ class _Searches:
 
 
 def _space(
-    unit: ModuleOp, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
+    unit: ModuleOp,
+    space: Callable[[Schedule], object] | sched.FuncOp | str | None,
+    machine: Target,
+    features: Callable[[ModuleOp], tuple[float, ...]],
 ) -> tuple[Space, str, Candidate]:
     """The space to search, its name, and the default schedule."""
     if space is None:
-        made = Space(unit, default_program(machine), _DEFAULT_SPACE)
+        made = Space(unit, default_program(machine), _DEFAULT_SPACE, features)
         default = made.run(Random(0), takes_defaults=True)
         if not isinstance(default, Candidate):
             raise InternalError(f"the default schedule is refused: {default}")
         return made, _DEFAULT_SPACE, default
     found = default_schedule(unit, machine)
     trace = found[0] if found else sched.FuncOp("trace", Region(Block()))
-    default = Candidate(trace_without_decisions(trace), tuple(decisions_of(trace)), b"")
+    scheduled = Schedule(unit)
+    scheduled.replay(trace)
+    places = trace_without_decisions(trace), tuple(decisions_of(trace))
+    default = Candidate(*places, b"", features=features(scheduled.mod))
     given = parse_trace(space) if isinstance(space, str) else space
     if isinstance(given, sched.FuncOp):
-        return Space(unit, _replaying(given), given.sym_name.data), given.sym_name.data, default
+        name = given.sym_name.data
+        return Space(unit, _replaying(given), name, features), name, default
     name = getattr(given, "__qualname__", "space")
-    return Space(unit, given, name), name, default
+    return Space(unit, given, name, features), name, default
 
 
 def default_program(target: Target) -> Program:

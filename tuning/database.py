@@ -45,6 +45,17 @@ CREATE INDEX by_time ON records (workload, target, machine, seconds) WHERE secon
 CREATE INDEX by_candidate ON records (workload, target, machine, trace, decisions);
 CREATE TABLE searches (key TEXT PRIMARY KEY, last_record INTEGER NOT NULL);
 """
+_MODELS: Final = """
+CREATE TABLE IF NOT EXISTS models (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  target TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  last_record INTEGER NOT NULL,
+  text TEXT NOT NULL
+)
+"""
+_KEPT_MODELS: Final = 4
+"""Cost models of a target on a kind of machine that stay: a search that is resumed begins with the one it had."""
 _COLUMNS: Final = (
     "r.workload, r.target, r.machine, t.text, r.decisions, r.times, r.failure, r.drift, r.origin, r.versions, r.date"
 )
@@ -90,6 +101,7 @@ class Database:
             raise CompileError(f"'{self.path}' is a database of something else")
         if found != _VERSION:
             raise CompileError(f"'{self.path}' has format {found}, this weft reads {_VERSION}")
+        execute(_MODELS)
         # With a write-ahead log, what is committed survives the end of the process.
         execute("PRAGMA synchronous = NORMAL")
 
@@ -225,6 +237,27 @@ class Database:
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO searches SELECT ?, IFNULL(MAX(id), 0) FROM records", (key,))
             return execute("SELECT last_record FROM searches WHERE key = ?", (key,)).fetchone()[0]
+
+    def save_model(self, target: str, machine: str, text: str) -> None:
+        """Keep a cost model that learned from the records until now."""
+        with self._errors(), self._changes():
+            execute = self._connection.execute
+            values = "?, ?, IFNULL((SELECT MAX(id) FROM records), 0), ?"
+            execute(
+                f"INSERT INTO models (target, machine, last_record, text) VALUES ({values})", (target, machine, text)
+            )
+            kept = "SELECT id FROM models WHERE target = ? AND machine = ? ORDER BY id DESC LIMIT ?"
+            execute(
+                f"DELETE FROM models WHERE target = ? AND machine = ? AND id NOT IN ({kept})",
+                (target, machine, target, machine, _KEPT_MODELS),
+            )
+
+    def model(self, target: str, machine: str, *, until: int) -> str | None:
+        """The last cost model that was there when record `until` was the last (see `begin_search`)."""
+        query = "SELECT text FROM models WHERE target = ? AND machine = ? AND last_record <= ? ORDER BY id DESC LIMIT 1"
+        with self._errors():
+            row = self._connection.execute(query, (target, machine, until)).fetchone()
+        return None if row is None else row[0]
 
     # Files
 

@@ -3,7 +3,8 @@
 A batch holds, in this order of preference: the defaults of the space and the best of other machines (once), neighbours
 of fast candidates (one decision changed), crossings of two (each decision from either), and some that are drawn, so
 that no part of the space is out of reach. What was tried, or schedules the program as another candidate did, is left
-out. The search knows nothing of building and measuring: it proposes, and is told seconds.
+out. With a cost model, more candidates are made than a batch holds, and those are proposed that it says are fast; the
+others wait for later batches. The search knows nothing of building and measuring: it proposes, and is told seconds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from weft.tuning.cost_model import CostModel, Sample
 from weft.tuning.records import Decision
 from weft.tuning.space import Candidate, Refused, Space
 
@@ -34,6 +36,26 @@ class SearchOptions:
     """The part of a batch that is drawn; all of the first one is."""
     crossover: float = 0.2
     """The part of the children that have two parents."""
+    choice: int = 4
+    """How many times as many candidates as a batch holds a cost model chooses from."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a cost model says of the schedules of one program."""
+
+    model: CostModel
+    default: tuple[float, ...]
+    """The features of the default schedule."""
+    default_seconds: float
+
+    def predict(self, candidates: Sequence[Candidate]) -> list[float]:
+        """The smaller, the faster."""
+        return self.model.predict([candidate.features for candidate in candidates], self.default)
+
+    def tell(self, candidate: Candidate, seconds: float) -> None:
+        """Let the model learn from what was measured."""
+        self.model.learn([Sample(candidate.features, self.default, seconds / self.default_seconds)])
 
 
 @dataclass
@@ -54,8 +76,13 @@ class EvolutionarySearch:
         seed: int,
         options: SearchOptions | None = None,
         first: Sequence[tuple[Decision | None, ...]] = (),
+        ranking: Ranking | None = None,
     ) -> None:
-        """`first` are decisions to begin with, of other searches."""
+        """`first` are decisions to begin with, of other searches. Without a `ranking` candidates are proposed as they
+        are made."""
+        self._ranking = ranking
+        self._waiting: list[Candidate] = []
+        self._planned: list[Candidate] = []
         self.counts = SearchCounts()
         self._space = space
         self._random = Random(seed)
@@ -69,6 +96,10 @@ class EvolutionarySearch:
     @property
     def is_exhausted(self) -> bool:
         """Whether there is nothing more to propose."""
+        return not self._planned and not self._waiting and self._makes_no_more
+
+    @property
+    def _makes_no_more(self) -> bool:
         return self._gave_up or self._space.is_exhausted
 
     def adopt(self, candidate: Candidate) -> None:
@@ -78,21 +109,50 @@ class EvolutionarySearch:
 
     def propose(self, most: int) -> list[Candidate]:
         """New candidates, a batch at most; none where the space is exhausted."""
-        batch: list[Candidate] = []
-        while len(batch) < min(most, self._options.batch) and not self.is_exhausted:
-            candidate = self._next()
-            if candidate is None:
-                self._gave_up = True
-            else:
-                batch.append(candidate)
+        if not self._planned:
+            self._planned = self._plan(self._options.batch)
+        batch, self._planned = self._planned[:most], self._planned[most:]
         self.counts.proposed += len(batch)
         return batch
+
+    def _plan(self, count: int) -> list[Candidate]:
+        """A whole batch, whatever of it is proposed: a search with more trials goes on as one with fewer began."""
+        batch: list[Candidate] = []
+        while len(batch) < count and not self._makes_no_more and (not self._has_begun or self._first):
+            batch += self._made()
+        pool = self._waiting
+        choice = 1 if self._ranking is None else self._options.choice
+        while len(pool) < (count - len(batch)) * choice and not self._makes_no_more:
+            pool += self._made()
+        return [*batch, *self._chosen(count - len(batch))]
+
+    def _made(self) -> list[Candidate]:
+        """One more candidate, or none where there is no more."""
+        candidate = self._next()
+        self._gave_up = self._gave_up or candidate is None
+        return [] if candidate is None else [candidate]
+
+    def _chosen(self, count: int) -> list[Candidate]:
+        """Those that wait which are said to be fast, and some that are drawn; the others go on waiting."""
+        pool = self._waiting
+        if self._ranking is not None and len(pool) > count:
+            predicted = self._ranking.predict(pool)
+            order = sorted(range(len(pool)), key=predicted.__getitem__)
+            drawn = sum(self._random.random() < self._options.epsilon for _ in range(count))
+            places = order[: count - drawn]
+            places += self._random.sample(order[count - drawn :], drawn)
+        else:
+            places = list(range(min(count, len(pool))))
+        self._waiting = [candidate for at, candidate in enumerate(pool) if at not in places]
+        return [pool[at] for at in places]
 
     def tell(self, candidate: Candidate, seconds: float | None) -> None:
         """The time of a candidate; None for one that failed, which has no children."""
         if seconds is not None:
             self._ranked.append((seconds, len(self._ranked), candidate))
             self._ranked.sort(key=lambda entry: entry[:2])
+            if self._ranking is not None:
+                self._ranking.tell(candidate, seconds)
 
     def _next(self) -> Candidate | None:
         for at in range(_TRIES):

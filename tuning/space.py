@@ -38,6 +38,8 @@ class Candidate:
     """The structural hash of the scheduled program."""
     choices: tuple[Decision, ...] = ()
     """What the program decided, in order: also in steps that it undid, which no trace has."""
+    features: tuple[float, ...] = ()
+    """Of the scheduled program, for a cost model (`features_of`)."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,16 @@ class Refused:
 class Space:
     """The schedules that a program finds for a module, of which none is tried twice."""
 
-    def __init__(self, module: ModuleOp, program: Program, name: str) -> None:
+    def __init__(
+        self,
+        module: ModuleOp,
+        program: Program,
+        name: str,
+        features: Callable[[ModuleOp], tuple[float, ...]] = lambda _: (),
+    ) -> None:
+        """`features` are those of a scheduled program."""
         self.name = name
+        self._features = features
         self._module = module
         self._program = program
         self._tree = DecisionTree()
@@ -95,6 +105,7 @@ class Space:
             tuple(decisions_of(trace)),
             structural_digest(schedule.mod),
             tuple(path.decisions),
+            self._features(schedule.mod),
         )
 
 

@@ -7,15 +7,17 @@ from itertools import product
 from random import Random
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.sampling import SampleCategorical, SampleComputeLocation, SamplePerfectTile, Sampler
+from weft.tuning.cost_model import Sample
 from weft.tuning.decision_tree import DecisionTree
 from weft.tuning.records import Decision
-from weft.tuning.search import EvolutionarySearch, SearchOptions
+from weft.tuning.search import EvolutionarySearch, Ranking, SearchOptions
 from weft.tuning.space import Candidate, Refused, Space, mutated
 
 MODULE = weft.parse("""
@@ -256,3 +258,47 @@ def test_failures_have_no_children_and_first_decisions_come_first() -> None:
 def test_errors_of_a_space_reach_its_author() -> None:
     with pytest.raises(weft.CompileError, match="did you mean 'B'"):
         search(lambda sch: (sch.get_block("Bb"), None)[1]).propose(1)
+
+
+class Told:
+    """A cost model that says what it is given: the second feature is the time."""
+
+    name = "told"
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+
+    def learn(self, samples: Sequence[Sample]) -> None:
+        self.samples += samples
+
+    def predict(self, candidates: Sequence[Sequence[float]], default: Sequence[float]) -> list[float]:
+        return [features[0] for features in candidates]
+
+
+def test_a_cost_model_chooses_and_nothing_is_lost() -> None:
+    def extent_of_rows(module: ModuleOp) -> tuple[float, ...]:
+        loops = [op for op in module.walk() if isinstance(op, ForOp)]
+        return (float(loops[1].extent if isinstance(loops[1].extent, int) else 0),)
+
+    model = Told()
+    space = Space(MODULE, tiles, "tiles", extent_of_rows)
+    options = SearchOptions(batch=3, epsilon=0.0)
+    search = EvolutionarySearch(space, 0, options, ranking=Ranking(model, (1.0,), 2.0))
+    proposed: list[Candidate] = []
+    batches: list[list[float]] = []
+    while batch := search.propose(100):
+        proposed += batch
+        batches.append([candidate.features[0] for candidate in batch])
+        for candidate in batch:
+            search.tell(candidate, 1.0 + candidate.features[0])
+    assert search.is_exhausted and not search._waiting
+    assert len({candidate.digest for candidate in proposed}) == len(proposed) > 20
+    # The fastest of those that wait are first.
+    assert batches[1] == sorted(batches[1]) and max(batches[1]) <= 3
+    assert [sample.ratio for sample in model.samples] == [(1.0 + c.features[0]) / 2.0 for c in proposed]
+    # Without one they come as they are made, and they are the same.
+    plain = EvolutionarySearch(Space(MODULE, tiles, "tiles"), 0, options)
+    without: set[bytes] = set()
+    while batch := plain.propose(100):
+        without |= {candidate.digest for candidate in batch}
+    assert without == {candidate.digest for candidate in proposed}

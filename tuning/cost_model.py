@@ -1,0 +1,175 @@
+"""Cost models: which of several schedules of a program is faster, by their features.
+
+Models predict the logarithm of a schedule's time relative to that of the default schedule: programs of any size are
+learned together, and what was learned of one serves others. Boosted trees (LightGBM, extra `tune`) learn from what is
+measured; without them, or before there is enough, the analytical model of `features.py` serves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from weft.support.errors import CompileError
+from weft.tuning.features import NAMES
+
+Features: TypeAlias = Sequence[float]
+FORMAT: Final = 1
+"""Of saved models; another number where features change their meaning."""
+_LEAST: Final = 16
+"""Samples from which on trees are trained."""
+_MOST: Final = 4000
+"""Samples that a model is trained with: the last."""
+_ROUNDS: Final = 60
+_TEXT_OF_ALL: Final = 64 << 20
+"""Characters of a saved model, at most."""
+_PARAMETERS: Final = {
+    **{"objective": "regression", "learning_rate": 0.15, "num_leaves": 15, "min_data_in_leaf": 4},
+    **{"feature_fraction": 0.8, "bagging_fraction": 0.9, "bagging_freq": 1, "lambda_l2": 1.0},
+    **{"seed": 0, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1},
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A schedule that was measured."""
+
+    features: tuple[float, ...]
+    default: tuple[float, ...]
+    """The features of the default schedule of the same program."""
+    ratio: float
+    """Its time over that of the default schedule."""
+
+
+class CostModel(Protocol):
+    """Predicts which schedules are fast."""
+
+    name: str
+
+    def learn(self, samples: Sequence[Sample]) -> None:
+        """Take what was measured into account."""
+        ...
+
+    def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
+        """The logarithm of the time of each, relative to the default schedule; the scale does not count."""
+        ...
+
+
+class AnalyticalModel:
+    """A nest takes as long as the busiest of what it needs: arithmetic, loads, or a level of the memory."""
+
+    name = "analytical"
+
+    def learn(self, samples: Sequence[Sample]) -> None:
+        """It learns nothing."""
+
+    def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
+        """By the cycles that it counts."""
+        at = NAMES.index("cycles")
+        return [features[at] - default[at] for features in candidates]
+
+
+@dataclass
+class BoostedTrees:
+    """Gradient-boosted trees over features and their differences from those of the default; the analytical model until
+    there are samples. The same samples give the same trees."""
+
+    name = "boosted trees"
+    samples: list[Sample] = field(default_factory=list[Sample])
+    _booster: Any = None
+    _stale: bool = False
+
+    def learn(self, samples: Sequence[Sample]) -> None:
+        """Add samples; trees are trained again when they are needed next."""
+        self.samples = [*self.samples, *samples][-_MOST:]
+        self._stale = self._stale or bool(samples)
+
+    def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
+        """By the trees."""
+        if self._stale and len(self.samples) >= _LEAST:
+            self._train()
+        if self._booster is None:
+            return AnalyticalModel().predict(candidates, default)
+        return [float(value) for value in self._booster.predict(_matrix([(f, default) for f in candidates]))]
+
+    def _train(self) -> None:
+        library = _library()
+        rows = _matrix([(sample.features, sample.default) for sample in self.samples])
+        targets = [math.log2(sample.ratio) for sample in self.samples]
+        data = library.Dataset(rows, targets, params={"verbose": -1, "min_data_in_bin": 1})
+        self._booster = library.train(_PARAMETERS, data, num_boost_round=_ROUNDS)
+        self._stale = False
+
+    def to_text(self) -> str:
+        """What it was trained with, as JSON: trees are trained again from it, so that nothing of a library's own format
+        is ever read from a file."""
+        rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
+        return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
+
+
+def samples_from_text(text: str) -> list[Sample]:
+    """The samples of a saved model; none where the features were others. Raises `CompileError` for anything else."""
+    if len(text) > _TEXT_OF_ALL:
+        raise CompileError(f"a cost model has {len(text):,} characters")
+    try:
+        found: Any = json.loads(text)
+        if found["format"] != FORMAT or tuple(found["names"]) != NAMES:
+            return []
+        rows = cast("list[Any]", found["samples"])
+        samples = [Sample(_numbers(row[0]), _numbers(row[1]), float(row[2])) for row in rows]
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        raise CompileError(f"no cost model: {error}") from None
+    if not all(math.isfinite(sample.ratio) and sample.ratio > 0 for sample in samples):
+        raise CompileError("no cost model: ratios of times are above 0")
+    return samples
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    numbers = tuple(float(number) for number in value)
+    if len(numbers) != len(NAMES) or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"{len(NAMES)} features are numbers, got {len(numbers)}")
+    return numbers
+
+
+def cost_model() -> CostModel:
+    """Boosted trees, or the analytical model where LightGBM is not installed."""
+    return BoostedTrees() if _library() is not None else AnalyticalModel()
+
+
+def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
+    """Spearman's: 1 where both are in the same order, -1 in the opposite one, 0 for fewer than two values; values that
+    are equal share the mean of their ranks."""
+    first, second = _ranks(predicted), _ranks(measured)
+    mean = (len(first) - 1) / 2
+    spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))
+    return sum((x - mean) * (y - mean) for x, y in zip(first, second, strict=True)) / spread if spread else 0.0
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    begin = 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or values[order[end]] != values[order[begin]]:
+            for at in order[begin:end]:
+                ranks[at] = (begin + end - 1) / 2
+            begin = end
+    return ranks
+
+
+def _matrix(pairs: Sequence[tuple[Features, Features]]) -> Any:
+    import numpy as np
+
+    rows = [[*features, *(f - d for f, d in zip(features, default, strict=True))] for features, default in pairs]
+    return np.asarray(rows, np.float64)
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("lightgbm")
+    except ImportError:
+        return None

@@ -1,0 +1,257 @@
+"""Features of a scheduled program for cost models: work by kind, bytes by level of the cache, loops by kind.
+
+Counts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
+ragged loops are taken to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import ceil, log2, prod
+from typing import Final
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.memref import LoadOp
+from xdsl.ir import Operation, SSAValue
+
+from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_patterns import is_in_init
+from weft.analysis.index import Index
+from weft.autoschedule.rules import is_expensive
+from weft.dialects.element_types import bytes_of
+from weft.dialects.intervals import Interval
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, LoopKind
+from weft.dialects.traversal import operations_in
+from weft.support.target import Target
+
+_UNKNOWN: Final = 8
+"""Iterations of a loop whose extent is known at run time only."""
+_IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
+_UNITS: Final = {
+    **{"operations": ("arithmetic", 0.5), "functions": ("arithmetic", 8.0)},
+    **{"loads": ("loads", 0.5), "stores": ("stores", 1.0)},
+}
+"""Which unit of a core instructions take, and for how many cycles."""
+_FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
+_BYTES_A_CYCLE: Final = (64.0, 24.0, 12.0, 4.0)
+"""What one core moves a cycle from the first, second and third cache, and from memory."""
+_CYCLES_OF_THREADS: Final = 2e4
+"""What waking other threads takes."""
+
+
+@dataclass
+class Counts:
+    """Sums over the nests of a program; features are their logarithms."""
+
+    vector_operations: float = 0.0
+    scalar_operations: float = 0.0
+    vector_functions: float = 0.0
+    """Divisions and elementary functions, in vectors."""
+    scalar_functions: float = 0.0
+    vector_loads: float = 0.0
+    """Of consecutive elements."""
+    broadcast_loads: float = 0.0
+    scalar_loads: float = 0.0
+    """Also those of lanes that are not consecutive, one for each."""
+    vector_stores: float = 0.0
+    scalar_stores: float = 0.0
+    first_cache_bytes: float = 0.0
+    second_cache_bytes: float = 0.0
+    """Bytes that come from beyond the first cache."""
+    third_cache_bytes: float = 0.0
+    memory_bytes: float = 0.0
+    distinct_bytes: float = 0.0
+    """Of all buffers."""
+    temporary_bytes: float = 0.0
+    loop_iterations: float = 0.0
+    """Of loops that are loops in the code."""
+    largest_body: float = 0.0
+    """Operations between two branches, with all copies of unrolled loops."""
+    registers: float = 0.0
+    """Vectors that the largest body touches."""
+    nests: float = 0.0
+    parallel_iterations: float = 0.0
+    idle_threads: float = 0.0
+    """The share of the time that threads wait for others, in percent."""
+    prefetches: float = 0.0
+    nontemporal_stores: float = 0.0
+    cycles: float = 0.0
+    """What the analytical model says."""
+
+
+NAMES: Final = tuple(field.name for field in fields(Counts))
+
+
+def counts_of(module: ModuleOp, target: Target) -> Counts:
+    """The counts of the functions of a module at tir level, for a target."""
+    total = Counts()
+    sizes: dict[SSAValue, float] = {}
+    by_block: dict[BlockOp, list[Access]] = {}
+    for access in accesses(module):
+        if access.block is not None and not access.in_init:
+            by_block.setdefault(access.block, []).append(access)
+        sizes[access.buffer] = float(_size(access.buffer))
+    for block, found in by_block.items():
+        _add_nest(total, block, found, target)
+    total.distinct_bytes = sum(sizes.values())
+    total.temporary_bytes = sum(size for buffer, size in sizes.items() if isinstance(buffer.owner, Operation))
+    return total
+
+
+def features_of(module: ModuleOp, target: Target) -> tuple[float, ...]:
+    """The logarithms of the counts, in the order of `NAMES`."""
+    counts = counts_of(module, target)
+    return tuple(log2(1.0 + getattr(counts, name)) for name in NAMES)
+
+
+def _shape(buffer: SSAValue) -> tuple[int, ...]:
+    """The extents of a buffer; those that are known at run time only count as few."""
+    type_ = buffer.type
+    shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
+    return tuple(_UNKNOWN if extent < 0 else extent for extent in shape)
+
+
+def _element_bytes(buffer: SSAValue) -> int:
+    return bytes_of(buffer.type.element_type) if isinstance(buffer.type, MemRefType) else 0
+
+
+def _size(buffer: SSAValue) -> int:
+    return prod(_shape(buffer)) * _element_bytes(buffer)
+
+
+def _extent(loop: ForOp) -> int:
+    return loop.extent if isinstance(loop.extent, int) else _UNKNOWN
+
+
+def _iterations(loops: Sequence[ForOp]) -> float:
+    return float(prod(_extent(loop) for loop in loops))
+
+
+def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Target) -> None:
+    """Add what a block does in all of its iterations."""
+    loops = max((access.loops for access in found), key=len)
+    code = [loop for loop in loops if loop.kind.data not in _IN_CODE]
+    copies = _iterations([loop for loop in loops if loop.kind.data is LoopKind.UNROLLED])
+    lanes = _iterations([loop for loop in loops if loop.kind.data is LoopKind.VECTORIZED])
+    widest = max(_element_bytes(access.buffer) for access in found)
+    outer, form = _iterations(code), "vector" if lanes > 1 else "scalar"
+    copies *= max(lanes * widest / target.vector_bytes, 1.0)
+    work: dict[str, float] = {}
+    body = 0.0
+    for op in _computing(block):
+        body += copies
+        kind = f"{form}_functions" if is_expensive(op.name) else f"{form}_operations"
+        work[kind] = work.get(kind, 0.0) + outer * copies
+    issued = 0.0
+    for access in found:
+        kind, in_body, count = _instructions(access, target)
+        body += in_body
+        issued += count * (target.vector_bytes if kind.startswith("vector") else widest)
+        work[kind] = work.get(kind, 0.0) + count
+        total.registers = max(total.registers, in_body)
+    total.largest_body = max(total.largest_body, body)
+    moved = issued, *(_traffic(found, loops, size) for size in (target.l1_bytes, target.l2_bytes, _third(target)))
+    names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
+    for name, amount in (*work.items(), *zip(names, moved, strict=True), ("loop_iterations", outer), ("nests", 1.0)):
+        setattr(total, name, getattr(total, name) + amount)
+    total.prefetches += outer * (PREFETCH in block.attributes)
+    total.nontemporal_stores += outer * (NONTEMPORAL in block.attributes)
+    parallel = _iterations([loop for loop in loops if loop.kind.data is LoopKind.PARALLEL])
+    threads = min(parallel, target.num_threads)
+    share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
+    total.parallel_iterations += parallel
+    total.idle_threads += 100.0 * (1.0 - share)
+    total.cycles += _cycles(work, moved, outer, target.num_threads * share if threads > 1 else 1.0)
+
+
+def _cycles(work: Mapping[str, float], moved: Sequence[float], iterations: float, threads: float) -> float:
+    """The analytical model: a nest takes as long as the busiest of what it needs; threads share it evenly."""
+    needed: dict[str, float] = {}
+    for kind, count in work.items():
+        unit, cost = _UNITS[kind.partition("_")[2]]
+        needed[unit] = needed.get(unit, 0.0) + cost * count
+    moving = (amount / rate for amount, rate in zip(moved, _BYTES_A_CYCLE, strict=True))
+    cycles = max(*needed.values(), *moving) + iterations
+    return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
+
+
+def _computing(block: BlockOp) -> Iterator[Operation]:
+    """The ops of a block that compute elements, but those of its init."""
+    for op in operations_in(block):
+        computes = op.results and not isinstance(op, LoadOp) and not op.name.startswith(_FREE)
+        if computes and not is_in_init(op, block):
+            yield op
+
+
+def _instructions(access: Access, target: Target) -> tuple[str, float, float]:
+    """The kind of an access as instructions, how many there are in the innermost body, and in all iterations: none in
+    loops around the body that it does not depend on, from the innermost on."""
+    code = [loop for loop in access.loops if loop.kind.data not in _IN_CODE]
+    while code and not _depends(access, code[-1]):
+        code.pop()
+    used = [loop for loop in access.loops if loop.kind.data in _IN_CODE and _depends(access, loop)]
+    copies = _iterations([loop for loop in used if loop.kind.data is LoopKind.UNROLLED])
+    vector = [loop for loop in used if loop.kind.data is LoopKind.VECTORIZED]
+    lanes = _iterations(vector)
+    verb = "stores" if access.is_write else "loads"
+    if not vector:
+        in_lanes = any(loop.kind.data is LoopKind.VECTORIZED for loop in access.loops)
+        kind = "broadcast_loads" if in_lanes and not access.is_write else f"scalar_{verb}"
+    elif len(vector) == 1 and _is_consecutive(access, vector[0]):
+        kind = f"vector_{verb}"
+        copies *= max(lanes * _element_bytes(access.buffer) / target.vector_bytes, 1.0)
+    else:
+        kind = f"scalar_{verb}"
+        copies *= lanes
+    return kind, copies, copies * _iterations(code)
+
+
+def _depends(access: Access, loop: ForOp) -> bool:
+    return access.indices is None or any(index.depends_on([loop.induction_variable]) for index in access.indices)
+
+
+def _is_consecutive(access: Access, loop: ForOp) -> bool:
+    *outer, last = access.indices or (Index({}),)
+    variable = loop.induction_variable
+    return last.coefficient(variable) == 1 and not any(index.depends_on([variable]) for index in outer)
+
+
+def _traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: int) -> float:
+    """Bytes that a nest moves from beyond a cache: what the largest inner part of the nest that fits in it touches, as
+    often as that part runs. What the next run touches again stays."""
+    places = {(access.buffer, access.indices): access for access in found}
+
+    def touched(depth: int) -> dict[tuple[SSAValue, tuple[Index, ...] | None], float]:
+        return {place: _touched(access, loops[depth:]) for place, access in places.items()}
+
+    depth, sizes = 0, touched(0)
+    while depth < len(loops) and sum(sizes.values()) > cache:
+        depth += 1
+        sizes = touched(depth)
+    runs = _iterations(loops[: max(depth - 1, 0)])
+    moved = 0.0
+    for place, access in places.items():
+        again = depth > 0 and _depends(access, loops[depth - 1])
+        moved += sizes[place] * runs * (_extent(loops[depth - 1]) if again else 1)
+    return moved
+
+
+def _touched(access: Access, inner: Sequence[ForOp]) -> float:
+    """Bytes of the box of a buffer that iterations of the inner loops access."""
+    if access.indices is None:
+        return float(_size(access.buffer))
+    ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
+    size = float(_element_bytes(access.buffer))
+    for extent, index in zip(_shape(access.buffer), access.indices, strict=True):
+        found = index.range(lambda value: ranges.get(value, (0, 0)))
+        if not index.depends_on(ranges):
+            continue
+        low, high = found
+        size *= max(min(extent, high - low + 1 if low is not None and high is not None else extent), 1)
+    return size
+
+
+def _third(target: Target) -> int:
+    return max(target.l3_bytes, target.l2_bytes)
