@@ -90,9 +90,11 @@ def counts_of(module: ModuleOp, target: Target) -> Counts:
     sizes: dict[SSAValue, float] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(module):
-        if access.block is not None and not access.in_init:
-            by_block.setdefault(access.block, []).append(access)
+        if access.block is None:
+            continue
         sizes[access.buffer] = float(_size(access.buffer))
+        if not access.in_init:
+            by_block.setdefault(access.block, []).append(access)
     for block, found in by_block.items():
         _add_nest(total, block, found, target)
     total.distinct_bytes = sum(sizes.values())

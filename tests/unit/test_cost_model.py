@@ -37,7 +37,7 @@ def tiled(n: int = 64) -> weft.Schedule:
     (i0, i1), (j0, j1) = sch.split(i, [None, 4]), sch.split(j, [None, 16])
     sch.reorder(i0, j0, k, i1, j1)
     init = sch.decompose_reduction("C", k)
-    for block in ("C", init):
+    for block in ("C_update", init):
         *_, rows, columns = sch.get_loops(block)
         sch.unroll(rows), sch.vectorize(columns)
     return sch
