@@ -50,6 +50,11 @@ class CostModel(Protocol):
 
     name: str
 
+    @property
+    def choice(self) -> int:
+        """How many times as many candidates as are measured it is worth to choose from."""
+        ...
+
     def learn(self, samples: Sequence[Sample]) -> None:
         """Take what was measured into account."""
         ...
@@ -60,9 +65,10 @@ class CostModel(Protocol):
 
 
 class AnalyticalModel:
-    """A nest takes as long as the busiest of what it needs: arithmetic, loads, or a level of the memory."""
+    """Instructions by kind, more where tiles exceed the registers."""
 
     name = "analytical"
+    choice = 2
 
     def learn(self, samples: Sequence[Sample]) -> None:
         """It learns nothing."""
@@ -82,6 +88,11 @@ class BoostedTrees:
     samples: list[Sample] = field(default_factory=list[Sample])
     _booster: Any = None
     _stale: bool = False
+
+    @property
+    def choice(self) -> int:
+        """More when they were trained."""
+        return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
         """Add samples; trees are trained again when they are needed next."""

@@ -29,14 +29,12 @@ from weft.support.target import Target
 _UNKNOWN: Final = 8
 """Iterations of a loop whose extent is known at run time only."""
 _IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
-_UNITS: Final = {
-    **{"operations": ("arithmetic", 0.5), "functions": ("arithmetic", 8.0)},
-    **{"loads": ("loads", 0.5), "stores": ("stores", 1.0)},
-}
-"""Which unit of a core instructions take, and for how many cycles."""
+_CYCLES: Final = {"operations": 0.5, "functions": 8.0, "loads": 0.5, "stores": 1.0}
+"""Of a core, for an instruction."""
+_SPARE_REGISTERS: Final = 4
+_SPILLS: Final = 8.0
+"""Vectors without a register that double the time."""
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
-_BYTES_A_CYCLE: Final = (64.0, 24.0, 12.0, 4.0)
-"""What one core moves a cycle from the first, second and third cache, and from memory."""
 _CYCLES_OF_THREADS: Final = 2e4
 """What waking other threads takes."""
 
@@ -146,13 +144,14 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
         body += copies
         kind = f"{form}_functions" if is_expensive(op.name) else f"{form}_operations"
         work[kind] = work.get(kind, 0.0) + outer * copies
-    issued = 0.0
+    issued = live = 0.0
     for access in found:
         kind, in_body, count = _instructions(access, target)
         body += in_body
         issued += count * (target.vector_bytes if kind.startswith("vector") else widest)
         work[kind] = work.get(kind, 0.0) + count
-        total.registers = max(total.registers, in_body)
+        live = max(live, in_body)
+    total.registers = max(total.registers, live)
     total.largest_body = max(total.largest_body, body)
     moved = issued, *(_traffic(found, loops, size) for size in (target.l1_bytes, target.l2_bytes, _third(target)))
     names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
@@ -165,17 +164,15 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
     share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
     total.parallel_iterations += parallel
     total.idle_threads += 100.0 * (1.0 - share)
-    total.cycles += _cycles(work, moved, outer, target.num_threads * share if threads > 1 else 1.0)
+    spilled = max(live - (target.vector_registers - _SPARE_REGISTERS), 0.0)
+    total.cycles += _cycles(work, outer, spilled, target.num_threads * share if threads > 1 else 1.0)
 
 
-def _cycles(work: Mapping[str, float], moved: Sequence[float], iterations: float, threads: float) -> float:
-    """The analytical model: a nest takes as long as the busiest of what it needs; threads share it evenly."""
-    needed: dict[str, float] = {}
-    for kind, count in work.items():
-        unit, cost = _UNITS[kind.partition("_")[2]]
-        needed[unit] = needed.get(unit, 0.0) + cost * count
-    moving = (amount / rate for amount, rate in zip(moved, _BYTES_A_CYCLE, strict=True))
-    cycles = max(*needed.values(), *moving) + iterations
+def _cycles(work: Mapping[str, float], iterations: float, spilled: float, threads: float) -> float:
+    """The analytical model: instructions one after the other, more where vectors do not stay in registers; threads
+    share them evenly. Bytes moved did not make it better (docs/decisions/0079-cost-model.md)."""
+    cycles = sum(_CYCLES[kind.partition("_")[2]] * count for kind, count in work.items()) + iterations
+    cycles *= 1.0 + spilled / _SPILLS
     return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
 
 

@@ -36,8 +36,6 @@ class SearchOptions:
     """The part of a batch that is drawn; all of the first one is."""
     crossover: float = 0.2
     """The part of the children that have two parents."""
-    choice: int = 4
-    """How many times as many candidates as a batch holds a cost model chooses from."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class EvolutionarySearch:
         while len(batch) < count and not self._makes_no_more and (not self._has_begun or self._first):
             batch += self._made()
         pool = self._waiting
-        choice = 1 if self._ranking is None else self._options.choice
+        choice = 1 if self._ranking is None else self._ranking.model.choice
         while len(pool) < (count - len(batch)) * choice and not self._makes_no_more:
             pool += self._made()
         return [*batch, *self._chosen(count - len(batch))]

@@ -263,7 +263,7 @@ def test_errors_of_a_space_reach_its_author() -> None:
 class Told:
     """A cost model that says what it is given: the second feature is the time."""
 
-    name = "told"
+    name, choice = "told", 4
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
