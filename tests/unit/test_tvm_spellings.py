@@ -145,3 +145,12 @@ def test_refused_arguments() -> None:
         tvm.build(Product, [1], target="llvm")
     with pytest.raises(TypeError, match="build: expected a schedule, a module or a function, got int"):
         tvm.build(3)
+
+
+def test_targets_of_tvm() -> None:
+    assert str(tvm.target.Target("nvidia/tesla-p100")) == str(weft.Target("cuda -arch=sm_60"))
+    assert str(tvm.target.Target("llvm -mcpu=haswell --num-cores=1")) == str(
+        weft.Target("llvm -mcpu=haswell -num-threads=1")
+    )
+    with pytest.raises(CompileError, match="unknown target kind 'nvidia/nothing'"):
+        tvm.target.Target("nvidia/nothing")
