@@ -17,6 +17,7 @@ SAMPLE = {
     "lstm": ("test_lstm_with_peepholes",),
     "maxpool": ("test_maxpool_2d_ceil",),
     "reshape": ("test_reshape_negative_dim",),
+    "sequenceinsert": ("test_sequence_insert_at_back",),
     "slice": ("test_slice_neg_steps",),
     "softmax": ("test_softmax_axis_1",),
 }
@@ -46,4 +47,15 @@ def test_all() -> None:
     wrong = [f"{verdict.case}: {verdict.message}" for verdict in verdicts if verdict.kind == "wrong"]
     assert not wrong, "\n".join(wrong)
     passed = sum(verdict.kind in ("passed", "bound") for verdict in verdicts)
-    assert passed / len(verdicts) > 0.88
+    assert passed / len(verdicts) > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in onnx_cases.KINDS if kind != "node"])
+def test_models(kind: str) -> None:
+    """Only what `simple` has of strings, of gradients and of a sequence without a length is refused."""
+    verdicts = [onnx_cases.judge(case) for case in onnx_cases.model_cases(kind)]
+    wrong = [f"{verdict.case}: {verdict.message}" for verdict in verdicts if verdict.kind == "wrong"]
+    assert not wrong, "\n".join(wrong)
+    refused = [verdict.case for verdict in verdicts if verdict.kind == "refused"]
+    assert all("strnorm" in name or "gradient" in name or name == "test_sequence_model8" for name in refused)
