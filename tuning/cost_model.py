@@ -105,7 +105,8 @@ class BoostedTrees:
             self._train()
         if self._booster is None:
             return AnalyticalModel().predict(candidates, default)
-        return [float(value) for value in self._booster.predict(_matrix([(f, default) for f in candidates]))]
+        rows = _matrix([(f, default) for f in candidates])
+        return [float(value) for value in self._booster.predict(rows, num_threads=1)]
 
     def _train(self) -> None:
         library = _library()
