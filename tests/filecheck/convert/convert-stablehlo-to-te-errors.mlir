@@ -26,8 +26,16 @@ func.func @sorted(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error@+1 {{@main: elements of type ui2 are not supported}}
+// expected-error@+1 {{@main: elements of type i128 are not supported}}
+func.func @main(%x: tensor<4xi128>) -> tensor<4xi128> {
+  %0 = stablehlo.add %x, %x : tensor<4xi128>
+  return %0 : tensor<4xi128>
+}
+
+// -----
+
 func.func @main(%x: tensor<4xui2>) -> tensor<4xui2> {
+  // expected-error@+1 {{stablehlo.add: `+` takes no uint2, which is stored only}}
   %0 = stablehlo.add %x, %x : tensor<4xui2>
   return %0 : tensor<4xui2>
 }
@@ -35,9 +43,9 @@ func.func @main(%x: tensor<4xui2>) -> tensor<4xui2> {
 // -----
 
 func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
-  // expected-error@+1 {{stablehlo.convert: elements of type ui2 are not supported}}
-  %0 = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xui2>
-  %1 = stablehlo.convert %0 : (tensor<4xui2>) -> tensor<4xi32>
+  // expected-error@+1 {{stablehlo.convert: elements of type i17 are not supported}}
+  %0 = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xi17>
+  %1 = stablehlo.convert %0 : (tensor<4xi17>) -> tensor<4xi32>
   return %1 : tensor<4xi32>
 }
 
