@@ -17,10 +17,7 @@ _PLACES = {
     **dict.fromkeys(("cpu", "cuda", "gpu", "opencl", "metal", "device", "get_global_func", "register_func"), "runtime"),
 }
 """Names -> the modules that define them."""
-_MODULES = (
-    "contrib", "driver", "ir", "meta_schedule", "nd", "relax", "relay", "runtime", "script", "target", "te", "tir",
-    "topi",
-)  # fmt: skip
+_MODULES = "contrib driver ir meta_schedule nd relax relay runtime script target te tir topi".split()  # noqa: SIM905
 _ALIASES = {"transform": "ir.transform", "ndarray": "nd"}
 __all__ = [*_PLACES, *_MODULES, *_ALIASES]  # pyright: ignore[reportUnsupportedDunderAll]
 _missing = refuses(__name__)

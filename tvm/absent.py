@@ -75,7 +75,8 @@ def refuses(module: str) -> Callable[[str], object]:
     def missing(name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        known = getattr(sys.modules[module], "__all__", dir(sys.modules[module]))
+        names = getattr(sys.modules[module], "__all__", dir(sys.modules[module]))
+        known = [known for known in names if not known.startswith("_") and known != "refuses"]
         nearest = _NEAREST.get(f"{module}.{name}".removeprefix("weft.tvm."))
         hint = f": {nearest}" if nearest else did_you_mean(name, known)
         raise AttributeError(f"{module} has no '{name}' of TVM{hint}")

@@ -3,21 +3,25 @@
 import re
 from typing import Any
 
+from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target as _Target
 from weft.tvm.absent import refuses
 
 _ARCHITECTURES = {
-    "a100": "sm_80", "h100": "sm_90", "t4": "sm_75", "v100": "sm_70", "tesla-p100": "sm_60", "tesla-v100": "sm_70",
-    "geforce-rtx-3070": "sm_86", "geforce-rtx-3090": "sm_86", "geforce-rtx-4090": "sm_89", "rtx-a6000": "sm_86",
+    "nvidia/a100": "sm_80", "nvidia/h100": "sm_90", "nvidia/t4": "sm_75", "nvidia/v100": "sm_70",
+    "nvidia/tesla-p100": "sm_60", "nvidia/tesla-v100": "sm_70", "nvidia/geforce-rtx-3070": "sm_86",
+    "nvidia/geforce-rtx-3090": "sm_86", "nvidia/geforce-rtx-4090": "sm_89", "nvidia/rtx-a6000": "sm_86",
 }  # fmt: skip
-"""Devices of NVIDIA by the names of TVM's tags."""
+"""Devices of NVIDIA by TVM's tags."""
 
 
 def spelling(target: Any) -> str:
     """A target as weft spells it: `nvidia/a100` is a cuda of an architecture, `--num-cores` is `-num-threads`."""
     text = str(target or "llvm").strip()
-    if (name := text.removeprefix("nvidia/")) != text and name in _ARCHITECTURES:
-        return f"cuda -arch={_ARCHITECTURES[name]}"
+    if text.startswith("nvidia/"):
+        if text not in _ARCHITECTURES:
+            raise CompileError(f"unknown device '{text}'{did_you_mean(text, _ARCHITECTURES)}")
+        return f"cuda -arch={_ARCHITECTURES[text]}"
     return re.sub(r"--?(num-cores|num-threads)[= ]", "-num-threads=", text).replace(" --", " -")
 
 
@@ -26,8 +30,7 @@ class Target(_Target):
     the target names. Raises `CompileError` as weft's own."""
 
     def __init__(self, target: Any = "llvm", host: Any = None) -> None:
-        if host is not None:
-            _Target.parse(spelling(host))
+        _Target.parse(spelling(host))
         self.__dict__.update(vars(_Target.parse(spelling(target))))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.document_cells import Shown, cells, models, prepare, run_document, stand_ins, weights
+from weft.passes.schedule import intrinsics as tensor_intrinsics
 from weft.support.user_functions import intrinsics, unregister_intrinsic
 
 GPU = "needs a CUDA device"
@@ -314,9 +315,10 @@ def compare(document: str, found: dict[int, Shown]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def forget_intrinsics() -> Generator[None]:
-    """Forget the intrinsics that a document declares."""
+def forget_intrinsics(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Forget the intrinsics that a document declares, of scalars and of tensors."""
     known = set(intrinsics())
+    monkeypatch.setattr(tensor_intrinsics, "_INTRINSICS", dict(tensor_intrinsics._INTRINSICS))
     yield
     for name in set(intrinsics()) - known:
         unregister_intrinsic(name)

@@ -103,7 +103,7 @@ def test_missing_names(name: str, message: str) -> None:
     with pytest.raises(AttributeError, match=message):
         getattr(tvm, name)
     for module, missing, message in (
-        (tvm.contrib, "cublas", "weft.tvm.contrib has no 'cublas' of TVM"),
+        (tvm.contrib, "cublas", "weft.tvm.contrib has no 'cublas' of TVM, did you mean 'clang'"),
         (tvm.relay, "var", "weft.tvm.relay has no 'var' of TVM: weft.tvm.relax"),
         (tvm.topi, "bias_add", "weft.tvm.topi has no 'bias_add' of TVM: add"),
         (tvm.relax, "dpl", "weft.graph.pattern finds and replaces"),
@@ -152,5 +152,5 @@ def test_targets_of_tvm() -> None:
     assert str(tvm.target.Target("llvm -mcpu=haswell --num-cores=1")) == str(
         weft.Target("llvm -mcpu=haswell -num-threads=1")
     )
-    with pytest.raises(CompileError, match="unknown target kind 'nvidia/nothing'"):
+    with pytest.raises(CompileError, match="unknown device 'nvidia/nothing', did you mean 'nvidia/"):
         tvm.target.Target("nvidia/nothing")
