@@ -108,9 +108,9 @@ def _var(
     keepdim: bool = False,
 ) -> Value:
     ddof = 1 if correction is None else correction
-    if not isinstance(ddof, int):
+    if not isinstance(ddof, int | float) or ddof != int(ddof):
         raise UnsupportedError(f"a correction of {ddof}: it must be an integer")
-    return apply("var", x, axis=_axes(x, dim), keepdims=keepdim, ddof=ddof)
+    return apply("var", x, axis=_axes(x, dim), keepdims=keepdim, ddof=int(ddof))
 
 
 @register("aten.var.dim")

@@ -83,7 +83,8 @@ class ConvertLowToUpstreamPass(ModulePass):
     checks at calls (`low.assume`) is left to the caller. Divisions by zero are defined still.
 
     Raises `CompileError` for what upstream cannot say: pointers for functions outside of the module
-    (`low.access_ptr`), LLVM IR and C sources that come with the module, tiles of tensor cores.
+    (`low.access_ptr`), LLVM IR and C sources that come with the module, tiles of tensor cores, calls of functions that
+    are declared alone with buffers of several axes (the kernels of a graph that are built apart).
 
     Requires: low functions (`lower-tir-to-low`).
 
@@ -106,8 +107,11 @@ class ConvertLowToUpstreamPass(ModulePass):
         flat_names = {
             function.sym_name.data: _free_name(f"{function.sym_name.data}_flat", names)
             for function in functions
-            if function.sym_name.data in called
+            if function.sym_name.data in called and not function.is_declaration
         }
+        for function in functions:
+            if function.is_declaration and function.sym_name.data in called:
+                _require_flat(function)
         for function in (*functions, *kernels):
             if not function.is_declaration:
                 legalize(function, UPSTREAM)
@@ -293,6 +297,17 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
     function.sym_visibility = StringAttr("private")
     module_block = cast("Block", function.parent)
     module_block.insert_op_before(caller, function)
+
+
+def _require_flat(function: FuncOp) -> None:
+    """Raise `CompileError` unless a function from elsewhere takes its buffers as `low` passes them."""
+    shaped = [_upstream_type(value_type(param.type)) for param in params_of(function)]
+    if shaped != [_upstream_type(given) for given in function.function_type.inputs]:
+        raise CompileError.at(
+            function,
+            f"convert-low-to-upstream: @{function.sym_name.data} is called, and is declared alone: it takes buffers of"
+            " several axes, which have no upstream form here; merge the module that defines it",
+        )
 
 
 def _hint(label: StringAttr) -> str | None:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft.backends.upstream import UpstreamTarget
+from weft.driver import kernels
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.runtime import low_module
 
@@ -80,6 +81,7 @@ def judged(judge: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Iter
 
     with monkeypatch.context() as patch:
         patch.setattr(low_module, "load_low_module", load_judged)
+        patch.setattr(kernels, "can_compile_apart", lambda *_: False)  # the judges see whole modules
         yield texts
 
 
