@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Callable
+from pkgutil import iter_modules
 
 from weft.support.errors import did_you_mean
 
 _NEAREST = {
     "arith": "weft simplifies in its passes (`weft-opt`)",
-    "auto_scheduler": "weft.tvm.meta_schedule tunes; default schedules of weft.build need no search",
-    "autotvm": "weft.tvm.meta_schedule tunes",
+    **dict.fromkeys(("auto_scheduler", "autotvm"), "weft.tvm.meta_schedule tunes; default schedules need no search"),
     **dict.fromkeys(("compute", "create_schedule", "placeholder", "reduce_axis", "sum", "var"), "weft.tvm.te"),
     "instrument": "lib.timing of weft.build says how long each stage took",
     "micro": "weft.build(mod, target='c').get_source() is C without dependencies",
@@ -51,9 +51,8 @@ _NEAREST = {
     "script.highlight": "mod.show()",
     "target.arm_cpu": 'Target("llvm -mcpu=...")',
     "target.create": "Target",
-    "te.extern": "statements stand in a T.prim_func",
     **dict.fromkeys(("relax.training", "te.gradient"), "weft computes no gradients"),
-    "te.hybrid": "a function of loops is a T.prim_func",
+    **dict.fromkeys(("te.extern", "te.hybrid"), "a function of loops is a T.prim_func"),
     "te.scan": "weft.graph's BlockBuilder.emit_loop",
     "tir.FloatImm": "tir.const(1.0, 'float32')",
     "tir.IntImm": "tir.const(1, 'int32')",
@@ -75,7 +74,8 @@ def refuses(module: str) -> Callable[[str], object]:
     def missing(name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        names = getattr(sys.modules[module], "__all__", dir(sys.modules[module]))
+        own = vars(sys.modules[module])
+        names = own.get("__all__", {*own, *(found.name for found in iter_modules(own.get("__path__", ())))})
         known = [known for known in names if not known.startswith("_") and known != "refuses"]
         nearest = _NEAREST.get(f"{module}.{name}".removeprefix("weft.tvm."))
         hint = f": {nearest}" if nearest else did_you_mean(name, known)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.helpers.document_cells import Shown, cells, models, prepare, run_document, stand_ins, weights
 from weft.passes.schedule import intrinsics as tensor_intrinsics
-from weft.support.user_functions import intrinsics, unregister_intrinsic
+from weft.support.user_functions import intrinsics, registered_names, unregister_func, unregister_intrinsic
 
 GPU = "needs a CUDA device"
 TOLERANCE = "its tolerance (rtol=1e-4, no atol) holds for no order of summation of float32 but NumPy's own"
@@ -315,13 +315,15 @@ def compare(document: str, found: dict[int, Shown]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def forget_intrinsics(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Forget the intrinsics that a document declares, of scalars and of tensors."""
-    known = set(intrinsics())
+def forget(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Forget what a document registers: functions, and intrinsics of scalars and of tensors."""
+    known, functions = set(intrinsics()), set(registered_names())
     monkeypatch.setattr(tensor_intrinsics, "_INTRINSICS", dict(tensor_intrinsics._INTRINSICS))
     yield
     for name in set(intrinsics()) - known:
         unregister_intrinsic(name)
+    for name in set(registered_names()) - functions:
+        unregister_func(name)
 
 
 @pytest.fixture(params=list(SHOWN))

@@ -103,7 +103,7 @@ def test_missing_names(name: str, message: str) -> None:
     with pytest.raises(AttributeError, match=message):
         getattr(tvm, name)
     for module, missing, message in (
-        (tvm.contrib, "cublas", "weft.tvm.contrib has no 'cublas' of TVM, did you mean 'clang'"),
+        (tvm.contrib, "cublas", "weft.tvm.contrib has no 'cublas' of TVM, did you mean 'utils' or 'clang'"),
         (tvm.relay, "var", "weft.tvm.relay has no 'var' of TVM: weft.tvm.relax"),
         (tvm.topi, "bias_add", "weft.tvm.topi has no 'bias_add' of TVM: add"),
         (tvm.relax, "dpl", "weft.graph.pattern finds and replaces"),
