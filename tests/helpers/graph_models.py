@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from math import erf, sqrt
 from typing import Any
 
@@ -87,10 +89,15 @@ Make = Callable[[Any, Weights, Any, Callable[[Any], Any]], Any]
 """A model: operators, weights, its input, and what makes a value of a weight -> its result."""
 
 
-def perceptron(F: Any, w: Weights, x: Any, const: Callable[[Any], Any]) -> Any:
-    for inner, outer in ((784, 128), (128, 64)):
-        x = F.relu(F.add(F.matmul(x, const(w(inner, outer))), const(w(outer, scale=0.1))))
-    return F.softmax(F.add(F.matmul(x, const(w(64, 10))), const(w(10, scale=0.1))))
+def perceptron(
+    F: Any, w: Weights, x: Any, const: Callable[[Any], Any], widths: Sequence[int] = (784, 128, 64, 10)
+) -> Any:
+    def dense(value: Any, inner: int, outer: int) -> Any:
+        return F.add(F.matmul(value, const(w(inner, outer))), const(w(outer, scale=0.1)))
+
+    for inner, outer in pairwise(widths[:-1]):
+        x = F.relu(dense(x, inner, outer))
+    return F.softmax(dense(x, *widths[-2:]))
 
 
 def _norm(F: Any, w: Weights, x: Any, channels: int, const: Callable[[Any], Any]) -> Any:
@@ -107,9 +114,7 @@ def residual_block(F: Any, w: Weights, x: Any, const: Callable[[Any], Any], chan
     return F.relu(F.add(_convolution(F, w, inner, channels, channels, 3, const), x))
 
 
-def transformer_block(F: Any, w: Weights, x: Any, const: Callable[[Any], Any]) -> Any:
-    depth, heads = 64, 4
-
+def transformer_block(F: Any, w: Weights, x: Any, const: Callable[[Any], Any], depth: int = 64, heads: int = 4) -> Any:
     def normed(value: Any) -> Any:
         return F.layer_norm(value, const(w.near(1.0, depth)), const(w.near(0.0, depth)))
 
@@ -126,13 +131,15 @@ def transformer_block(F: Any, w: Weights, x: Any, const: Callable[[Any], Any]) -
     return F.add(x, dense(F.gelu(dense(normed(x), depth, 4 * depth)), 4 * depth, depth))
 
 
-def convolution_net(F: Any, w: Weights, x: Any, const: Callable[[Any], Any]) -> Any:
+def convolution_net(
+    F: Any, w: Weights, x: Any, const: Callable[[Any], Any], blocks: Sequence[int] = (3, 4, 6, 3), channels: int = 8
+) -> Any:
     """Fifty layers with weights, as ResNet-50 has them, of fewer channels."""
-    x = F.relu(_convolution(F, w, x, 8, 3, 3, const))
-    channels = 8
-    for stage, blocks in enumerate((3, 4, 6, 3)):
-        inner = 4 << stage
-        for block in range(blocks):
+    width = channels // 2
+    x = F.relu(_convolution(F, w, x, channels, 3, 3, const))
+    for stage, count in enumerate(blocks):
+        inner = width << stage
+        for block in range(count):
             stride = 2 if stage and not block else 1
             y = F.relu(_convolution(F, w, x, inner, channels, 1, const))
             y = F.relu(_convolution(F, w, y, inner, inner, 3, const, stride))
@@ -183,3 +190,10 @@ MODELS: Mapping[str, Model] = {
     ),
     "convolution net": Model(convolution_net, ("n", 3, 32, 32), ({"n": 1}, {"n": 2}, {"n": 3})),
 }
+NARROW: Mapping[str, Model] = {
+    "perceptron": Model(partial(perceptron, widths=(24, 12, 8, 5)), ("n", 24), ({"n": 2},)),
+    "residual block": Model(partial(residual_block, channels=4), ("n", 4, 5, 5), ({"n": 2},)),
+    "transformer block": Model(partial(transformer_block, depth=8, heads=2), ("n", "t", 8), ({"n": 2, "t": 3},)),
+    "convolution net": Model(partial(convolution_net, blocks=(1, 1), channels=4), ("n", 3, 8, 8), ({"n": 2},)),
+}
+"""The same models, for an interpreter that takes the threads of kernels one by one."""
