@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
-from weft.driver.lowering_options import LoweringOptions
-from weft.driver.programs import context, functions_of, parse, parse_file, schedules_of
+from weft.driver.cached_models import CachedModel
+from weft.driver.lowering_options import LoweringOptions, can_compile_apart
+from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, shown
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
 
 if TYPE_CHECKING:
     from weft.dialects import sched
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
     from weft.passes.insertion import Insertions, PipelineStep
     from weft.runtime.kernel_report import ReportSource
     from weft.runtime.library import Library
-    from weft.support.target import Target
     from weft.texpr.buffers import Binds
     from weft.texpr.expr import Var
     from weft.texpr.tensor import Tensor
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True) -> None:
     """Give functions of upstream dialects and of tensors their form over buffers, in place; `layouts` as for `build`.
     Raises `CompileError`."""
+    from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
 
     convert_from_upstream(Context(), module)
@@ -90,9 +94,10 @@ def build(
     `verify=False` leaves out the check of blocks, for tuners that compile thousands of programs which only te and
     `weft.Schedule` have made. A wrong program may then do anything.
 
-    Kernels of models are compiled apart, in several processes where that is faster, and kept in a cache on disk
-    (`docs/graphs.md`); `cache=False` neither reads nor writes it. Images of convolution nets are laid out in blocks of
-    channels where that pays, which sums in another order; with `layouts=False` they stay as they are.
+    Kernels of models are compiled apart, in several processes where that is faster, and kept in a cache on disk, with
+    whole models of ONNX files (`docs/graphs.md`); `cache=False` neither reads nor writes it. Images of convolution nets
+    are laid out in blocks of channels where that pays, which sums in another order; with `layouts=False` they stay as
+    they are.
 
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
     the place of default ones (`docs/tuning.md`).
@@ -104,57 +109,85 @@ def build(
 
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """
-    from weft.dialects.traversal import copy_of
-    from weft.frontends.stage_schedule import StageSchedule, lower
-    from weft.runtime.low_module import load_low_module
-    from weft.support.target import Target
-
     stopwatch = Stopwatch()
     if isinstance(args, Target | str):
         args, target = (), args
-    if isinstance(program, str):
-        if "\n" not in program and program.endswith(".mlir"):
-            raise ValueError(f"build: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
-        program = parse(program)
-    elif isinstance(program, os.PathLike):
-        program = parse_file(Path(program))
-    # Here, for the annotations name classes that are imported when they are needed.
     for argument, value, kinds, wanted in (
-        ("program", program, (ModuleOp, StageSchedule), "a module, a stage schedule, MLIR text or a path"),
         ("args", args, Sequence, "the tensors and variables of a function"),
         ("target", target, (Target, str), "Target or str"),
     ):
-        if not isinstance(value, kinds):  # pyright: ignore[reportUnnecessaryIsInstance]
-            given = f"{shown(value)} of type {type(value).__name__}"
-            raise TypeError(f"build: argument '{argument}' must be {wanted}, got {given}")
-    if isinstance(program, StageSchedule):
-        if not args:
-            raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")
-        default_schedule = False
-        with stopwatch.measure("te"):
-            module = lower(program, args, name, binds=binds)
-    else:
-        with stopwatch.measure("copy"):
-            module = copy_of(program)
-    machine = Target.parse(target) if isinstance(target, str) else target
+        _check_kind(argument, value, kinds, wanted)
+    machine = target if isinstance(target, Target) else Target.parse(target)
     options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify, database, layouts)
-    kernels, source = _kernels_apart(module, machine, options, stopwatch, cache)
-    traces = lower_to_low(module, machine, options, stopwatch)
-    compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
-    library = load_low_module(module, machine, stopwatch=stopwatch, kernels=compiled)
-    library.trace_source = lambda: (*traces, *(trace for kernel in kernels for trace in kernel.traces()))
-    library.report_source = source
-    library.timing = stopwatch
+    store = CompileCache.of_user() if cache and not is_switched_off() else None
+    if isinstance(program, os.PathLike):
+        return _built_file(Path(program), machine, options, stopwatch, store)
+    from weft.frontends.stage_schedule import StageSchedule
+
+    if isinstance(program, StageSchedule):
+        options = replace(options, default_schedule=False)
+    return _compiled(_module_of(program, args, name, binds, stopwatch), machine, options, stopwatch, store)[0]
+
+
+def _built_file(
+    path: Path, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
+) -> Library:
+    """The library of a program in a file; that of a model of ONNX comes from the cache, where it was built before."""
+    known = CachedModel.of(path, target, options, store)
+    library = None if known is None else known.load(stopwatch)
+    if library is not None:
+
+        @functools.cache
+        def again() -> Library:
+            found = CachedModel.of(path, target, options, store)
+            if known is None or found is None or found.key != known.key:
+                raise CompileError(f"'{path}' has changed since it was built: build it again to see how")
+            return _compiled_file(path, target, options, Stopwatch(), store)[0]
+
+        library.trace_source = lambda: again().trace_source()
+        library.report_source = lambda: again().report_source()
+        return library
+    library, kernels, files = _compiled_file(path, target, options, stopwatch, store)
+    if known is not None:
+        with stopwatch.measure("compile cache"):
+            known.keep(library, kernels, files)
     return library
 
 
+def _compiled_file(
+    path: Path, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
+) -> tuple[Library, list[Kernel], frozenset[str]]:
+    """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
+    from weft.driver.programs import onnx_module_and_files, parse_file
+
+    with stopwatch.measure("read"):
+        is_model = path.suffix == ".onnx"
+        module, files = onnx_module_and_files(path) if is_model else (parse_file(path), frozenset[str]())
+    return *_compiled(module, target, options, stopwatch, store), files
+
+
+def _compiled(
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
+) -> tuple[Library, list[Kernel]]:
+    """Compile a module, which is lowered in place: its library, and the kernels that were compiled apart."""
+    from weft.runtime.low_module import load_low_module
+
+    kernels, source = _kernels_apart(module, target, options, stopwatch, store)
+    traces = lower_to_low(module, target, options, stopwatch)
+    compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
+    library = load_low_module(module, target, stopwatch=stopwatch, kernels=compiled)
+    library.trace_source = lambda: (*traces, *(trace for kernel in kernels for trace in kernel.traces()))
+    library.report_source = lambda: source
+    library.timing = stopwatch
+    return library, kernels
+
+
 def _kernels_apart(
-    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, cache: bool
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[list[Kernel], ReportSource | None]:
     """Take the kernels of a model out of its module, compiled, and say what they do; none for other programs."""
-    from weft.driver.kernels import can_compile_apart, compile_kernels
+    from weft.driver.kernels import compile_kernels
     from weft.driver.model_report import ModelReport, report_of
-    from weft.runtime.compile_cache import CompileCache, is_switched_off
 
     if target.has_kernels:
         with stopwatch.measure("graph and te to tir"):
@@ -165,10 +198,42 @@ def _kernels_apart(
     with stopwatch.measure("graph and te to tir"):
         lower_to_tir(module, str(target), layouts=options.layouts)
         source = ModelReport(module, target)
-    store = CompileCache.of_user() if cache and not is_switched_off() else None
     kernels = compile_kernels(module, target, options, stopwatch, store)
     source.taken(kernels)
     return kernels, source if kernels else None
+
+
+def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """For annotations that name classes which are imported when they are needed."""
+    if not isinstance(value, kinds):
+        given = f"{shown(value)} of type {type(value).__name__}"
+        raise TypeError(f"build: argument '{argument}' must be {wanted}, got {given}")
+
+
+def _module_of(
+    program: ModuleOp | StageSchedule | str,
+    args: Sequence[Tensor | Var],
+    name: str,
+    binds: Binds | None,
+    stopwatch: Stopwatch,
+) -> ModuleOp:
+    """The module that a program is, as one that may be changed; that of a stage schedule gets no default schedule."""
+    from weft.dialects.traversal import copy_of
+    from weft.driver.programs import parse
+    from weft.frontends.stage_schedule import StageSchedule, lower
+
+    if isinstance(program, str):
+        if "\n" not in program and program.endswith(".mlir"):
+            raise ValueError(f"build: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+        return parse(program)
+    _check_kind("program", program, (ModuleOp, StageSchedule), "a module, a stage schedule, MLIR text or a path")
+    if isinstance(program, StageSchedule):
+        if not args:
+            raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")
+        with stopwatch.measure("te"):
+            return lower(program, args, name, binds=binds)
+    with stopwatch.measure("copy"):
+        return copy_of(program)
 
 
 @checked
@@ -246,6 +311,7 @@ def lower_to_scheduled(
 
 def lower_scheduled(module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch) -> None:
     """Take a module of scheduled tir functions to low, in place: the second part of `lower_to_low`."""
+    from weft.driver.programs import context
     from weft.passes.insertion import run_pass
     from weft.passes.lower_tir_to_low import lower_tir_to_low
     from weft.passes.tir.nest import buffer_functions
@@ -276,6 +342,7 @@ def lower_scheduled(module: ModuleOp, target: Target, options: LoweringOptions, 
 def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
     """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
     from weft.autoschedule.default_schedule import scheduled_by
+    from weft.driver.programs import schedules_of
     from weft.passes.schedule.replay import apply_schedule
 
     by_users: set[str] = set()

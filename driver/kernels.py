@@ -21,7 +21,7 @@ import pickle
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -54,11 +54,10 @@ from weft.passes.tir.nest import buffer_functions
 from weft.passes.tir.tir_collect_imports import PRAGMAS
 from weft.passes.tir.tir_fold_constant_calls import fold_constant_calls
 from weft.runtime.call import Caller
-from weft.runtime.compile_cache import CompileCache, CompiledKernel, compiler_fingerprint
+from weft.runtime.compile_cache import CompileCache, CompiledKernel, code_depends_on
 from weft.runtime.native_runtime import runtime_symbols
 from weft.support.errors import InternalError
 from weft.support.isolation import Worker
-from weft.support.machine import base_features
 from weft.support.names import free_name
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -105,12 +104,6 @@ class Kernel:
                 yield _trace_for(text, function.sym_name.data)
 
 
-def can_compile_apart(target: Target, options: LoweringOptions) -> bool:
-    """Whether kernels are compiled apart for a target: passes of users see whole modules, and checked functions log
-    for their caller."""
-    return target.kind == "llvm" and not target.obstacle and not options.passes and not options.checked
-
-
 def compile_kernels(
     module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, cache: CompileCache | None
 ) -> list[Kernel]:
@@ -151,14 +144,7 @@ def find_kernels(module: ModuleOp, target: Target, options: LoweringOptions) -> 
     functions = _functions_apart(module, options, known)
     if not functions:
         return []
-    depends = "\n".join(
-        (
-            compiler_fingerprint(),
-            str(sorted(asdict(target).items())),
-            base_features(target.triple, target.cpu),
-            f"default_schedule={options.default_schedule}",
-        )
-    ).encode()
+    depends = code_depends_on(target, default_schedule=options.default_schedule)
     tuned = tuned_records(module, target, options.database) if options.database is not None else {}
     found: dict[str, Kernel] = {}
     for function, needed in functions.items():

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import os
 
     from weft.passes.insertion import Inserted, Insertions
+    from weft.support.target import Target
 
 
 @dataclass(frozen=True)
@@ -26,3 +27,9 @@ class LoweringOptions:
     """The file whose records take the place of default schedules."""
     layouts: bool = True
     """Whether images of a graph are laid out in blocks of channels where that pays."""
+
+
+def can_compile_apart(target: Target, options: LoweringOptions) -> bool:
+    """Whether kernels are compiled apart for a target: passes of users see whole modules, and checked functions log
+    for their caller."""
+    return target.kind == "llvm" and not target.obstacle and not options.passes and not options.checked

@@ -67,6 +67,18 @@ def onnx_module(
     into: BlockBuilder | None = None,
 ) -> ModuleOp:
     """The module of an ONNX model, see `weft.from_onnx`; `into` makes it. Raises `CompileError` and `OSError`."""
+    return onnx_module_and_files(model, shapes, constants, fallback=fallback, into=into)[0]
+
+
+def onnx_module_and_files(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    shapes: Mapping[str, InputShape] | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
+    *,
+    fallback: bool = False,
+    into: BlockBuilder | None = None,
+) -> tuple[ModuleOp, frozenset[str]]:
+    """Likewise, and the files that the model's file refers to, by their paths from its folder."""
     from weft.frontends.graph_builder import BlockBuilder
 
     try:
@@ -76,8 +88,8 @@ def onnx_module(
             raise
         raise CompileError("ONNX models need the package onnx: pip install 'weft[onnx]'") from None
     builder = into or BlockBuilder()
-    import_model(model, builder, shapes or {}, constants or {}, fallback)
-    return builder.get()
+    files = import_model(model, builder, shapes or {}, constants or {}, fallback)
+    return builder.get(), files
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:

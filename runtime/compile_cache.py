@@ -1,15 +1,15 @@
-"""The compile cache: kernels that were compiled before, in files.
+"""The compile cache: kernels and models that were compiled before, in files.
 
-A file `<key>.kernel` holds one kernel:
+A file `<key>.kernel` or `<key>.model` holds one of them:
 
-    weft kernel 1 <SHA-256 of all that follows>\\n
-    {"key": "...", "declarations": "func.func private @kernel_...", "traces": [...], "sizes": [code, text]}\\n
-    the object file, the LLVM IR (deflated)
+    weft cache 2 <SHA-256 of all that follows>\n
+    {"key": "...", "fields": {"declarations": "func.func private @kernel_...", ...}, "sizes": [4096, ...]}\n
+    blobs of these sizes, each behind zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
-The key covers all that the code depends on (`driver/kernels.py`), so an entry is never out of date: what nobody asks
-for any more is evicted when the folder grows beyond its limit, least recently used first. A file that is not as it was
-written, or holds another key, is removed and compiled again. Several processes may use one folder: files are written
-beside their place and renamed.
+The key covers all that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is never out
+of date: what nobody asks for any more is evicted when the folder grows beyond its limit, least recently used first. A
+file that is not as it was written, or holds another key, is removed and compiled again. Several processes may use one
+folder: files are written beside their place and renamed. Files are mapped: of constants there are no copies.
 """
 
 from __future__ import annotations
@@ -17,31 +17,45 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import mmap
 import os
 import re
 import sys
 import time
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import numpy as np
 
 from weft.support import files
 from weft.support.errors import CompileError
 from weft.support.files import write_output
+from weft.support.machine import base_features
+
+if TYPE_CHECKING:
+    from weft.support.call_arguments import Array
+    from weft.support.target import Target
+
+EntryT = TypeVar("EntryT", "CompiledKernel", "CompiledModel")
+Blob: TypeAlias = "bytes | memoryview"
 
 SWITCH: Final = "WEFT_CACHE"
 FOLDER: Final = "WEFT_CACHE_DIR"
 LIMIT: Final = "WEFT_CACHE_LIMIT"
 """Variables of the environment."""
-DEFAULT_LIMIT: Final = 1 << 30
-_MAGIC: Final = b"weft kernel 1 "
-_SUFFIX: Final = ".kernel"
+DEFAULT_LIMIT: Final = 4 << 30
+_MAGIC: Final = b"weft cache 2 "
+_KERNEL: Final = ".kernel"
+_MODEL: Final = ".model"
+_ALIGNMENT: Final = 64
+"""Of blobs, constants among them."""
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _ABANDONED: Final = 3600
 """Seconds after which a file that a process began to write is taken for abandoned."""
@@ -63,36 +77,102 @@ class CompiledKernel:
     code: bytes
     """The object file."""
 
-    def to_bytes(self, key: str) -> bytes:
-        """The content of a file."""
-        text = zlib.compress(self.ir.encode(), 1)
-        header = {
-            "key": key,
-            "declarations": self.declarations,
-            "caller": self.caller,
-            "traces": self.traces,
-            "sizes": (len(self.code), len(text)),
-        }
-        content = json.dumps(header).encode() + b"\n" + self.code + text
-        return _MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+    def parts(self) -> tuple[dict[str, object], list[Blob]]:
+        """The fields and the blobs of a file."""
+        fields: dict[str, object] = {"declarations": self.declarations, "caller": self.caller, "traces": self.traces}
+        return fields, [self.code, zlib.compress(self.ir.encode(), 1)]
 
     @staticmethod
-    def from_bytes(data: bytes, key: str) -> CompiledKernel | None:
-        """The kernel in the content of a file; None when it is damaged, or the file of another key."""
-        head, newline, content = data.partition(b"\n")
-        if not newline or head != _MAGIC + hashlib.sha256(content).hexdigest().encode():
-            return None
-        line, _, rest = content.partition(b"\n")
-        try:
-            header: Mapping[str, Any] = json.loads(line)
-            size, text = header["sizes"]
-            if header["key"] != key or len(rest) != size + text:
-                return None
-            ir = zlib.decompress(rest[size:]).decode()
-            texts = str(header["declarations"]), str(header["caller"])
-            return CompiledKernel(*texts, tuple(map(str, header["traces"])), ir, rest[:size])
-        except (KeyError, TypeError, ValueError, zlib.error):
-            return None
+    def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledKernel:
+        """The kernel in a file. Raises what a file of something else leads to."""
+        code, text = blobs
+        texts = str(fields["declarations"]), str(fields["caller"])
+        return CompiledKernel(*texts, tuple(map(str, fields["traces"])), zlib.decompress(text).decode(), bytes(code))
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """What the library of a model in a file is made of, its kernels apart."""
+
+    files: Mapping[str, str]
+    """The digests of the files that the model's file refers to, by their paths from its folder."""
+    signatures: str
+    """Those of its functions (`runtime/export/library_text.py`)."""
+    kernels: tuple[str, ...]
+    """The keys of its kernels."""
+    ir: str
+    """The LLVM IR of the functions that call them."""
+    constants: Mapping[str, Array]
+    """The large constants, by the symbols under which the code reads them."""
+
+    def parts(self) -> tuple[dict[str, object], list[Blob]]:
+        """The fields and the blobs of a file."""
+        arrays = [np.ascontiguousarray(array) for array in self.constants.values()]
+        described = zip(self.constants, arrays, strict=True)
+        fields: dict[str, object] = {
+            "files": dict(self.files),
+            "signatures": self.signatures,
+            "kernels": self.kernels,
+            "constants": [(name, array.dtype.str, array.shape) for name, array in described],
+        }
+        contents = [array.reshape(-1).view(np.uint8).data for array in arrays]
+        return fields, [zlib.compress(self.ir.encode(), 1), *contents]
+
+    @staticmethod
+    def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledModel:
+        """The model in a file. Raises what a file of something else leads to."""
+        text, *contents = blobs
+        constants = {
+            str(name): np.frombuffer(content, np.dtype(dtype)).reshape(shape)
+            for (name, dtype, shape), content in zip(fields["constants"], contents, strict=True)
+        }
+        others = {str(path): str(digest) for path, digest in fields["files"].items()}
+        kernels = tuple(map(str, fields["kernels"]))
+        return CompiledModel(others, str(fields["signatures"]), kernels, zlib.decompress(text).decode(), constants)
+
+
+def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> list[Blob]:
+    """The content of a file, in parts."""
+    header = json.dumps({"key": key, "fields": fields, "sizes": [len(blob) for blob in blobs]}).encode() + b"\n"
+    parts: list[Blob] = [header]
+    end = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1 + len(header)
+    for blob in blobs:
+        parts += [bytes(-end % _ALIGNMENT), blob]
+        end += -end % _ALIGNMENT + len(blob)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return [_MAGIC + digest.hexdigest().encode() + b"\n", *parts]
+
+
+def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryview]] | None:
+    """The fields and the blobs in the content of a file; None when it is damaged, or the file of another key."""
+    start = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1
+    if bytes(data[:start]) != _MAGIC + hashlib.sha256(data[start:]).hexdigest().encode() + b"\n":
+        return None
+    end = start + _find_line(data[start:])
+    try:
+        header: Mapping[str, Any] = json.loads(bytes(data[start:end]))
+        blobs: list[memoryview] = []
+        for size in header["sizes"]:
+            begin = end + -end % _ALIGNMENT
+            end = begin + size
+            blobs.append(data[begin:end])
+        if header["key"] == key and end == len(data):
+            return header["fields"], blobs
+    except (KeyError, TypeError, ValueError):
+        pass
+    return None
+
+
+def _find_line(data: memoryview) -> int:
+    """The length of the first line, its end included; that of the data where there is none."""
+    step = 1 << 16
+    for start in range(0, len(data), step):
+        found = bytes(data[start : start + step]).find(b"\n")
+        if found >= 0:
+            return start + found + 1
+    return len(data)
 
 
 @dataclass(frozen=True)
@@ -119,24 +199,46 @@ class CompileCache:
 
     def load(self, key: str) -> CompiledKernel | None:
         """The kernel of a key; None when there is none that can be used."""
-        path = self._path(key)
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        kernel = CompiledKernel.from_bytes(data, key)
-        with suppress(OSError):
-            if kernel is None:
-                path.unlink()
-            else:
-                os.utime(path)
-        return kernel
+        return self._load(key + _KERNEL, CompiledKernel.of_parts)
+
+    def load_model(self, key: str) -> CompiledModel | None:
+        """The model of a key, likewise."""
+        return self._load(key + _MODEL, CompiledModel.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
         """Keep a kernel; returns whether that could be done. Warns when it cannot, once for each folder."""
+        return self._store(key + _KERNEL, *kernel.parts())
+
+    def store_model(self, key: str, model: CompiledModel) -> bool:
+        """Keep a model, likewise; one that takes more than half of the limit is not kept."""
+        if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
+            return False
+        return self._store(key + _MODEL, *model.parts())
+
+    def _load(self, name: str, entry_of: Callable[[Mapping[str, Any], Sequence[memoryview]], EntryT]) -> EntryT | None:
+        path = self.folder / name
+        try:
+            with path.open("rb") as file:
+                data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except OSError:
+            return None
+        except ValueError:  # an empty file
+            data = memoryview(b"")
+        entry: EntryT | None = None
+        found = decoded(data, name.partition(".")[0])
+        with suppress(AttributeError, KeyError, TypeError, ValueError, zlib.error):
+            entry = None if found is None else entry_of(*found)
+        with suppress(OSError):
+            if entry is None:
+                path.unlink()
+            else:
+                os.utime(path)
+        return entry
+
+    def _store(self, name: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> bool:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_output(self._path(key), kernel.to_bytes(key))
+            write_output(self.folder / name, encoded(name.partition(".")[0], fields, blobs))
         except (CompileError, OSError) as error:
             _warn(str(self.folder), error.message if isinstance(error, CompileError) else str(error))
             return False
@@ -148,7 +250,7 @@ class CompileCache:
         with suppress(OSError), os.scandir(self.folder) as found_files:
             for file in found_files:
                 with suppress(OSError):  # another process may remove it
-                    if file.name.endswith(_SUFFIX) and file.is_file(follow_symlinks=False):
+                    if file.name.endswith((_KERNEL, _MODEL)) and file.is_file(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
                         found.append(CacheEntry(Path(file.path), status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: entry.used)
@@ -173,9 +275,6 @@ class CompileCache:
     def clear(self) -> int:
         """Remove all files; returns their number."""
         return sum(_remove(entry) for entry in self.entries())
-
-    def _path(self, key: str) -> Path:
-        return self.folder / (key + _SUFFIX)
 
 
 def _remove(entry: CacheEntry) -> bool:
@@ -222,10 +321,10 @@ def _user_limit() -> int:
 
 
 _ROOMS: Final = (
-    *("support", "dialects", "texpr", "analysis", "passes", "schedule", "autoschedule", "backends", "runtime"),
-    "driver",
+    *("support", "dialects", "texpr", "interp", "analysis", "passes", "schedule", "autoschedule", "frontends"),
+    *("backends", "runtime", "driver"),
 )
-"""The packages of weft that decide what code a kernel becomes."""
+"""The packages of weft that decide what code a kernel or a model becomes."""
 
 
 @cache
@@ -238,5 +337,20 @@ def compiler_fingerprint() -> str:
         digest.update(file.relative_to(root).as_posix().encode() + b"\0")
         digest.update(file.read_bytes())
     llvm: Any = importlib.import_module("llvmlite.binding")
-    versions = [f"{name} {version(name)}" for name in ("xdsl", "llvmlite", "islpy")]
+    versions = [f"{name} {_version(name)}" for name in ("xdsl", "llvmlite", "islpy", "numpy", "onnx", "ml_dtypes")]
     return "; ".join([f"weft {digest.hexdigest()}", *versions, f"LLVM {llvm.llvm_version_info}"])
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def code_depends_on(target: Target, **options: bool) -> bytes:
+    """All that the code of a program depends on beside the program: versions, the target with what its CPU has, and
+    options of the lowering."""
+    described = [f"{name}={value}" for name, value in options.items()]
+    machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
+    return "\n".join([compiler_fingerprint(), *machine, *described]).encode()

@@ -169,8 +169,8 @@ class Library:
     timing: Stopwatch
     """The time of each stage of the compilation: `print(lib.timing)`, `lib.timing.milliseconds`."""
 
-    report_source: ReportSource | None = None
-    """Knows the kernels, where the library is a model."""
+    report_source: Callable[[], ReportSource | None] = staticmethod(lambda: None)
+    """Gives what knows the kernels, where the library is a model."""
     trace_source: Callable[[], tuple[sched.FuncOp, ...]] = tuple
     """Gives `traces`, when they are asked for first."""
 
@@ -247,6 +247,12 @@ class Library:
                     calls_registered=calls_registered,
                 )
                 self._functions[name] = Function.make(caller)
+
+    @property
+    def own_ir(self) -> str | None:
+        """The LLVM IR of what the library was made with, that of its kernels and its constants excluded; None for one
+        that C sources belong to, or that was not made of LLVM IR."""
+        return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
         """The LLVM IR of the whole program."""
@@ -335,19 +341,23 @@ class Library:
         times = kernel_times(signature, self._ir, self._kernels, self.target, self._symbols, self._options, call, runs)
         return times, bind_arguments(signature, *call)
 
+    @cached_property
+    def _report_source(self) -> ReportSource | None:
+        return self.report_source()
+
     def _reported(self, name: str | None) -> tuple[ReportSource, str]:
         """What knows the kernels, and the function whose kernels are reported."""
-        if self.report_source is None:
+        if self._report_source is None:
             raise CompileError(
                 "reports are of models for llvm and GPUs, whose functions call private ones: time_evaluator measures "
                 "functions"
             )
-        names = self.report_source.functions()
+        names = self._report_source.functions()
         if name is None and len(names) != 1:
             raise CompileError(f"report: several functions call kernels, name one: {', '.join(names)}")
         if name is not None and name not in names:
             raise CompileError(f"report: @{name} calls no kernels{did_you_mean(name, names)}")
-        return self.report_source, name or names[0]
+        return self._report_source, name or names[0]
 
     def get_source(self, kind: str = "") -> str:
         """The program as text; what kinds there are depends on the target, the first is the default.

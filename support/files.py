@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from weft.support.errors import CompileError
@@ -18,26 +19,28 @@ def check_output(path: Path) -> None:
         raise CompileError(f"'{path}' is a folder, expected a file to write")
 
 
-def write_output(path: Path, data: bytes | str, *, executable: bool = False) -> None:
-    """Write a file: beside its place first, then renamed, so that a failure leaves what was there, and whoever has the
-    old file open or mapped keeps it.
+def write_output(path: Path, data: bytes | str | Iterable[bytes | memoryview], *, executable: bool = False) -> None:
+    """Write a file, whose bytes may come in parts: beside its place first, then renamed, so that a failure leaves what
+    was there, and whoever has the old file open or mapped keeps it.
 
     A link is followed; the file keeps its permissions. What is no regular file (`/dev/stdout`, a pipe) is written
     directly. Raises `CompileError` that names the file when the system refuses.
     """
     check_output(path)
     content = data.encode() if isinstance(data, str) else data
+    parts = (content,) if isinstance(content, bytes) else content
     try:
         mode = path.stat().st_mode if path.exists() else None
         if mode is not None and not stat.S_ISREG(mode):
-            path.write_bytes(content)
+            with path.open("wb") as file:
+                file.writelines(parts)
             return
         place = path.resolve()
         beside = place.with_name(f".weft-{secrets.token_hex(8)}")
         try:
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777 if executable else 0o666)
             with os.fdopen(handle, "wb") as file:
-                file.write(content)
+                file.writelines(parts)
             if mode is not None:
                 beside.chmod(stat.S_IMODE(mode))
             beside.replace(place)

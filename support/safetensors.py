@@ -84,4 +84,4 @@ def write_safetensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
         index[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(index).encode()
     text += b" " * (-(len(text) + 8) % _ALIGNMENT)
-    write_output(path, b"".join([len(text).to_bytes(8, "little"), text, *(t.data for t in tensors.values())]))
+    write_output(path, [len(text).to_bytes(8, "little"), text, *(tensor.data for tensor in tensors.values())])

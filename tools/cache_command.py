@@ -3,7 +3,7 @@
   weft cache
   weft cache --clear
 
-WEFT_CACHE_DIR names its folder, WEFT_CACHE_LIMIT the most that it may hold (500M, 2G; 1 GiB unless given), and
+WEFT_CACHE_DIR names its folder, WEFT_CACHE_LIMIT the most that it may hold (500M, 2G; 4 GiB unless given), and
 WEFT_CACHE=0 turns it off.
 """
 

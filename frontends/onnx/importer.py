@@ -368,8 +368,9 @@ def import_model(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
     fallback: bool,
-) -> None:
-    """Build the function @main of a model.
+) -> frozenset[str]:
+    """Build the function @main of a model. Returns the files that the model's file refers to, by their paths from its
+    folder.
 
     `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. Raises
     `CompileError` and `OSError`.
@@ -418,6 +419,7 @@ def import_model(
             for value in outputs:
                 builder.emit_output(value)
         builder.emit_func_output(outputs)
+    return frozenset(file.others)
 
 
 def add_initializers(scope: Scope, graph: GraphProto) -> None:

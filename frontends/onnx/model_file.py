@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +37,8 @@ class ModelFile:
     model: ModelProto
     name: str
     folder: Path | None
+    others: set[str] = dataclasses.field(default_factory=set[str])
+    """The files of elements that were read, by their paths from the folder."""
 
     @staticmethod
     def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
@@ -120,6 +123,7 @@ class ModelFile:
             raise Refusal(f"{label}: '{location}' has {size} bytes, but is read up to {offset + length}")
         if length == 0:
             return np.zeros(shape, element)
+        self.others.add(path.relative_to(folder).as_posix())
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[offset : offset + length]
         if bits < 8:

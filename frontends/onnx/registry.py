@@ -97,9 +97,14 @@ def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT
 def unregister(domain: str, operator: str) -> None:
     """Forget the converter that was registered last. Raises `CompileError` when there is none."""
     entries = _converters.get((domain_name(domain), operator))
-    if not entries:
+    if not entries or not entries[-1].is_users:
         raise CompileError(f"onnx.unregister: there is no converter of {operator} in domain '{domain}'")
     entries.pop()
+
+
+def is_customised() -> bool:
+    """Whether users registered converters."""
+    return any(entry.is_users for entries in _converters.values() for entry in entries)
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:

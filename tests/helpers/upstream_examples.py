@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft.backends.upstream import UpstreamTarget
-from weft.driver import kernels
+from weft.driver import build
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.runtime import low_module
 
@@ -81,7 +81,7 @@ def judged(judge: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Iter
 
     with monkeypatch.context() as patch:
         patch.setattr(low_module, "load_low_module", load_judged)
-        patch.setattr(kernels, "can_compile_apart", lambda *_: False)  # the judges see whole modules
+        patch.setattr(build, "can_compile_apart", lambda *_: False)  # the judges see whole modules
         yield texts
 
 

@@ -13,6 +13,7 @@ import weft
 from weft import graph as G
 from weft.driver import kernels
 from weft.driver.programs import parse
+from weft.runtime import compile_cache
 from weft.runtime.compile_cache import CompileCache
 from weft.support.errors import CompileError
 
@@ -129,7 +130,7 @@ def test_what_an_entry_is_not_taken_for(
         case "default_schedule":
             options["default_schedule"] = False
         case "another weft":
-            monkeypatch.setattr(kernels, "compiler_fingerprint", lambda: "another")
+            monkeypatch.setattr(compile_cache, "compiler_fingerprint", lambda: "another")
         case "no cache":
             options["cache"] = False
         case _:

@@ -5,16 +5,29 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from weft.runtime import compile_cache
-from weft.runtime.compile_cache import CompileCache, CompiledKernel
+from weft.runtime.compile_cache import CompileCache, CompiledKernel, CompiledModel, decoded, encoded
 from weft.support.errors import CompileError
 from weft.tools.weft_cli import execute
 
 KERNEL = CompiledKernel(
     "func.func private @k()", "call", ("sched.func @a", "b"), "define void @k()\n", b"\x7fELF\n\0\xff" * 9
 )
+
+MODEL = CompiledModel(
+    {"weights/a": "12ab"},
+    "{}",
+    ("one", "two"),
+    "define void @main()\n",
+    {"c0": np.arange(6, dtype=np.float32).reshape(2, 3), "c1": np.array([True])},
+)
+
+
+def bytes_of(kernel: CompiledKernel, key: str) -> bytes:
+    return b"".join(encoded(key, *kernel.parts()))
 
 
 @pytest.fixture
@@ -31,14 +44,14 @@ def test_a_kernel_comes_back_as_it_was(cache: CompileCache) -> None:
 
 @pytest.mark.parametrize("damage", ["truncated", "one byte", "empty", "of another key", "text", "another version"])
 def test_an_unusable_entry_is_none_and_is_removed(cache: CompileCache, damage: str) -> None:
-    data = KERNEL.to_bytes("key")
+    data = bytes_of(KERNEL, "key")
     content = {
         "truncated": data[:-1],
         "one byte": data[:-20] + b"x" + data[-19:],
         "empty": b"",
-        "of another key": KERNEL.to_bytes("other"),
+        "of another key": bytes_of(KERNEL, "other"),
         "text": b"not a kernel\n",
-        "another version": data.replace(b"kernel 1", b"kernel 9"),
+        "another version": data.replace(b"cache 2", b"cache 9"),
     }[damage]
     cache.store("key", KERNEL)
     cache.entries()[0].path.write_bytes(content)
@@ -46,17 +59,62 @@ def test_an_unusable_entry_is_none_and_is_removed(cache: CompileCache, damage: s
     assert not cache.entries()
 
 
-def test_a_content_that_no_kernel_has_is_none() -> None:
-    whole = KERNEL.to_bytes("key")
-    for header in (b"[]", b"{}", b'{"key": "key", "sizes": [1, 2], "declarations": "", "traces": []}', b"\xff"):
-        content = header + b"\nabc"
-        head = b"weft kernel 1 " + compile_cache.hashlib.sha256(content).hexdigest().encode()
-        assert CompiledKernel.from_bytes(head + b"\n" + content, "key") is None
-    assert CompiledKernel.from_bytes(whole, "key") == KERNEL
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[]",
+        b"{}",
+        b'{"key": "key", "fields": {}, "sizes": [1, 2]}',
+        b'{"key": "key", "fields": {}, "sizes": ["1"]}',
+        b'{"key": "key", "fields": [], "sizes": []}',
+        b'{"key": "key", "fields": {"declarations": "", "caller": "", "traces": []}, "sizes": []}',
+        b"\xff",
+        b"",
+    ],
+)
+@pytest.mark.parametrize("rest", [b"", b"\n", b"\nabc"])
+def test_a_content_that_nothing_has_is_none(header: bytes, rest: bytes, cache: CompileCache) -> None:
+    content = header + rest
+    head = b"weft cache 2 " + compile_cache.hashlib.sha256(content).hexdigest().encode()
+    cache.folder.mkdir(parents=True)
+    for suffix in ("kernel", "model"):
+        (cache.folder / f"key.{suffix}").write_bytes(head + b"\n" + content)
+    assert cache.load("key") is None and cache.load_model("key") is None
+    assert not cache.entries()
+
+
+def test_a_model_comes_back_as_it_was(cache: CompileCache) -> None:
+    assert cache.load_model("key") is None
+    assert cache.store("key", KERNEL) and cache.store_model("key", MODEL)
+    found = cache.load_model("key")
+    assert found is not None and cache.load("key") == KERNEL
+    assert (found.files, found.signatures, found.kernels, found.ir) == (
+        MODEL.files,
+        MODEL.signatures,
+        MODEL.kernels,
+        MODEL.ir,
+    )
+    for name, array in MODEL.constants.items():
+        np.testing.assert_array_equal(found.constants[name], array, strict=True)
+        assert found.constants[name].ctypes.data % 64 == 0
+    assert sorted(entry.path.name for entry in cache.entries()) == ["key.kernel", "key.model"]
+
+
+def test_a_model_of_more_than_half_of_the_limit_is_not_kept(cache: CompileCache) -> None:
+    assert not CompileCache(cache.folder, 49).store_model("key", MODEL)
+    assert CompileCache(cache.folder, 50).store_model("key", MODEL)
+
+
+def test_blobs_lie_at_multiples_of_64_bytes() -> None:
+    content = memoryview(b"".join(encoded("key", {"a": 1}, [b"x" * 3, b"", b"y" * 65])))
+    found = decoded(content, "key")
+    assert found is not None
+    assert found[0] == {"a": 1} and [bytes(blob) for blob in found[1]] == [b"xxx", b"", b"y" * 65]
+    assert content.tobytes().index(b"xxx") % 64 == content.tobytes().index(b"yyy") % 64 == 0
 
 
 def test_the_least_recently_used_are_evicted(cache: CompileCache) -> None:
-    size = len(KERNEL.to_bytes("0"))
+    size = len(bytes_of(KERNEL, "0"))
     small = CompileCache(cache.folder, 2 * size)
     for at in range(4):
         small.store(str(at), KERNEL)
@@ -92,7 +150,7 @@ def test_a_folder_that_cannot_be_written_warns_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("", 1 << 30), ("4096", 4096), ("500M", 500 << 20), ("2 GiB", 2 << 30), ("3kb", 3 << 10)]
+    ("text", "size"), [("", 4 << 30), ("4096", 4096), ("500M", 500 << 20), ("2 GiB", 2 << 30), ("3kb", 3 << 10)]
 )
 def test_the_limit_of_the_environment(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_CACHE_LIMIT", text)

@@ -1,0 +1,114 @@
+"""Models of ONNX files that were compiled before: their libraries are made of what the compile cache holds.
+
+    cached = CachedModel.of(Path("model.onnx"), target, options, store)
+    library = cached.load(stopwatch)     # None where it was not compiled before, or its file has changed
+    ...                                  # then it is compiled
+    cached.keep(library, kernels, files)
+
+A key covers the content of the model's file, the target, the options, and the versions of weft and of what it compiles
+with. The entry holds the digests of other files that the model refers to. Nothing here imports the model, or builds IR.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.driver.lowering_options import LoweringOptions, can_compile_apart
+from weft.frontends.onnx.registry import is_customised
+from weft.runtime.compile_cache import CompileCache, CompiledModel, code_depends_on
+from weft.runtime.export.library_text import library_text, read_library_text
+from weft.runtime.library import Library
+from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
+from weft.support.user_functions import intrinsics, names_with_rules
+
+if TYPE_CHECKING:
+    from weft.driver.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class CachedModel:
+    """A model in a file, for a target and options."""
+
+    path: Path
+    key: str
+    store: CompileCache
+    target: Target
+    since: float
+    """When the file was read, in seconds since the epoch."""
+
+    @staticmethod
+    def of(path: Path, target: Target, options: LoweringOptions, store: CompileCache | None) -> CachedModel | None:
+        """None for a program that the cache does not keep whole: no model of ONNX, or one that depends on what no key
+        covers. Raises `OSError`."""
+        if store is None or path.suffix != ".onnx" or options.database is not None:
+            return None
+        if not can_compile_apart(target, options) or intrinsics() or names_with_rules() or is_customised():
+            return None
+        since = time.time()
+        lowering = {name: value for name, value in vars(options).items() if isinstance(value, bool)}
+        key = hashlib.blake2b(_digest(path).encode() + code_depends_on(target, **lowering), digest_size=32)
+        return CachedModel(path, key.hexdigest(), store, target, since)
+
+    def load(self, stopwatch: Stopwatch) -> Library | None:
+        """The library of the model; None where the cache lacks a part of it, or another file of it has changed."""
+        with stopwatch.measure("compile cache"):
+            model = self.store.load_model(self.key)
+            if model is None or not self._has(model):
+                return None
+            kernels = [self.store.load(key) for key in model.kernels]
+            try:
+                signatures = read_library_text(model.signatures).signatures
+            except CompileError:
+                return None
+        found = [kernel for kernel in kernels if kernel is not None]
+        if len(found) != len(kernels):
+            return None
+        return Library(
+            {"ll": model.ir},
+            signatures,
+            self.target,
+            stopwatch=stopwatch,
+            constants=model.constants,
+            kernels=found,
+        )
+
+    def keep(self, library: Library, kernels: Sequence[Kernel], files: Collection[str]) -> None:
+        """Store what `library` is made of. `files`: those that the model refers to, by their paths from its folder."""
+        ir, constants = library.own_ir, library.constants
+        if not kernels or ir is None or any(array.dtype != np.dtype(array.dtype.str) for array in constants.values()):
+            return
+        try:
+            if any(file.stat().st_mtime >= self.since for file in (self.path, *map(self._beside, files))):
+                return  # what was compiled may be what a file held before, or holds now
+            digests = {name: _digest(self._beside(name)) for name in files}
+        except OSError:
+            return
+        signatures = library_text([library[name].signature for name in library], self.target)
+        keys = tuple(kernel.key for kernel in kernels)
+        if self.store.store_model(self.key, CompiledModel(digests, signatures, keys, ir, constants)):
+            self.store.evict()
+
+    def _beside(self, name: str) -> Path:
+        return self.path.parent / name
+
+    def _has(self, model: CompiledModel) -> bool:
+        """Whether the other files of a model are as they were."""
+        try:
+            return all(_digest(self._beside(name)) == digest for name, digest in model.files.items())
+        except OSError:
+            return False
+
+
+def _digest(path: Path) -> str:
+    """The SHA-256 of a file. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
