@@ -15,6 +15,7 @@ from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.rewriting import Rule, rewrite
+from weft.passes.graph.transposed_convolution import TRANSPOSED_CONVOLUTIONS
 from weft.passes.graph.view_motion import CASTS, RESHAPES, TRANSPOSES
 from weft.passes.graph.weight_folding import FOLD_SCALES, MERGE_CONSTANTS, merge_products
 from weft.support.errors import CompileError, did_you_mean
@@ -32,6 +33,7 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
     "scales": FOLD_SCALES,
     "constants": MERGE_CONSTANTS,
     "products": (),
+    "transposed_convolutions": TRANSPOSED_CONVOLUTIONS,
 }
 """The rules by name, in the order in which an op is tried."""
 
@@ -39,13 +41,20 @@ DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants",
 """Rules that gain something wherever they apply. Merged constants round differently, and gain nothing where operators
 are fused; merged products gain where the parts of their result are not copied."""
 
+_LAST: Final = ("transposed_convolutions",)
+"""Rules for what the others, which fold into the weights of convolutions, leave."""
+
 _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Operator", op)))
 
 
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
     """Apply the rules of these names to a graph function, in place; returns how many replacements were made."""
-    rules = [_IDENTITIES, *(rule for name in RULES if name in names for rule in RULES[name])]
-    return rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+    rules = [_IDENTITIES, *(rule for name in RULES if name in names and name not in _LAST for rule in RULES[name])]
+    count = rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+    last = [rule for name in _LAST if name in names for rule in RULES[name]]
+    if last and (replaced := rewrite(function, last)):
+        count += replaced + rewrite(function, rules)
+    return count
 
 
 @dataclass(frozen=True)
@@ -62,11 +71,12 @@ class GraphRewritePass(ModulePass):
     | `scales` | scales and batch norms behind a product become part of its constant weights, and one term |
     | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
+    | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
     `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others round otherwise: what
-    is recognised is computed by one operator, a weight is scaled in float64 and rounded once. `log(1 + exp(x))` and
-    `exp(x) / sum(exp(x))` do not overflow any more. A value with users outside of what would be replaced stays as it
-    is, with what computes it.
+    is recognised is computed by one operator, a weight is scaled in float64 and rounded once, sums are formed in
+    another order. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value with users outside of
+    what would be replaced stays as it is, with what computes it.
 
     Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
     and constants folded (`graph-fold-constants`).

@@ -99,7 +99,8 @@ def test_norms_are_folded_into_weights(name, form):
 
     kind = name.partition("-")[0]
     expected = [kind] if kind == "dense" else [kind, "add"]
-    assert operators(rewritten(model, G.var("x", shape), sizes=(1, 3))) == expected
+    rules = [rule for rule in RULES if rule != "transposed_convolutions"]
+    assert operators(rewritten(model, G.var("x", shape), rules=rules, sizes=(1, 3))) == expected
 
 
 def test_norms_that_are_not_folded():
@@ -123,6 +124,63 @@ def test_norms_that_are_not_folded():
 
     params = G.var("x", ("n", 4, 2, 6)), G.var("gamma", (6,))
     assert operators(rewritten(of_parameters, *params, sizes=(2,))) == ["conv2d", "batch_norm"]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("term", [None, (), "channels"])
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (2, {"strides": 2}),
+        (3, {"strides": 2, "padding": 1, "output_padding": 1}),
+        (4, {"strides": 2, "padding": 1, "groups": 2}),
+        (5, {"strides": 3, "padding": 2}),
+        (1, {"strides": 3, "output_padding": 2}),
+        (2, {"strides": 2, "padding": 3}),
+    ],
+)
+def test_transposed_convolutions(rank, term, kernel, options):
+    groups = options.get("groups", 1)
+    transposed = getattr(G, f"conv{rank}d_transpose")
+
+    def model(x):
+        y = transposed(x, const(4, 3, *[kernel] * rank), **options)
+        return y if term is None else y + const(*((3 * groups, *[1] * rank) if term else ()))
+
+    found = operators(rewritten(model, G.var("x", ("n", 4, 5, 4, 6)[: 2 + rank]), sizes=(1, 2)))
+    assert found[: 1 + (term is not None)] == [f"conv{rank}d", "add"][: 1 + (term is not None)]
+    assert {*found[2:]} <= {"reshape", "transpose", "strided_slice"}
+
+
+def test_borders_of_transposed_convolutions():
+    def model(x):
+        y = G.conv2d_transpose(x, const(2, 3, 3, 2), strides=(2, 1), padding=((1, 0), (0, 1)))
+        return G.conv2d_transpose(y, const(3, 2, 2, 3), strides=(1, 3), padding=[0, 1, 1, 0], kernel_layout="")
+
+    assert operators(rewritten(model, G.var("x", (2, 2, 3, 4)), sizes=(1,))).count("conv2d") == 2
+
+
+def test_transposed_convolutions_that_stay():
+    x = G.var("x", ("n", 4, 5, 6))
+
+    def check(function, *params):
+        assert operators(rewritten(function, *params, sizes=(2,))) == ["conv2d_transpose"]
+
+    check(lambda x: G.conv2d_transpose(x, const(4, 3, 2, 2)), x)
+    check(lambda x: G.conv2d_transpose(x, const(4, 3, 2, 2), strides=2, dilation=2), x)
+    check(lambda x: G.conv2d_transpose(x, const(2, 2, 6, 3), strides=2, data_layout="NHWC"), x)
+    check(lambda x: G.conv2d_transpose(x, const(3, 4, 2, 2), strides=2, kernel_layout="OIHW"), x)
+    check(lambda x: G.conv2d_transpose(x, const(4, 3, 2, 2), strides=2), G.var("x", (1, 4, "n", 6)))
+    check(lambda x, w: G.conv2d_transpose(x, w, strides=2), x, G.var("w", (4, 3, 2, 2)))
+
+
+def test_a_transposed_convolution_that_others_use_keeps_its_term():
+    def model(x):
+        y = G.conv2d_transpose(x, const(4, 3, 2, 2), strides=2)
+        return G.multiply(y, y + const(3, 1, 1))
+
+    found = operators(rewritten(model, G.var("x", ("n", 4, 5, 6)), sizes=(2,)))
+    assert found == ["conv2d", "reshape", "transpose", "reshape", "add", "multiply"]
 
 
 def gelu(x):

@@ -242,3 +242,24 @@ func.func @regions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tens
   %n = graph.multiply %y, %b : tensor<4xf32>, tensor<4xf32>
   func.return %a, %n : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A transposed convolution with a stride is a convolution with the channels of both phases, which are interleaved.
+// CHECK-LABEL: func.func @transposed
+// CHECK-NEXT:    %[[W:\w+]] = graph.constant dense<{{\[\[\[}}3.0{{.*}}, 1.0{{.*}}]], {{\[\[}}0.0{{.*}}, 2.0{{.*}}]]]> : tensor<2x1x2xf32>
+// CHECK-NEXT:    %[[C:\w+]] = graph.conv1d %x, %[[W]] {padding = {{\[\[}}1 : i64, 1 : i64]], groups = 1 : i64}
+// CHECK-NEXT:    %[[B:\w+]] = graph.constant dense<5.0{{.*}}> : tensor<2x1xf32>
+// CHECK-NEXT:    %[[A:\w+]] = graph.add %[[C]], %[[B]]
+// CHECK-NEXT:    %[[R:\w+]] = graph.reshape %[[A]] {newshape = #graph.dims<n, 1, 2, 5>}
+// CHECK-NEXT:    %[[T:\w+]] = graph.transpose %[[R]] {axes = [0 : i64, 1 : i64, 3 : i64, 2 : i64]}
+// CHECK-NEXT:    %[[V:\w+]] = graph.reshape %[[T]] {newshape = #graph.dims<n, 1, 10>}
+// CHECK-NEXT:    %[[S:\w+]] = graph.strided_slice %[[V]] {begin = [0 : i64], end = [9 : i64], axes = [2 : i64]}
+// CHECK-NEXT:    func.return %[[S]]
+func.func @transposed(%x: tensor<?x1x4xf32, #graph.dims<n>>) -> tensor<?x1x9xf32, #graph.dims<n>> {
+  %w = graph.constant dense<[[[1.0, 2.0, 3.0]]]> : tensor<1x1x3xf32>
+  %bias = graph.constant dense<[[5.0]]> : tensor<1x1xf32>
+  %c = graph.conv1d_transpose %x, %w {strides = 2} : tensor<?x1x4xf32, #graph.dims<n>>, tensor<1x1x3xf32>
+  %y = graph.add %c, %bias : tensor<?x1x9xf32, #graph.dims<n>>, tensor<1x1xf32>
+  func.return %y : tensor<?x1x9xf32, #graph.dims<n>>
+}

@@ -1,0 +1,152 @@
+"""Rules that replace transposed convolutions with strides by convolutions whose results are interleaved.
+
+Of a transposed convolution with stride s along an axis, the elements whose index is r modulo s are a convolution with
+every s-th element of the kernel, from r on (Shi et al., Is the deconvolution layer the same as a convolutional layer?,
+2016). One convolution with s times as many output channels computes them for all r. Over data with zeros between its
+elements, as `te.ops.conv2d_transpose` is defined, there would be s times as many products for each axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_shapes import DimsAttr
+from weft.passes.graph.operators import extents_of, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.rewriting import Replacement, Rule
+from weft.texpr.graph_operators import Operator
+
+Array: TypeAlias = NDArray[Any]
+
+_CONVOLUTIONS: Final = {f"conv{rank}d_transpose": f"conv{rank}d" for rank in (1, 2, 3)}
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A transposed convolution along one axis: the result at i is the sum of data[q - t] * kernel[r + stride * t] over
+    t < taps, for q = (i + before) // stride and r = (i + before) % stride."""
+
+    extent: int
+    kernel: int
+    stride: int
+    before: int
+    result: int
+
+    @property
+    def taps(self) -> int:
+        return -(-self.kernel // self.stride)
+
+    @property
+    def places(self) -> int:
+        """The number of q."""
+        return (self.result - 1 + self.before) // self.stride + 1
+
+    @property
+    def padding(self) -> tuple[int, int]:
+        return self.taps - 1, max(self.places - self.extent, 0)
+
+    @property
+    def convolved(self) -> int:
+        """The extent of the convolution: at least `places`."""
+        return self.extent + sum(self.padding) - self.taps + 1
+
+
+def _axes(op: Operator) -> list[_Axis] | None:
+    """The axes of images of a transposed convolution; None where they are not known, or strides do not divide work."""
+    arguments = arguments_of(op)
+    layout, kernel = cast("str", arguments["data_layout"]), type_of(op.operands[1]).get_shape()
+    if layout[:2] != "NC" or arguments.get("kernel_layout") or isinstance(arguments["padding"], str):
+        return None
+    rank = len(layout) - 2
+    data, result = extents_of(op.operands[0])[2:], extents_of(op.results[0])[2:]
+    strides, dilation = (_numbers(arguments[name], rank) for name in ("strides", "dilation"))
+    if any(number != 1 for number in dilation) or all(number == 1 for number in strides):
+        return None
+    axes: list[_Axis] = []
+    for at, before in enumerate(_borders(arguments["padding"], rank)):
+        extent, found = data[at], result[at]
+        if not isinstance(extent, int) or not isinstance(found, int) or extent < 1 or found < 1:
+            return None
+        axes.append(_Axis(extent, kernel[2 + at], strides[at], before, found))
+    return axes
+
+
+def _numbers(value: object, rank: int) -> list[int]:
+    return [value] * rank if isinstance(value, int) else list(cast("list[int]", value))
+
+
+def _borders(padding: object, rank: int) -> list[int]:
+    """What `padding` takes away in front of each axis."""
+    given = _numbers(padding, rank)
+    return [cast("list[int]", item)[0] if isinstance(item, list | tuple) else item for item in given][:rank]
+
+
+def _without_zeros(op: Operation) -> Replacement:
+    """A transposed convolution with constant weights, and a constant for each channel that is added to it."""
+    import numpy as np
+
+    convolution = op if name_of(op) in _CONVOLUTIONS else source_of(op.operands[0], *_CONVOLUTIONS)
+    if not isinstance(convolution, Operator) or not isinstance(convolution.operands[1].owner, ConstantOp):
+        return None
+    axes, arguments = _axes(convolution), arguments_of(convolution)
+    value, result = convolution.results[0], type_of(op.results[0])
+    batch, *_ = extents_of(value)
+    term = None
+    if convolution is not op:
+        term = _channel_constant(op.operands[1], result.get_num_dims())
+        if not value.has_one_use() or term is None:
+            return None
+    elif value.has_one_use() and any(
+        name_of(use.operation) == "add"
+        and _channel_constant(use.operation.operands[1], result.get_num_dims()) is not None
+        for use in value.uses
+    ):
+        return None  # replaced with its term
+    if axes is None or batch is None:
+        return None
+
+    groups = cast("int", arguments["groups"])
+    weight = array_of_constant(convolution.operands[1].owner)
+    inputs, outputs = weight.shape[0] // groups, weight.shape[1]
+    weight = np.pad(weight, [(0, 0), (0, 0), *((0, axis.taps * axis.stride - axis.kernel) for axis in axes)])
+    weight = weight.reshape(groups, inputs, outputs, *(e for axis in axes for e in (axis.taps, axis.stride)))
+    taps, phases = range(3, weight.ndim, 2), range(4, weight.ndim, 2)
+    weight = np.flip(weight, tuple(taps)).transpose(0, 2, *phases, 1, *taps)
+    count = int(np.prod([axis.stride for axis in axes]))
+    weight = weight.reshape(groups * outputs * count, inputs, *(axis.taps for axis in axes))
+
+    element = type_of(convolution.operands[1]).element_type
+    options = {name: value for name, value in convolution.properties.items() if name == "out_dtype"}
+    operands = [convolution.operands[0], made_constant(weight, element).result]
+    padding = [axis.padding for axis in axes]
+    found = made(_CONVOLUTIONS[name_of(convolution)], operands, padding=padding, groups=groups, **options)
+    if term is not None:
+        terms = np.broadcast_to(term.reshape(-1, 1), (outputs * groups, count)).reshape(-1, *(1 for _ in axes))
+        found = made("add", [found.results[0], made_constant(terms, result.element_type).result])
+    shape = (batch, outputs * groups, *(axis.stride for axis in axes), *(axis.convolved for axis in axes))
+    found = made("reshape", [found.results[0]], newshape=DimsAttr(shape))
+    order = [0, 1, *(at for pair in range(len(axes)) for at in (2 + len(axes) + pair, 2 + pair))]
+    found = made("transpose", [found.results[0]], axes=order)
+    shape = (batch, outputs * groups, *(axis.convolved * axis.stride for axis in axes))
+    found = made("reshape", [found.results[0]], newshape=DimsAttr(shape))
+    if all(axis.before == 0 and axis.convolved * axis.stride == axis.result for axis in axes):
+        return found
+    bounds = {"begin": [axis.before for axis in axes], "end": [axis.before + axis.result for axis in axes]}
+    return made("strided_slice", [found.results[0]], **bounds, axes=[2 + at for at in range(len(axes))])
+
+
+def _channel_constant(value: SSAValue, rank: int) -> Array | None:
+    """A constant with one element for each channel, or for all, of tensors with channels behind the batch."""
+    if not isinstance(value.owner, ConstantOp):
+        return None
+    array = array_of_constant(value.owner)
+    is_channels = array.ndim in (rank - 1, rank) and array.size == array.shape[array.ndim - rank + 1]
+    return array if is_channels or array.size == 1 else None
+
+
+TRANSPOSED_CONVOLUTIONS: Final = (Rule(frozenset(("add", *_CONVOLUTIONS)), _without_zeros),)
