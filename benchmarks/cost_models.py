@@ -31,7 +31,6 @@ from weft.tuning.features import features_of
 from weft.tuning.measuring import ArgumentSpec, Repeats, measure_here
 from weft.tuning.records import time_that_counts
 from weft.tuning.space import Candidate, Space
-from weft_bench.ops import module_of
 from weft_bench.problems import problems
 
 LARGEST = 256
@@ -44,8 +43,8 @@ def record(path: Path, seconds: float, schedules: int, target: str) -> None:
     done = set(programs(path)) if path.is_file() else set[str]()
     with path.open("a") as file:
         for problem in problems((), LARGEST):
-            if problem.name not in done and time.monotonic() < end:
-                module = module_of(problem)
+            if problem.name not in done and not problem.folds_constants and time.monotonic() < end:
+                module = problem.program(())
                 ir, function = str(module), next(op for op in module.ops if isinstance(op, FuncOp))
                 machine = Target.parse(target)
                 space = Space(module, default_program(machine), "default", partial(features_of, target=machine))

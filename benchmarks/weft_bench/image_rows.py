@@ -11,7 +11,7 @@ from weft.texpr.ops import conv2d, depthwise_conv2d
 from weft.texpr.tensor import Tensor, placeholder
 from weft_bench import by_hand_images
 from weft_bench.contender import Array
-from weft_bench.problem import ONNX, TORCH, Goal, Problem
+from weft_bench.problem import ONNX, TORCH, Goal, Problem, of_tensors
 from weft_bench.product_rows import Limit
 
 KERNEL = 3
@@ -44,7 +44,7 @@ def convolution(channels: int, filters: int, size: int, goals: tuple[Goal, ...])
 
     return Problem(
         f"conv2d {channels}->{filters} {size}x{size} 3x3",
-        program,
+        of_tensors(program),
         ((image, "float32"), (weight, "float32")),
         ((1, filters, size, size), "float32"),
         expected,
@@ -71,7 +71,7 @@ def depthwise(channels: int, size: int) -> Problem:
 
     return Problem(
         f"depthwise {channels} {size}x{size} 3x3",
-        program,
+        of_tensors(program),
         ((image, "float32"), ((channels, 1, KERNEL, KERNEL), "float32")),
         (image, "float32"),
         expected,

@@ -13,7 +13,7 @@ from weft.texpr.tensor import Tensor, placeholder
 from weft_bench import by_hand_memory
 from weft_bench.arrays import tensor
 from weft_bench.contender import Array
-from weft_bench.problem import ONNX, TORCH, Goal, Problem
+from weft_bench.problem import ONNX, TORCH, Goal, Problem, of_tensors
 from weft_bench.product_rows import Limit
 
 EPSILON = 1e-5
@@ -53,7 +53,7 @@ def softmax_rows(n: int) -> Problem:
 
     return Problem(
         f"softmax {n}x{n}",
-        program,
+        of_tensors(program),
         (((n, n), "float32"),),
         ((n, n), "float32"),
         expected,
@@ -96,7 +96,7 @@ def normalized_rows(n: int) -> Problem:
 
     return Problem(
         f"layernorm {n}x{n}",
-        program,
+        of_tensors(program),
         (((n, n), "float32"), ((n,), "float32"), ((n,), "float32")),
         ((n, n), "float32"),
         expected,
@@ -129,7 +129,7 @@ def add_relu(n: int) -> Problem:
 
     return Problem(
         f"add + relu {n}",
-        program,
+        of_tensors(program),
         (((n,), "float32"),) * 2,
         ((n,), "float32"),
         expected,
@@ -162,7 +162,7 @@ def row_sums(n: int) -> Problem:
 
     return Problem(
         f"row sum {n}x{n}",
-        program,
+        of_tensors(program),
         (((n, n), "float32"),),
         ((n,), "float32"),
         expected,

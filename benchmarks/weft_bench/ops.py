@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
 from weft.driver.build import build
 from weft.driver.peaks import PeakMeter
-from weft.frontends.create_func import create_func
 from weft.runtime.aligned_arrays import empty
 from weft.runtime.library import Function
 from weft.schedule.schedule import Schedule
@@ -20,13 +18,12 @@ from weft.support.target import Target
 from weft_bench.arrays import random
 from weft_bench.contender import Array, Contender, check
 from weft_bench.peers import peers_of
-from weft_bench.problem import STATIC, Problem
+from weft_bench.problem import ALONE, ROW, STATIC, Problem
 from weft_bench.problems import problems
 from weft_bench.rounds import PAUSE, take_turns
 
 DEFAULT, BY_HAND = "weft", "weft, by hand"
 """weft with its default schedule, and with one that is given."""
-NAME = "row"
 BUDGET = 6.0
 """Seconds of turns, after which a contender has no more."""
 PEAK_ROUNDS = 5
@@ -60,37 +57,37 @@ def measure_row(problem: Problem, target: Target, rounds: int, seed: int = 0) ->
     inputs = [random(generator, *spec) for spec in problem.inputs]
     contenders: dict[str, Contender] = {}
     builds: dict[str, float] = {}
-    for name, make in weft_versions(problem, target).items():
+    for name, make in weft_versions(problem, target, inputs).items():
         start = time.perf_counter()
         function = make()
         builds[name] = (time.perf_counter() - start) * 1e3
-        contenders[name] = weft_contender(function, inputs, problem)
+        contenders[name] = weft_contender(function, problem.given(inputs), problem)
     contenders.update(peers_of(problem, inputs, target.num_threads))
     check(problem.name, contenders, problem.expected(*inputs))
+    if problem.alone is not None:
+        alone = problem.alone
+        given = inputs[: len(alone.inputs)]
+        function = build(alone.program(given), target)[ROW]
+        contenders[ALONE] = weft_contender(function, alone.given(given), alone)
     calls = {name: contender.call for name, contender in contenders.items()}
     *_, times = take_turns(calls, rounds, target.num_threads, BUDGET)
     return {"seconds": {name: each.seconds for name, each in times.items()}, "build_ms": builds}
 
 
-def weft_versions(problem: Problem, target: Target) -> dict[str, Callable[[], Function]]:
+def weft_versions(problem: Problem, target: Target, inputs: Sequence[Array]) -> dict[str, Callable[[], Function]]:
     """How weft's contenders of a row are built, by name."""
-    versions = {DEFAULT: lambda: build(module_of(problem), target)[NAME]}
+    versions = {DEFAULT: lambda: build(problem.program(inputs), target)[ROW]}
     if problem.schedule is not None:
-        versions[BY_HAND] = lambda: build(scheduled(problem, target).mod, target, default_schedule=False)[NAME]
+        versions[BY_HAND] = lambda: build(scheduled(problem, target, inputs).mod, target, default_schedule=False)[ROW]
     if problem.static is not None:
         static = problem.static
-        versions[STATIC] = lambda: build(module_of(static), target)[NAME]
+        versions[STATIC] = lambda: build(static.program(inputs), target)[ROW]
     return versions
 
 
-def module_of(problem: Problem) -> ModuleOp:
-    """The program of a row, not scheduled."""
-    return create_func(list(problem.program()), name=NAME)
-
-
-def scheduled(problem: Problem, target: Target) -> Schedule:
+def scheduled(problem: Problem, target: Target, inputs: Sequence[Array] = ()) -> Schedule:
     """The program of a row under its schedule by hand."""
-    sch = Schedule(module_of(problem))
+    sch = Schedule(problem.program(inputs))
     if problem.schedule is not None:
         problem.schedule(sch, target)
     return sch

@@ -10,13 +10,13 @@ import numpy as np
 
 from weft.driver.peaks import Peaks
 from weft_bench.ops import BY_HAND, DEFAULT
-from weft_bench.problem import PEERS, STATIC, Goal, Problem
+from weft_bench.problem import ALONE, PEERS, STATIC, Goal, Problem
 from weft_bench.rounds import Times
 from weft_bench.table import Table, duration
 
 DEFAULT_OF_BEST = 0.85
 """What the default schedule should reach of weft's best."""
-_RIVALS = (*PEERS, STATIC)
+_RIVALS = (*PEERS, STATIC, ALONE)
 
 
 @dataclass(frozen=True)

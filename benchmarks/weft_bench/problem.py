@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.frontends.create_func import create_func
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 from weft.texpr.tensor import Tensor
@@ -13,7 +16,8 @@ from weft_bench.contender import Array
 
 NUMPY, TORCH, ONNX = "NumPy", "PyTorch", "onnxruntime"
 PEERS = (NUMPY, TORCH, ONNX)
-STATIC = "weft, static shape"
+STATIC, ALONE = "weft, static shape", "weft, alone"
+ROW = "row"
 
 Maker: TypeAlias = Callable[..., Callable[[], Any]]
 """Called once with the inputs (`numpy`: and then an array for the result, `torch`: after the module), returns what is
@@ -39,8 +43,9 @@ class Problem:
     """
 
     name: str
-    program: Callable[[], Sequence[Tensor]]
-    """The parameters as tensor expressions: the inputs, then the result."""
+    program: Callable[[Sequence[Array]], ModuleOp]
+    """The program, a function `ROW` of the inputs and the result; where weft gets the constants as such, of the other
+    inputs."""
     inputs: tuple[tuple[tuple[int, ...], str], ...]
     """Shape and element type of each."""
     result: tuple[tuple[int, ...], str]
@@ -52,6 +57,8 @@ class Problem:
     onnx: Nodes | None = None
     constants: frozenset[int] = frozenset()
     """Inputs that onnxruntime gets as weights of the model, and may pack when it loads that."""
+    folds_constants: bool = False
+    """Whether weft gets them so too."""
     goals: tuple[Goal, ...] = ()
     bound: str = "arithmetic"
     """Or "memory"."""
@@ -59,3 +66,14 @@ class Problem:
     """A schedule by hand, to compare the default one with; the result is block "C"."""
     static: Problem | None = field(default=None, compare=False)
     """The same work with shapes that are known when it is compiled."""
+    alone: Problem | None = field(default=None, compare=False)
+    """The part of the work that takes the most, without what is fused with it."""
+
+    def given(self, inputs: Sequence[Array]) -> list[Array]:
+        """The inputs that weft is called with."""
+        return [array for at, array in enumerate(inputs) if not (self.folds_constants and at in self.constants)]
+
+
+def of_tensors(parameters: Callable[[], Sequence[Tensor]]) -> Callable[[Sequence[Array]], ModuleOp]:
+    """A program of tensor expressions: the inputs, then the result."""
+    return lambda _: create_func(list(parameters()), name=ROW)

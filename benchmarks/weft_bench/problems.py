@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.support.errors import CompileError, did_you_mean
-from weft_bench import image_rows, memory_rows, product_rows
+from weft_bench import image_rows, memory_rows, operator_rows, product_rows
 from weft_bench.problem import Problem
 
 
@@ -19,7 +19,7 @@ def problems(only: Sequence[str] = (), largest: int | None = None) -> list[Probl
     def limit(extent: int) -> int:
         return extent if largest is None else min(extent, largest)
 
-    rows = [row for module in (product_rows, image_rows, memory_rows) for row in module.rows(limit)]
+    rows = [row for module in (product_rows, image_rows, memory_rows, operator_rows) for row in module.rows(limit)]
     named = {row.name: row for row in reversed(rows)}
     every = [named[name] for name in reversed(named)]
     for word in only:

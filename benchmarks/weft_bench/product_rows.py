@@ -12,7 +12,7 @@ from weft.texpr.tensor import Tensor, placeholder, size_var
 from weft_bench import by_hand_products
 from weft_bench.arrays import tensor
 from weft_bench.contender import Array
-from weft_bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem
+from weft_bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem, of_tensors
 
 Limit = Callable[[int], int]
 """The extent to measure with instead of a given one."""
@@ -72,7 +72,7 @@ def square(
 
     return Problem(
         name if dtype == "float32" else f"{name} {dtype}",
-        program,
+        of_tensors(program),
         (((n, n), dtype),) * 2,
         ((n, n), dtype),
         expected,
@@ -112,7 +112,7 @@ def integers(n: int) -> Problem:
 
     return Problem(
         f"matmul {n} int8 -> int32",
-        program,
+        of_tensors(program),
         (((n, n), "int8"),) * 2,
         ((n, n), "int32"),
         expected,
@@ -144,7 +144,7 @@ def batched(batch: int, n: int) -> Problem:
 
     return Problem(
         f"bmm {batch}x{n}^3 + relu",
-        program,
+        of_tensors(program),
         ((shape, "float32"),) * 2,
         (shape, "float32"),
         expected,
@@ -180,7 +180,7 @@ def linear(k: int, n: int) -> Problem:
 
     return Problem(
         f"linear 1x{k}x{n} + relu",
-        program,
+        of_tensors(program),
         (((1, k), "float32"), ((k, n), "float32"), ((n,), "float32")),
         ((1, n), "float32"),
         expected,
@@ -209,7 +209,7 @@ def dynamic(n: int) -> Problem:
 
     return Problem(
         f"matmul {n}, any shape",
-        program,
+        of_tensors(program),
         static.inputs,
         static.result,
         static.expected,

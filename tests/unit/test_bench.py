@@ -141,13 +141,14 @@ def test_schedules_by_hand_compute_what_they_should(largest: int, threads: int) 
         if row.schedule is None:
             continue
         inputs = [random(generator, *spec) for spec in row.inputs]
-        function = ops.weft_versions(row, target)[ops.BY_HAND]()
+        function = ops.weft_versions(row, target, inputs)[ops.BY_HAND]()
         check(row.name, {ops.BY_HAND: ops.weft_contender(function, inputs, row)}, row.expected(*inputs))
 
 
 def test_schedules_by_hand_use_vectors_and_threads() -> None:
     rows = problems((), 64)
-    assert [row.name for row in rows if row.schedule is None] == ["matmul 64 int8 -> int32"]
+    by_default = [row.name for row in rows if row.schedule is None and not row.folds_constants]
+    assert by_default[:1] == ["matmul 64 int8 -> int32"]
     for row in rows:
         if row.schedule is None:
             continue
