@@ -90,7 +90,7 @@ def row(
     bound: str = "arithmetic",
     alone: Problem | None = None,
 ) -> Problem:
-    """Float32 work that `compute` says in operators of graphs. It is expected as the interpreter computes it in float64;
+    """Float32 work that `compute` says in operators of graphs. Expected is what the interpreter computes in float64.
     `torch(torch, *inputs)` returns what is timed."""
     folded = frozenset(constants)
     specs = tuple((tuple(shape), "float32") for shape in shapes)

@@ -26,7 +26,7 @@ from weft_bench.rounds import Times
 
 CONSTANTS = (
     "onnxruntime has the weights of layers and convolutions as constants and may pack them when it loads; the others "
-    "get them as arguments"
+    "get them as arguments, weft but for rows called packed"
 )
 
 

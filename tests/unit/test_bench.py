@@ -160,12 +160,19 @@ def test_schedules_by_hand_use_vectors_and_threads() -> None:
 def test_the_table_of_the_issue() -> None:
     names = [row.name for row in problems()]
     assert names[:5] == [f"matmul {n}" for n in (128, 512, 1023, 1024, 2048)]
-    assert names[5:] == [
+    assert names[5:19] == [
         *("matmul 1024 A^T", "matmul 1024 B^T", "matmul 1024 float64", "matmul 1024 int8 -> int32"),
         *("bmm 16x128^3 + relu", "linear 1x784x128 + relu", "matmul 1024, any shape"),
         *("conv2d 3->64 224x224 3x3", "conv2d 64->64 56x56 3x3", "depthwise 32 112x112 3x3"),
         *("softmax 1024x1024", "layernorm 1024x1024", "add + relu 1048576", "row sum 4096x4096"),
     ]
+    for name in (
+        *("conv 1024->2048 14x14 1x1/2, packed", "conv 64->64 56x56 3x3 batch 4, packed"),
+        *("depthwise 144 56x56 5x5/2, packed", "product 128x768x3072, packed"),
+        *("product 384x768x3072 + bias + gelu, packed", "attention 12x384x64", "NCHW -> NHWC 1x64x112x112"),
+        *("sin 1048576", "softmax 12x384x384", "cumsum 1024x1024"),
+    ):
+        assert name in names[19:]
 
 
 def test_a_wrong_row_is_an_error_and_the_others_go_on(
@@ -334,7 +341,7 @@ def test_aims_are_of_the_best_peer() -> None:
 
 
 def test_the_default_is_compared_with_a_schedule_by_hand() -> None:
-    (row,) = problems(["softmax"])
+    (row,) = problems(["softmax 1024"])
     times = {ops.DEFAULT: Times((2.0,)), ops.BY_HAND: Times((1.0,))}
     default, by_hand = ratio_table([Row(row, 1, times)], {}).rows
     assert default[-1] == "0.85 of by hand: no, 0.50"
