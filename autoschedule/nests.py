@@ -57,6 +57,10 @@ _FAR: Final = 8
 _MANY_REGISTERS: Final = 32
 _WIDTHS: Final = (1, 2, 4, 8)
 """Vectors side by side, and rows at a time, that a search may choose."""
+_UNROLLED: Final = 16
+"""Steps of a reduction, such as a window, that are unrolled: results stay in registers."""
+_SHUFFLED: Final = 4
+"""The distance of elements up to which `tir-lower-vectorized` shuffles them out of vectors."""
 _ACCUMULATORS: Final = 4
 """Registers of partial results: enough additions in flight to hide that one takes several cycles."""
 
@@ -121,22 +125,24 @@ def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
     return None if elements is None else elements * bytes_of(operand.element_type)
 
 
-def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int) -> bool:
+def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most: int = 1) -> bool:
     """Whether every access is at one place, or at consecutive ones, as an iterator runs; what is written moves by
-    `writes`."""
+    `writes`, what is read by `most` elements at most."""
     strides = [read.stride_of(iterator) for read in pattern.reads]
-    if not all(stride in (0, 1) for stride in strides):
+    if not all(stride is not None and 0 <= stride <= most for stride in strides):
         return False
     return all(write.stride_of(iterator) == writes for write in pattern.writes) and (writes == 1 or 1 in strides)
 
 
 def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
-    """The iterator of the inner loops (behind `shared` ones) along which lanes are consecutive in memory."""
+    """The iterator of the inner loops (behind `shared` ones) along which lanes are consecutive in memory; else one
+    along which what is read is so near that a few vectors, shuffled, have it."""
     pattern = member.pattern
-    spatial = [v for v in pattern.spatial if v.index >= shared]
-    for iterator in reversed(spatial):
-        if consecutive(pattern, iterator, writes=1) and pattern.extent_of(iterator) != 1:
-            return iterator
+    spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
+    for most in (1, _SHUFFLED):
+        for iterator in reversed(spatial):
+            if consecutive(pattern, iterator, writes=1, most=most):
+                return iterator
     return None
 
 
@@ -352,6 +358,9 @@ def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument,
     init = sch.decompose_reduction(member.handle, reduced[0])
     sch.vectorize(inner)
     sch.vectorize(sch.get_loops(init)[-1])
+    if decided(sch, prod(member.pattern.extent_of(v) or _UNROLLED + 1 for v in member.pattern.reduced) <= _UNROLLED):
+        for loop in reduced:
+            sch.unroll(loop)
 
 
 _STREAM_DISTANCE: Final = 2048

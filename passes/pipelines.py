@@ -121,8 +121,8 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
         # After flattening, which shows which accesses are contiguous. C compilers vectorize by themselves.
         *((VectorizeSerialPass(target),) if kind == "llvm" else ()),
-        # While loops still have kinds.
-        LowerVectorizedPass(),
+        # While loops still have kinds. Registered targets may have no shuffles.
+        LowerVectorizedPass(shuffles=registered is None),
         # After vectorization, which merges the prefetches of lanes; while unrolled loops are marked.
         HoistPrefetchesPass(),
         *_loops_to_low(target),
@@ -169,8 +169,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerTilesPass(),
         # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
         FlattenPass(),
-        # While loops still have kinds.
-        LowerVectorizedPass(),
+        # While loops still have kinds. Threads read single elements, whole vectors only where these are consecutive.
+        LowerVectorizedPass(shuffles=False),
         # After vectorization: the width of a vector is the size of an asynchronous copy.
         AsyncCopiesPass(),
         # After vectorization, which removes loops.

@@ -70,7 +70,8 @@ class LowerVectorizedPass(FunctionPass):
     vector.store %r, %B[%p] : memref<64xf32>, vector<8xf32>
     ```
     - Places that are consecutive over the lanes become vector loads and stores, one place for all lanes a scalar load
-      and a broadcast, others `low.gather` and `low.scatter`.
+      and a broadcast. Lanes that are read from up to four vectors' length, as every second element, are shuffled out of
+      these vectors (`vector.shuffle`); other places become `low.gather` and `low.scatter`.
     - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds. Those
       that do not, as `%i * 8 + %lane < %n * 8`, stay conditions (`_make_conditions_uniform`).
     - Half of the lanes are enough where none of the others does anything (`_leave_out_idle_lanes`).
@@ -92,18 +93,21 @@ class LowerVectorizedPass(FunctionPass):
 
     name = "tir-lower-vectorized"
 
+    shuffles: bool = True
+    """Whether vectors are shuffled; else each lane is read by itself."""
+
     def rewrite(self, function: FuncOp) -> None:
         for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
             if loop.kind.data is LoopKind.VECTORIZED:
-                vectorize(loop)
+                vectorize(loop, shuffles=self.shuffles)
 
 
-def vectorize(loop: ForOp) -> None:
+def vectorize(loop: ForOp, *, shuffles: bool) -> None:
     """Replace one vectorised loop, in which no other one is left."""
     _leave_out_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
-            vectorize(strip)
+            vectorize(strip, shuffles=shuffles)
         return
     count = loop.extent
     if not isinstance(count, int) or count <= 1:
@@ -113,7 +117,7 @@ def vectorize(loop: ForOp) -> None:
     _make_conditions_uniform(loop)
     lanes = analyse(loop)
     if lanes.obstacle is None:
-        vectorizer = Vectorizer(lanes, count)
+        vectorizer = Vectorizer(lanes, count, shuffles=shuffles)
         vectorizer.run()
         for reduction in vectorizer.reduced:
             _accumulate_in_lanes(reduction)

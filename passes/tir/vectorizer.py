@@ -10,7 +10,16 @@ from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects import affine, arith, memref, scf, vector
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IndexType, IntegerType, VectorType, i1
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    VectorType,
+    i1,
+    i64,
+)
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
@@ -170,12 +179,18 @@ def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
 
 
 _INDEX = IndexType()
+_MOST_SHUFFLED = 4
+"""Vectors from which lanes are shuffled at most; a gather reads each lane by itself."""
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
 @lru_cache(maxsize=256)
 def _vector_type(element: Attribute, count: int) -> VectorType:
     return VectorType(element, [count])
+
+
+def _width_of(lanes: SSAValue) -> int:
+    return cast("VectorType", lanes.type).get_shape()[0]
 
 
 def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
@@ -219,8 +234,10 @@ class Vectorizer:
     emitted: places are read off its normal form, and only what needs lanes of indices computes them.
     """
 
-    def __init__(self, lanes: LaneAnalysis, count: int) -> None:
+    def __init__(self, lanes: LaneAnalysis, count: int, *, shuffles: bool = True) -> None:
+        """`shuffles`: lanes that lie in a few vectors are loaded with these, and shuffled."""
         self.lanes = lanes
+        self.shuffles = shuffles
         self.loop = lanes.loop
         self.variable = lanes.loop.induction_variable
         self.count = count
@@ -348,9 +365,57 @@ class Vectorizer:
             shared = memref.LoadOp.create(operands=[op.memref, self.scalar(split[0])], result_types=[element])
             self.vectors[op.res] = self.broadcast(self.value(shared, hint))
             return
+        elif split is not None and (shuffled := self.shuffled(op, *split)) is not None:
+            self.vectors[op.res] = shuffled
+            return
         else:
             new = GatherOp(op.memref, self.index_vector(place), self.mask, type_)
         self.vectors[op.res] = self.value(new, hint)
+
+    def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
+        """Lanes at constant distances: the vectors that they lie in are loaded and shuffled; None where these are too
+        many, or where it is not known which lanes run.
+
+        Loads stay between the first and the last element that lanes access, so they touch no other memory.
+        """
+        count = self.count
+        runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
+        if not self.shuffles or runs is None or not any(runs):
+            return None
+        active = [offset for offset, on in zip(offsets, runs, strict=True) if on]
+        first, span = min(active), max(active) - min(active) + 1
+        if span > _MOST_SHUFFLED * count:
+            return None
+        width = min(span, count)
+        type_ = _vector_type(op.res.type, width)
+        # The last vector ends at the last element.
+        starts = [min((offset - first) // width * width, span - width) for offset in offsets]
+        positions = [offset - first - start for offset, start in zip(offsets, starts, strict=True)]
+        places = [place if on else None for place, on in zip(zip(starts, positions, strict=True), runs, strict=True)]
+        found: SSAValue | None = None
+        taken = [0] * count
+        """Where the lanes of the vectors so far are in `found`; 0 for the others."""
+        for start in dict.fromkeys(place[0] for place in places if place is not None):
+            load = vector.LoadOp(op.memref, [self.scalar(base + (first + start))], type_)
+            lanes = self.value(load, op.res.name_hint)
+            own = [place[1] if place is not None and place[0] == start else None for place in places]
+            if found is None:
+                found, taken = lanes, [position or 0 for position in own]
+            else:
+                size = _width_of(found)
+                mask = [old if new is None else size + new for old, new in zip(taken, own, strict=True)]
+                found, taken = self.shuffle(found, lanes, mask), list(range(count))
+        if found is None:
+            return None
+        if taken != list(range(count)):
+            found = self.shuffle(found, found, taken)
+        return found if self.mask is None else self.select(self.mask, found, self.zeros(op.res.type))
+
+    def shuffle(self, left: SSAValue, right: SSAValue, mask: Sequence[int]) -> SSAValue:
+        element = cast("VectorType", left.type).element_type
+        return self.value(
+            vector.ShuffleOp(left, right, DenseArrayBase.from_list(i64, mask), result_type=self.type_of(element))
+        )
 
     def store(self, op: memref.StoreOp) -> None:
         place = place_of(op, self.lanes)

@@ -195,7 +195,7 @@ func.func @windows(%A: memref<64x258xf32>, %M: memref<64x256xf32>) {
 // CHECK:         tir.for %[[I:\w+]] in 64 {{(parallel )?}}{
 // CHECK-NEXT:      tir.for %[[J0:\w+]] in 4 {
 // CHECK:             tir.block "M_init"
-// CHECK:           tir.for %[[K:\w+]] in 3 {
+// CHECK:           tir.for %[[K:\w+]] in 3 unrolled {
 // CHECK-NEXT:        tir.for %[[J1:\w+]] in 64 vectorized {
 // CHECK-NEXT:          tir.block "M_update"
 

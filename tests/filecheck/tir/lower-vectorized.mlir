@@ -146,3 +146,45 @@ func.func @private(%A: memref<8x2xf32>, %B: memref<8xf32>) {
 // CHECK:         tir.for %[[K:\w+]] in 2 {
 // CHECK:           vector.store %{{.*}}, %T[%{{.*}}] : memref<16xf32, "local">, vector<8xf32>
 // CHECK:         vector.load %T[%{{.*}}] : memref<16xf32, "local">, vector<8xf32>
+
+// -----
+
+// Lanes that lie in a few vectors are shuffled out of these; the last vector ends at the last lane.
+
+func.func @every_second(%A: memref<64xf32>, %B: memref<8xf32>) {
+  tir.for %i in 8 vectorized {
+    %x = affine.apply affine_map<(d0) -> (d0 * 2 + 3)> (%i)
+    %a = memref.load %A[%x] : memref<64xf32>
+    memref.store %a, %B[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @every_second
+// CHECK-NEXT:    %[[first:.*]] = arith.constant 3 : index
+// CHECK-NEXT:    %[[second:.*]] = arith.constant 10 : index
+// CHECK:         %[[A:\w+]] = vector.load %A[%[[first]]] : memref<64xf32>, vector<8xf32>
+// CHECK-NEXT:    %[[A1:\w+]] = vector.load %A[%[[second]]] : memref<64xf32>, vector<8xf32>
+// CHECK:         %[[R:\w+]] = vector.shuffle %[[A]], %[[A1]] [0, 2, 4, 6, 9, 11, 13, 15] : vector<8xf32>, vector<8xf32>
+// CHECK-NOT:     low.gather
+// CHECK:         vector.store %[[R]], %B
+
+// -----
+
+// A vector that is shorter than the lanes, and lanes in reverse order.
+
+func.func @repeated(%A: memref<64xf32>, %B: memref<8xf32>, %C: memref<8xf32>) {
+  tir.for %i in 8 vectorized {
+    %x = affine.apply affine_map<(d0) -> (d0 floordiv 2)> (%i)
+    %a = memref.load %A[%x] : memref<64xf32>
+    memref.store %a, %B[%i] : memref<8xf32>
+    %y = affine.apply affine_map<(d0) -> (-d0 + 20)> (%i)
+    %b = memref.load %A[%y] : memref<64xf32>
+    memref.store %b, %C[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @repeated
+// CHECK:         %[[A:\w+]] = vector.load %A[%{{.*}}] : memref<64xf32>, vector<4xf32>
+// CHECK:         vector.shuffle %[[A]], %[[A]] [0, 0, 1, 1, 2, 2, 3, 3] : vector<4xf32>, vector<4xf32>
+// CHECK:         %[[B:\w+]] = vector.load %A[%{{.*}}] : memref<64xf32>, vector<8xf32>
+// CHECK:         vector.shuffle %[[B]], %[[B]] [7, 6, 5, 4, 3, 2, 1, 0] : vector<8xf32>, vector<8xf32>
