@@ -14,6 +14,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, inline_factor
 from weft.autoschedule.rules import (
+    LINE_BYTES,
     chosen,
     chosen_size,
     chosen_tile,
@@ -160,8 +161,6 @@ _WORK_OF_THREADS: Final = 1 << 21
 """Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
 _ROWS_PER_LOAD: Final = 4
 """Multiply-adds that take as long as a load from beyond the second cache, for each element."""
-_LINE_BYTES: Final = 64
-"""What caches move at once."""
 _STEPS_AT_ONCE: Final = 2
 """Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
 _STEPS_TO_TRY: Final = (1, 2, 4, 8)
@@ -340,7 +339,7 @@ def _streams(panel_bytes: int | None, target: Target) -> bool:
     prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
     if keeps_up_with_streams(target):
         return False
-    return target.vector_bytes >= _LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
+    return target.vector_bytes >= LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
 
 
 def _fuses(target: Target) -> bool:

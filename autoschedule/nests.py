@@ -21,6 +21,7 @@ from weft.analysis.structure import (
     scope_of,
 )
 from weft.autoschedule.rules import (
+    LINE_BYTES,
     PARTS_OF_A_THREAD,
     chosen,
     chosen_size,
@@ -225,7 +226,9 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
         return False
     lanes = lanes_for(pattern, target)
     loops = member.loops(sch)
-    sides = (rows[0], lanes * chosen(sch, _WIDTHS, 1)), (column, lanes)
+    widest = max((bytes_of(read.element_type) for read in across), default=1)
+    vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
+    sides = (rows[0], lanes * vectors), (column, lanes)
     outer, inner = zip(*(sch.split(loops[v.index], factors=[None, size]) for v, size in sides), strict=True)
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
     sch.reorder(*others, *outer, *inner)

@@ -31,6 +31,9 @@ same: the steps of the rule are undone, so a rule may try what it cannot prove. 
 (`analysis.block_patterns`), never its name.
 """
 
+LINE_BYTES: Final = 64
+"""What caches move at once."""
+
 
 def chosen(sch: Schedule, options: Sequence[int], default: int) -> int:
     """One of several integers: `default`, unless a search (`weft.tune`) decides otherwise, by a sampling step."""
