@@ -148,6 +148,8 @@ class OpenClDevice(Device):
         self.context: Any = cl.Context([device])
         self.exact_memory = device.platform.name.strip() == _SIMULATOR
         self.description = _label(device)
+        units = int(device.max_compute_units)
+        self.model = f"{device.platform.name.strip()}: {device.name.strip()}, {units} units"
         x, y, z = (int(extent) for extent in device.max_work_item_sizes[:3])
         most = 2**31 - 1
         self.limits = GpuMachine(

@@ -34,7 +34,7 @@ class Limits:
 
     seconds: float = 30.0
     memory_bytes: int = 8 << 30
-    """Address space beyond what the process has when the call begins. Checked on Linux only."""
+    """Address space beyond what the process has when the call begins; 0 for any amount. Checked on Linux only."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, *
         worker.end()
         return Failure("error", str(reply))
     found = cast("_Reply", reply)
-    if found.grown_bytes > limits.memory_bytes // 4:
+    if limits.memory_bytes and found.grown_bytes > limits.memory_bytes // 4:
         worker.end()
     else:
         with _lock:
@@ -149,7 +149,7 @@ def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, 
     now = _address_space()
     if _began_bytes is None:
         _began_bytes = now
-    _limit_memory(now + limits.memory_bytes if now else 0)
+    _limit_memory(now + limits.memory_bytes if now and limits.memory_bytes else 0)
     _limit_time(limits.seconds)
     try:
         value = function(*arguments, **keywords)
