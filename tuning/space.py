@@ -59,7 +59,7 @@ class Space:
         name: str,
         features: Callable[[ModuleOp], tuple[float, ...]] = lambda _: (),
     ) -> None:
-        """`features` are those of a scheduled program."""
+        """`features` are those of a scheduled program; they may refuse it by a `ScheduleError`."""
         self.name = name
         self._features = features
         self._module = module
@@ -99,13 +99,17 @@ class Space:
         if not path.end():
             return None
         schedule = result if isinstance(result, SteeredSchedule) else schedule
+        try:
+            features = self._features(schedule.mod)
+        except ScheduleError as refusal:
+            return Refused(refusal)
         trace = simplify_trace(schedule.trace, keep_sampling=True)
         return Candidate(
             trace_without_decisions(trace),
             tuple(decisions_of(trace)),
             structural_digest(schedule.mod),
             tuple(path.decisions),
-            self._features(schedule.mod),
+            features,
         )
 
 
