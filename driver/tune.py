@@ -324,7 +324,9 @@ class _Searches:
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
-            begun = self._database.begin_search(f"model {digest} {self._target} {machine_kind(self._target)} {self._seed}")
+            begun = self._database.begin_search(
+                f"model {digest} {self._target} {machine_kind(self._target)} {self._seed}"
+            )
             text = self._database.model(self._target, machine_kind(self._target), until=begun)
             if text is not None:
                 model.learn(samples_from_text(text))
@@ -366,7 +368,9 @@ class _Searches:
             measure=measure,
             limits=self._limits,
         )
-        begun = self._database.begin_search(f"{workload.key} {self._target} {machine_kind(self._target)} {origin} {self._seed}")
+        begun = self._database.begin_search(
+            f"{workload.key} {self._target} {machine_kind(self._target)} {origin} {self._seed}"
+        )
         others = self._database.elsewhere(workload.key, machine_kind(self._target), _FIRST, until=begun)
         first = [record.decisions for record in others if record.origin == origin]
         ranking = Ranking(self._model, default.features, evaluator.default.seconds or 1.0)

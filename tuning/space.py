@@ -62,6 +62,8 @@ class Space:
         """`features` are those of a scheduled program; they may refuse it by a `ScheduleError`."""
         self.name = name
         self._features = features
+        self._assessed: dict[bytes, tuple[float, ...] | ScheduleError] = {}
+        """Features of scheduled programs by their structural hash, or why they were refused."""
         self._module = module
         self._program = program
         self._tree = DecisionTree()
@@ -99,18 +101,27 @@ class Space:
         if not path.end():
             return None
         schedule = result if isinstance(result, SteeredSchedule) else schedule
-        try:
-            features = self._features(schedule.mod)
-        except ScheduleError as refusal:
-            return Refused(refusal)
+        digest = structural_digest(schedule.mod)
+        features = self._assess(schedule.mod, digest)
+        if isinstance(features, ScheduleError):
+            return Refused(features)
         trace = simplify_trace(schedule.trace, keep_sampling=True)
         return Candidate(
             trace_without_decisions(trace),
             tuple(decisions_of(trace)),
-            structural_digest(schedule.mod),
+            digest,
             tuple(path.decisions),
             features,
         )
+
+    def _assess(self, module: ModuleOp, digest: bytes) -> tuple[float, ...] | ScheduleError:
+        """The features of a scheduled program, or why it is refused."""
+        if digest not in self._assessed:
+            try:
+                self._assessed[digest] = self._features(module)
+            except ScheduleError as refusal:
+                self._assessed[digest] = refusal
+        return self._assessed[digest]
 
 
 def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | None:

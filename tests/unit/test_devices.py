@@ -106,7 +106,7 @@ def _floats(memory: Any, count: int) -> Any:
 
 class NumpyDevice(Device):
     kind = "opencl"
-    description = "NumPy"
+    description = model = "NumPy"
     limits = GpuMachine(1024, (1024, 1024, 64), (1000, 100, 100), max_shared_bytes=32 << 10)
     dlpack = (2, 0)
 
