@@ -7,8 +7,8 @@ stay text, for only drivers have compilers of it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 

@@ -30,12 +30,13 @@ from weft.driver.workloads import Task, tasks_of
 from weft.interp.arguments import EXTENTS, ConcreteShapes, argument_recipe
 from weft.interp.compare import reduction_length_of
 from weft.passes.tir.flat_signature import state_parameter_accesses
-from weft.schedule.schedule import Schedule
 from weft.runtime import gpu_library
+from weft.schedule.schedule import Schedule
 from weft.schedule.traces import decisions_of, trace_without_decisions
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, InternalError, ScheduleError, did_you_mean
 from weft.support.files import write_output
+from weft.support.gpu_machine import GPU_KINDS
 from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
@@ -43,7 +44,7 @@ from weft.tuning.database import Database
 from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
 from weft.tuning.features import Assessment
 from weft.tuning.measuring import ArgumentSpec, measure
-from weft.tuning.records import Record, Workload, machine_kind
+from weft.tuning.records import Decision, Record, Workload, machine_kind
 from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts
 from weft.tuning.space import Candidate, Program, Refused, Space, SteeredSchedule
 
@@ -368,11 +369,7 @@ class _Searches:
             measure=measure,
             limits=self._limits,
         )
-        begun = self._database.begin_search(
-            f"{workload.key} {self._target} {machine_kind(self._target)} {origin} {self._seed}"
-        )
-        others = self._database.elsewhere(workload.key, machine_kind(self._target), _FIRST, until=begun)
-        first = [record.decisions for record in others if record.origin == origin]
+        first = self._found_elsewhere(workload, origin, machine)
         ranking = Ranking(self._model, default.features, evaluator.default.seconds or 1.0)
         search = EvolutionarySearch(made, self._seed, first=first, ranking=ranking)
         if space is None:
@@ -380,6 +377,15 @@ class _Searches:
             search.tell(default, evaluator.default.seconds)
         found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
         return _Search(found, evaluator, search)
+
+    def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
+        """The decisions of the fastest schedules that other searches of a space found. Those of rules for kernels are
+        none for processors."""
+        kind = machine_kind(self._target)
+        begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
+        others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
+        alike = [record for record in others if (record.target.split()[0] in GPU_KINDS) is machine.has_kernels]
+        return [record.decisions for record in alike if record.origin == origin]
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
         """Evaluate batches until trials, time or spaces are spent."""

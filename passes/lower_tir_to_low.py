@@ -110,9 +110,9 @@ def lower_tir_to_low(
 
 
 def outline_kernels(module: ModuleOp, target: Target) -> None:
-    """Lower a scheduled module that is known to be right, in place, as far as `tir-outline-kernels`: to kernels over flat
-    buffers in their memories, and host functions that launch them. Raises as the passes do: `ScheduleError` for kernels
-    beyond the limits of the target."""
+    """Lower a scheduled module that is known to be right, in place, as far as `tir-outline-kernels`: to kernels over
+    flat buffers in their memories, and host functions that launch them. Raises as the passes do: `ScheduleError` for
+    kernels beyond the limits of the target."""
     _begin(module, check_program=False)
     for step in kernels_to_low(str(target)):
         step.apply(Context(), module)

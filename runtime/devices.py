@@ -133,6 +133,7 @@ class Device(ABC):
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         """Compile a program for this device. Raises `CompileError` with the compiler's words when it refuses."""
 
+    @abstractmethod
     def check_target(self, target: Target) -> None:
         """Raises `DeviceError` when this device cannot run programs for a target of its kind."""
 

@@ -16,6 +16,7 @@ import pytest
 from weft.runtime import gpu_library
 from weft.runtime.devices import Device, DeviceError, Kernel, KernelProgram, Queue
 from weft.support.gpu_machine import GpuMachine
+from weft.support.target import Target
 
 SHIM = Path(__file__).resolve().parents[1] / "gpu" / "cuda_shim.h"
 COMPILER = shutil.which("g++") or shutil.which("c++")
@@ -163,6 +164,9 @@ class CudaOnCpu(Device):
         self.order = order
         self._change = change or (lambda text: text)
         self._queue = CpuQueue(self)
+
+    def check_target(self, target: Target) -> None:
+        """A CPU runs what every architecture runs."""
 
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         library = compiled(self._change(program.text), [spec.symbol for spec in program.kernels])

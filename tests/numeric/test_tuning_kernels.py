@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cuda_on_cpu import ORDERS, cuda_on_cpu, needs_compiler
-
 from xdsl.dialects.func import FuncOp
 
 import weft
@@ -32,6 +31,8 @@ from weft.tuning.database import Database
 from weft.tuning.evaluation import WorkerLimits
 from weft.tuning.measuring import ArgumentSpec, Built, Repeats, measure, measure_here
 from weft.tuning.records import machine_kind
+from weft.tuning.search import EvolutionarySearch, Ranking
+from weft.tuning.space import Space
 
 N = 32
 TARGET = "opencl -opt-level=0"
@@ -150,6 +151,26 @@ def test_a_search_of_default_schedules(tmp_path: Path, pocl: None, in_process: o
     lib["sums"](data, found)
     np.testing.assert_allclose(found, data.sum(1), rtol=1e-5)
     assert "@tuned" not in weft.build(sums(), "opencl -opt-level=1", database=path).trace
+
+
+def test_searches_begin_with_decisions_of_rules_for_kernels(
+    tmp_path: Path, pocl: None, in_process: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun = tmp_path / "tune.db", list[object]()
+    tune(sums(), trials=1, database=path)
+    with Database(path) as database:
+        _, trial = database.records()
+        for at, target in enumerate(("cuda -arch=sm_90", "llvm", "opencl")):
+            database.add(replace(trial, target=target, machine="another", decisions=(at,)))
+
+    class Search(EvolutionarySearch):
+        def __init__(self, space: Space, seed: int, *, first: Sequence[object], ranking: Ranking) -> None:
+            begun.extend(first)
+            super().__init__(space, seed, ranking=ranking)
+
+    monkeypatch.setattr(driver, "EvolutionarySearch", Search)
+    tune(sums(), trials=1, seed=1, database=path)
+    assert set(begun) - {trial.decisions} == {(0,), (2,)}
 
 
 def test_spaces_of_users(pocl: None, in_process: object) -> None:

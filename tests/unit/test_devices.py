@@ -114,6 +114,9 @@ class NumpyDevice(Device):
         self.queues: dict[int | None, NumpyQueue] = {}
         self.held: list[int] = []
 
+    def check_target(self, target: Target) -> None:
+        """There are no kernels."""
+
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         return {spec.name: Kernel(spec, None, self.limits) for spec in program.kernels}
 
