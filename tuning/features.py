@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import product
+from itertools import islice, product
 from math import ceil, log2, prod
 from typing import Final
 
@@ -27,12 +27,13 @@ from weft.analysis.index import Index
 from weft.autoschedule.rules import is_expensive
 from weft.dialects.element_types import bytes_of
 from weft.dialects.intervals import Interval
-from weft.dialects.low_kernel import THREAD_AXES, BarrierOp, LaunchOp, ThreadIdOp, kernel_of, space_of
+from weft.dialects.low_kernel import THREAD_AXES, BarrierOp, KernelAttr, LaunchOp, ThreadIdOp, kernel_of, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, LoopKind
 from weft.dialects.traversal import ancestors, copy_of, operations_in
 from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
+from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
@@ -320,16 +321,15 @@ _SECTOR: Final = 32
 _WORD: Final = 4
 _BANKS: Final = 32
 """Words of shared memory that are accessed at a time, one in each."""
-_LARGEST: Final = 256
-"""Elements up to which buffers of a thread may become registers (`tir-unroll-registers`)."""
 
 
 def _kernel_counts(module: ModuleOp) -> Counts:
     """The counts of a module of kernels (`outline_kernels`)."""
     total = Counts()
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    for function in functions.values():
-        if kernel_of(function) is not None:
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    kernels = {op.sym_name.data: (op, kernel) for op in functions if (kernel := kernel_of(op)) is not None}
+    for function in functions:
+        if function.sym_name.data in kernels:
             continue
         total.distinct_bytes += sum(map(_size, function.args))
         for op in function.walk():
@@ -339,16 +339,13 @@ def _kernel_counts(module: ModuleOp) -> Counts:
                 times = _iterations([loop for loop in ancestors(op) if isinstance(loop, ForOp)])
                 grid = [Index.of(extent) for extent in op.grid]
                 blocks = prod(extent.constant if extent.is_constant else _UNKNOWN for extent in grid)
-                _add_kernel(total, functions[op.kernel.string_value()], blocks, times)
+                _add_kernel(total, *kernels[op.kernel.string_value()], blocks, times)
     total.distinct_bytes += total.temporary_bytes
     return total
 
 
-def _add_kernel(total: Counts, function: FuncOp, blocks: int, launches: float) -> None:
+def _add_kernel(total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float) -> None:
     """Add what the launches of a kernel do."""
-    kernel = kernel_of(function)
-    if kernel is None:
-        return
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
     shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
     kept = sum(_words(buffer) for buffer in temporaries if space_of(buffer.type) == "local")
@@ -394,7 +391,7 @@ def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
 
 def _lanes(function: FuncOp, threads: tuple[int, int, int]) -> list[dict[SSAValue, int]]:
     """The indices of each thread of the first warp."""
-    places = [place[::-1] for place in product(*(range(extent) for extent in reversed(threads)))][:_WARP]
+    places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), _WARP)]
     axes = {op.result: op.axis.data for op in function.walk() if isinstance(op, ThreadIdOp)}
     own = {value: THREAD_AXES.index(axis) for value, axis in axes.items() if axis in THREAD_AXES}
     return [{value: place[at] for value, at in own.items()} for place in places]
@@ -427,15 +424,21 @@ def _add_access(total: Counts, op: Operation, times: float, lanes: Sequence[Mapp
 
 
 def _words(buffer: SSAValue) -> float:
-    """The words of a buffer of a thread that registers have to hold; none where it stays in memory."""
+    """The words of a buffer of a thread that registers have to hold; none where it stays in memory, since it is large
+    or its indices are no constants in unrolled loops."""
     elements = prod(_shape(buffer))
-    if elements > _LARGEST:
+    if elements > LARGEST_IN_REGISTERS:
         return 0.0
     picked: dict[Index, float] = {}
     for use in buffer.uses:
         if isinstance(use.operation, ACCESSES):
             _, index, count = _place(use.operation)
             loops = [loop for loop in ancestors(use.operation) if isinstance(loop, ForOp)]
-            picking = [loop for loop in loops if index.depends_on([loop.induction_variable])]
-            picked[index] = max(picked.get(index, 0.0), count * _iterations(picking))
+            unrolled: dict[SSAValue, ForOp] = {
+                loop.induction_variable: loop for loop in loops if loop.kind.data in _IN_CODE
+            }
+            values = set(index.values())
+            if not unrolled.keys() >= values:
+                return 0.0
+            picked[index] = max(picked.get(index, 0.0), count * _iterations([unrolled[value] for value in values]))
     return min(sum(picked.values()), float(elements)) * max(_element_bytes(buffer) / _WORD, 1.0)
