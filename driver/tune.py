@@ -207,7 +207,7 @@ def tune(
         if executor is None:
             executor = stack.enter_context(ThreadPoolExecutor(_processors(), "weft-build"))
         opened = stack.enter_context(Database(":memory:" if path is None else path))
-        made = _Searches(opened, executor, str(machine), seed, limits or WorkerLimits())
+        made = _Searches(opened, executor, str(machine), seed, limits or default_limits(machine))
         tuned = made.begin(module, func, space, machine)
         try:
             made.run(trials, end, tuned, progress)
@@ -248,6 +248,14 @@ def within_device(target: Target) -> Target:
     threads = min(ours.max_threads_per_block, its.max_threads_per_block)
     limits = replace(ours, max_threads_per_block=threads, max_shared_bytes=shared)
     return replace(target, gpu=replace(limits, shared_bytes=min(ours.shared_bytes, shared)))
+
+
+def default_limits(target: Target) -> WorkerLimits:
+    """What building and measuring a candidate may take unless given: kernels of OpenCL are built where they run."""
+    limits = WorkerLimits()
+    if target.kind != "opencl":
+        return limits
+    return replace(limits, run=replace(limits.run, seconds=limits.build.seconds + limits.run.seconds))
 
 
 def _processors() -> int:

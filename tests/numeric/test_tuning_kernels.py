@@ -213,7 +213,7 @@ def test_default_schedules_beyond_the_device(pocl: None, in_process: list[Sequen
     assert not in_process
 
 
-def test_limits_of_the_device_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_of_the_device_that_is_there() -> None:
     with cuda_on_cpu(ORDERS[0]) as device:
         device.limits = GpuMachine(max_threads_per_block=256, max_shared_bytes=16 << 10)
         narrow = driver.within_device(Target.parse("cuda -arch=sm_80")).gpu
@@ -221,6 +221,8 @@ def test_limits_of_the_device_that_is_there(monkeypatch: pytest.MonkeyPatch) -> 
         assert (narrow.max_threads_per_block, narrow.shared_bytes, narrow.max_shared_bytes) == (256, 16384, 16384)
     cpu = Target.parse("llvm")
     assert driver.within_device(cpu) is cpu
+    seconds = [driver.default_limits(Target.parse(kind)).run.seconds for kind in ("llvm", "cuda", "opencl")]
+    assert seconds == [10, 10, 40]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +293,7 @@ def test_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_pr
     assert "@default_matmul" in lib.trace
 
 
-def test_devices_of_another_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_of_another_architecture() -> None:
     """Machine code is taken for the architecture that it was compiled for."""
     from weft.runtime import cuda
 
