@@ -362,7 +362,8 @@ class _Searches:
         try:
             made, origin, default = _space(unit, space, machine, Assessment(within_device(machine)))
         except ScheduleError as refusal:
-            raise CompileError(f"tune: the default schedule of @{name} cannot run here: {refusal}") from refusal
+            reason = str(refusal).removeprefix("error: ")
+            raise CompileError(f"tune: the default schedule of @{name} cannot run here: {reason}") from refusal
         if space is not None:
             made.check()
         evaluator = Evaluator(

@@ -40,14 +40,14 @@ def tuned_records(module: ModuleOp, target: Target, database: str | os.PathLike[
     """The records of each function of a module at tir level that has some, the fastest first: of this target, on the
     kind of machine that runs its programs here, else on that which the target names. Tells by a remark where there is
     no device for kernels."""
-    try:
-        here = machine_kind(str(target))
-    except DeviceError as error:
-        warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
-        return {}
-    machines = [here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"]
     found: dict[str, list[Record]] = {}
     with Database(Path(database), must_exist=True) as opened:
+        try:
+            here = machine_kind(str(target))
+        except DeviceError as error:
+            warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
+            return {}
+        machines = [here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"]
         for task in tasks_of(module):
             key = task.key
             for machine in dict.fromkeys(machines):

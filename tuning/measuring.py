@@ -25,6 +25,7 @@ from weft.interp.compare import outputs_equal
 from weft.interp.values import widen
 from weft.runtime.c_compiler import compiled_symbols
 from weft.runtime.call import Caller
+from weft.runtime.devices import DeviceError
 from weft.runtime.library import Function
 from weft.runtime.native_runtime import runtime_symbols
 from weft.support.call_signature import ArraySpec, Signature
@@ -102,7 +103,16 @@ def measure(
     if built.kernels is not None:
         # Drivers reserve addresses for all memory of their devices: the address space is no measure of what is used.
         limits = replace(limits, memory_bytes=0)
+        return limited_call(limits, _measure_on_device, built, reference, arguments, repeats)
     return limited_call(limits, measure_here, built, reference, arguments, repeats)
+
+
+def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
+    """`measure_here` in a process that ends when the device fails: no kernel may run in its context from then on."""
+    try:
+        return measure_here(built, reference, arguments, repeats)
+    except DeviceError as error:
+        sys.exit(error.message)
 
 
 def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:

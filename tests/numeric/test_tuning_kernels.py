@@ -29,7 +29,7 @@ from weft.support.target import Target
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
 from weft.tuning.evaluation import WorkerLimits
-from weft.tuning.measuring import ArgumentSpec, Built, Repeats, measure, measure_here
+from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats, measure, measure_here
 from weft.tuning.records import machine_kind
 from weft.tuning.search import EvolutionarySearch, Ranking
 from weft.tuning.space import Space
@@ -242,6 +242,19 @@ def test_kernels_end_with_the_process_that_runs_them(
     faulty = replace(faulty, kernels=replace(faulty.kernels, text=text[:start] + fault + text[start:]))
     found = measure(faulty, reference, ARGUMENTS, QUICK.repeats, Limits(seconds))
     assert isinstance(found, Failure) and found.kind == kind and found.reason.startswith(reason)
+
+
+def test_no_kernel_runs_after_a_device_failed(pocl: None) -> None:
+    """The process ends, and the next candidate runs in another."""
+    reference = build(rows, 0)
+    assert reference.kernels is not None
+    specs = [replace(spec, shared_bytes=1 << 30) for spec in reference.kernels.kernels]
+    refused = replace(reference, kernels=replace(reference.kernels, kernels=tuple(specs)))
+    found = measure(refused, reference, ARGUMENTS, QUICK.repeats, Limits(60))
+    assert isinstance(found, Failure) and found.kind == "crash"
+    assert "its process ended: kernel 'matmul_kernel' needs 1073741824 bytes of shared memory" in found.reason
+    found = measure(reference, reference, ARGUMENTS, QUICK.repeats, Limits(60))
+    assert isinstance(found, Measured) and found.times
 
 
 def test_constants_and_models(tmp_path: Path, pocl: None, in_process: object) -> None:
