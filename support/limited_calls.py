@@ -52,7 +52,7 @@ class Failure:
 class _Reply:
     value: object
     grown_bytes: int
-    """Address space that the process has more than before its first call."""
+    """Address space that the process has more than before its first call, but for what calls without a limit took."""
 
 
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
@@ -161,7 +161,10 @@ def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, 
     finally:
         _limit_time(0.0)
         _limit_memory(0)
-    return _Reply(value, _address_space() - _began_bytes)
+    grown = _address_space() - _began_bytes
+    if not limits.memory_bytes:
+        _began_bytes += grown
+    return _Reply(value, grown)
 
 
 def _limit_time(seconds: float) -> None:
