@@ -1,8 +1,14 @@
-"""Builds candidates of a search: a program and a schedule as text in, machine code out."""
+"""Builds candidates of a search: a program and a schedule as text in, machine code out.
+
+No device is needed to build kernels. Those for CUDA become machine code here where NVRTC is installed; those for OpenCL
+stay text, for only drivers have compilers of it.
+"""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +16,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 
+from weft.backends.cuda.nvrtc import MissingCompilerError, compile_cubin
 from weft.backends.llvm.compile import object_code
 from weft.backends.llvm.emit import emit_module
 from weft.dialects.argument_attributes import has_argument_attribute
@@ -25,6 +32,7 @@ from weft.driver.traces import trace_with_decisions
 from weft.interp.arguments import argument_recipe
 from weft.passes.module_functions import named_ops
 from weft.runtime.constants import take_constants
+from weft.runtime.gpu_library import emit_program
 from weft.support.limited_calls import Failure, Limits, limited_call
 from weft.support.names import free_name
 from weft.support.stopwatch import Stopwatch
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
     from weft.passes.schedule.sampling import Decision
+    from weft.support.call_signature import Signature
 
 _DECLARATIONS: Final = re.compile(r"^\s*declare\b.*$", re.MULTILINE)
 
@@ -57,10 +66,20 @@ def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target
     # Every step of a schedule proves that it keeps a right program right; the program was checked before.
     lower_to_low(module, machine, LoweringOptions(default_schedule=False, verify=False), Stopwatch())
     signatures = {signature.name: signature for signature in signatures_of(module)}
+    if machine.has_kernels:
+        return _built_kernels(module, signatures[name], machine)
     constants = take_constants(module)
     text = emit_module(module, machine)
     declarations = "\n".join(_DECLARATIONS.findall(text))
     return Built(signatures[name], object_code(text, machine), target, declarations, constants, imported_c(module))
+
+
+def _built_kernels(module: ModuleOp, signature: Signature, target: Target) -> Built:
+    kernels, host, constants = emit_program(module, target)
+    if target.kind == "cuda":
+        with suppress(MissingCompilerError):  # the process that runs it has it, or says that it is missing
+            kernels = replace(kernels, binary=compile_cubin(kernels.text, target.arch))
+    return Built(signature, host.encode(), str(target), constants=constants, kernels=kernels)
 
 
 def constant_positions(function: FuncOp) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -31,26 +30,30 @@ from weft.driver.workloads import Task, tasks_of
 from weft.interp.arguments import EXTENTS, ConcreteShapes, argument_recipe
 from weft.interp.compare import reduction_length_of
 from weft.passes.tir.flat_signature import state_parameter_accesses
+from weft.runtime import gpu_library
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import decisions_of, trace_without_decisions
 from weft.support.argument_types import checked
-from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.errors import CompileError, InternalError, ScheduleError, did_you_mean
 from weft.support.files import write_output
+from weft.support.gpu_machine import GPU_KINDS
 from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
 from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
-from weft.tuning.features import features_of
+from weft.tuning.features import Assessment
 from weft.tuning.measuring import ArgumentSpec, measure
-from weft.tuning.records import Record, Workload, machine_kind
+from weft.tuning.records import Decision, Record, Workload, machine_kind
 from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts
-from weft.tuning.space import Candidate, Program, Space, SteeredSchedule
+from weft.tuning.space import Candidate, Program, Refused, Space, SteeredSchedule
 
 _COLUMNS: Final = (
     *("ID", "name", "FLOP", "weight", "speed", "latency"),
     *("weighted", "default", "gain", "trials", "done"),
 )
+_MEASURED: Final = ("llvm", "opencl", "cuda")
+"""Kinds of targets whose programs are measured."""
 _DEFAULT_SPACE: Final = "default space"
 _FIRST: Final = 4
 """Schedules that other searches found, with which one begins."""
@@ -204,7 +207,7 @@ def tune(
         if executor is None:
             executor = stack.enter_context(ThreadPoolExecutor(_processors(), "weft-build"))
         opened = stack.enter_context(Database(":memory:" if path is None else path))
-        made = _Searches(opened, executor, str(machine), seed, limits or WorkerLimits())
+        made = _Searches(opened, executor, str(machine), seed, limits or default_limits(machine))
         tuned = made.begin(module, func, space, machine)
         try:
             made.run(trials, end, tuned, progress)
@@ -224,12 +227,35 @@ def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
 
 
 def _check(target: Target, trials: int) -> None:
-    if target.kind != "llvm":
-        raise CompileError(f"tune: programs for target kind llvm are measured, got '{target.kind}'")
-    if target.obstacle:
+    """Raises `CompileError` where programs for a target cannot be measured here."""
+    if target.kind not in _MEASURED:
+        raise CompileError(f"tune: programs for target kind {', '.join(_MEASURED)} are measured, got '{target.kind}'")
+    if target.has_kernels:
+        gpu_library.device_for(target).check_target(target)
+    elif target.obstacle:
         raise CompileError(f"tune: {target.obstacle}")
     if trials < 1:
         raise CompileError(f"tune: trials must be at least 1, got {trials}")
+
+
+def within_device(target: Target) -> Target:
+    """A target with the limits of the device that runs its programs here, where these are narrower. Raises
+    `DeviceError` without a device for kernels."""
+    if target.gpu is None:
+        return target
+    ours, its = target.gpu, gpu_library.device_for(target).limits
+    shared = min(ours.max_shared_bytes, its.max_shared_bytes)
+    threads = min(ours.max_threads_per_block, its.max_threads_per_block)
+    limits = replace(ours, max_threads_per_block=threads, max_shared_bytes=shared)
+    return replace(target, gpu=replace(limits, shared_bytes=min(ours.shared_bytes, shared)))
+
+
+def default_limits(target: Target) -> WorkerLimits:
+    """What building and measuring a candidate may take unless given: kernels of OpenCL are built where they run."""
+    limits = WorkerLimits()
+    if target.kind != "opencl":
+        return limits
+    return replace(limits, run=replace(limits.run, seconds=limits.build.seconds + limits.run.seconds))
 
 
 def _processors() -> int:
@@ -284,7 +310,7 @@ class _Searches:
             if task.key in found:  # an equal function, of another name
                 found[task.key].calls += task.calls
                 continue
-            reason = "a schedule of the program works on it" if name in by_users else task.obstacle()
+            reason = "a schedule of the program works on it" if name in by_users else task.obstacle(machine.kind)
             if reason:
                 tuned.skipped[name] = reason
                 continue
@@ -307,8 +333,10 @@ class _Searches:
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
-            begun = self._database.begin_search(f"model {digest} {self._target} {machine_kind()} {self._seed}")
-            text = self._database.model(self._target, machine_kind(), until=begun)
+            begun = self._database.begin_search(
+                f"model {digest} {self._target} {machine_kind(self._target)} {self._seed}"
+            )
+            text = self._database.model(self._target, machine_kind(self._target), until=begun)
             if text is not None:
                 model.learn(samples_from_text(text))
         return model
@@ -316,7 +344,7 @@ class _Searches:
     def save_model(self) -> None:
         """Keep what the cost model learned."""
         if isinstance(self._model, BoostedTrees) and self._model.samples:
-            self._database.save_model(self._target, machine_kind(), self._model.to_text())
+            self._database.save_model(self._target, machine_kind(self._target), self._model.to_text())
 
     def _begin(
         self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
@@ -331,7 +359,11 @@ class _Searches:
         given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
         arguments = ArgumentSpec(replace(recipe, parameters=given_to), 0, reduction_length_of(function))
         state_parameter_accesses(unit)
-        made, origin, default = _space(unit, space, machine, partial(features_of, target=machine))
+        try:
+            made, origin, default = _space(unit, space, machine, Assessment(within_device(machine)))
+        except ScheduleError as refusal:
+            reason = str(refusal).removeprefix("error: ")
+            raise CompileError(f"tune: the default schedule of @{name} cannot run here: {reason}") from refusal
         if space is not None:
             made.check()
         evaluator = Evaluator(
@@ -346,9 +378,7 @@ class _Searches:
             measure=measure,
             limits=self._limits,
         )
-        begun = self._database.begin_search(f"{workload.key} {self._target} {machine_kind()} {origin} {self._seed}")
-        others = self._database.elsewhere(workload.key, machine_kind(), _FIRST, until=begun)
-        first = [record.decisions for record in others if record.origin == origin]
+        first = self._found_elsewhere(workload, origin, machine)
         ranking = Ranking(self._model, default.features, evaluator.default.seconds or 1.0)
         search = EvolutionarySearch(made, self._seed, first=first, ranking=ranking)
         if space is None:
@@ -356,6 +386,15 @@ class _Searches:
             search.tell(default, evaluator.default.seconds)
         found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
         return _Search(found, evaluator, search)
+
+    def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
+        """The decisions of the fastest schedules that other searches of a space found. Those of rules for kernels are
+        none for processors."""
+        kind = machine_kind(self._target)
+        begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
+        others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
+        alike = [record for record in others if (record.target.split()[0] in GPU_KINDS) is machine.has_kernels]
+        return [record.decisions for record in alike if record.origin == origin]
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
         """Evaluate batches until trials, time or spaces are spent."""
@@ -395,12 +434,14 @@ def _space(
     machine: Target,
     features: Callable[[ModuleOp], tuple[float, ...]],
 ) -> tuple[Space, str, Candidate]:
-    """The space to search, its name, and the default schedule."""
+    """The space to search, its name, and the default schedule. Raises `ScheduleError` where that is refused."""
     if space is None:
         made = Space(unit, default_program(machine), _DEFAULT_SPACE, features)
         default = made.run(Random(0), takes_defaults=True)
-        if not isinstance(default, Candidate):
-            raise InternalError(f"the default schedule is refused: {default}")
+        if isinstance(default, Refused):
+            raise default.reason
+        if default is None:
+            raise InternalError("the default schedule of a new space was tried before")
         return made, _DEFAULT_SPACE, default
     found = default_schedule(unit, machine)
     trace = found[0] if found else sched.FuncOp("trace", Region(Block()))

@@ -17,6 +17,7 @@ from weft.dialects.traversal import copy_of
 from weft.driver.programs import functions_of
 from weft.driver.traces import name_function, trace_with_decisions
 from weft.driver.workloads import tasks_of
+from weft.runtime.devices import DeviceError
 from weft.schedule.schedule import Schedule
 from weft.support.errors import CompileError, Remark, ScheduleError
 from weft.tuning.database import Database
@@ -36,14 +37,20 @@ _MOST: Final = 4
 
 
 def tuned_records(module: ModuleOp, target: Target, database: str | os.PathLike[str]) -> dict[str, list[Record]]:
-    """The records of each function of a module at tir level that has some, the fastest first: of this target, on this
-    kind of machine, else on that which the target names."""
-    machines = dict.fromkeys((machine_kind(), f"{target.architecture} {target.cpu}"))
+    """The records of each function of a module at tir level that has some, the fastest first: of this target, on the
+    kind of machine that runs its programs here, else on that which the target names. Tells by a remark where there is
+    no device for kernels."""
     found: dict[str, list[Record]] = {}
     with Database(Path(database), must_exist=True) as opened:
+        try:
+            here = machine_kind(str(target))
+        except DeviceError as error:
+            warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
+            return {}
+        machines = [here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"]
         for task in tasks_of(module):
             key = task.key
-            for machine in machines:
+            for machine in dict.fromkeys(machines):
                 if records := opened.best(key, str(target), machine, _MOST):
                     found[task.function.sym_name.data] = records
                     break

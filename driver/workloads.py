@@ -64,14 +64,14 @@ class Task:
         function.properties.pop("sym_visibility", None)
         return ModuleOp([function, *map(copy_of, self.needed)])
 
-    def obstacle(self) -> str:
-        """Why it cannot be measured; empty where it can."""
+    def obstacle(self, kind: str) -> str:
+        """Why it cannot be measured for a kind of target; empty where it can."""
         names = self.function.body.block.args
         for at, type_ in enumerate(self.function.function_type.inputs):
             if isinstance(type_, IndexType) or (isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape()):
                 parameter = names[at].name_hint or f"number {at}"
                 return f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have"
-        registered = {*intrinsics(), *(f"math.{name}" for name in names_with_rules("llvm"))}
+        registered = {*intrinsics(), *(f"math.{name}" for name in names_with_rules(kind))}
         for op in operations_in(self.function):
             if (name := op.callee.string_value() if isinstance(op, CallOp) else op.name) in registered:
                 return f"it calls '{name}': builders are other processes, which do not know what you registered"

@@ -20,12 +20,13 @@ from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
 from weft.passes.insertion import Insertions, PassSequence, RunStep, parse_insertions, run_step, with_insertions
-from weft.passes.pipelines import tir_to_low
+from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
+from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
-from weft.support.target import target_kinds
+from weft.support.target import Target, target_kinds
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,17 @@ def lower_tir_to_low(
     theirs = [step.run.name for step in steps if step.point is None]
     for function in made if check_result else ():
         _verify_result(function, theirs)
+
+
+def outline_kernels(module: ModuleOp, target: Target) -> None:
+    """Lower a scheduled module that is known to be right, in place, as far as `tir-outline-kernels`: to kernels over
+    flat buffers in their memories, and host functions that launch them. Raises as the passes do: `ScheduleError` for
+    kernels beyond the limits of the target."""
+    _begin(module, check_program=False)
+    for step in kernels_to_low(str(target)):
+        step.apply(Context(), module)
+        if isinstance(step, OutlineKernelsPass):
+            break
 
 
 def _mark_named(module: ModuleOp, named: Collection[str]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from weft.runtime.devices import Array, Dimensions, KernelProgram
+    from weft.support.target import Target
 
 _INSTALL = "pip install 'weft[cuda]'"
 _DEFAULT_SHARED: Final = 48 << 10
@@ -129,7 +130,9 @@ class CudaDevice(Device):
         self.dlpack = (CUDA, number)
         major, minor = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")
         self.capability = 10 * major + minor
-        self.description = f"{_device_name(number)} (CUDA device {number}, sm_{self.capability})"
+        name = _device_name(number)
+        self.description = f"{name} (CUDA device {number}, sm_{self.capability})"
+        self.model = f"{name}, {self._attribute('MULTIPROCESSOR_COUNT')} units"
         block, grid = self._attributes("MAX_BLOCK_DIM"), self._attributes("MAX_GRID_DIM")
         threads, shared = (
             self._attribute(f"MAX_{name}") for name in ("THREADS_PER_BLOCK", "SHARED_MEMORY_PER_BLOCK_OPTIN")
@@ -154,11 +157,13 @@ class CudaDevice(Device):
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         from weft.backends.cuda.nvrtc import MissingCompilerError, compile_cubin
 
-        self._check(program)
+        self.check_target(program.target)
+        self.check_kernels(program)
         self._activate()
-        driver = self._driver
+        driver, architecture = self._driver, self._architecture(program)
+        cubin = program.binary if architecture == program.target.arch else b""
         try:
-            cubin = compile_cubin(program.text, self._architecture(program))
+            cubin = cubin or compile_cubin(program.text, architecture)
         except MissingCompilerError as error:
             raise DeviceError(error.message) from error
         module = _call("loading the program", driver.cuModuleLoadData(cubin))
@@ -177,11 +182,9 @@ class CudaDevice(Device):
         wanted = program.target.arch
         return wanted if wanted.rstrip("af") == f"sm_{self.capability}" else f"sm_{self.capability}"
 
-    def _check(self, program: KernelProgram) -> None:
-        wanted = int(program.target.arch.removeprefix("sm_").rstrip("af") or 0)
-        if wanted > self.capability:
-            raise DeviceError(f"the program is for {program.target.arch}, and the device is {self.description}")
-        self.check_kernels(program)
+    def check_target(self, target: Target) -> None:
+        if int(target.arch.removeprefix("sm_").rstrip("af") or 0) > self.capability:
+            raise DeviceError(f"the program is for {target.arch}, and the device is {self.description}")
 
     def queue(self, stream: int | None = None) -> CudaQueue:
         self._activate()

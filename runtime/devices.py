@@ -13,7 +13,7 @@ import struct
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -54,21 +54,29 @@ class KernelSpec:
     alignment: Mapping[int, int] = field(default_factory=dict[int, int])
     function: str = ""
 
-    @cached_property
+    @property
     def slots(self) -> struct.Struct:
         """The layout of all arguments, eight bytes each."""
-        return struct.Struct("=" + "".join(_PACKING[kind] for kind in self.arguments))
+        return _slots(self.arguments)
+
+
+@cache
+def _slots(arguments: tuple[str, ...]) -> struct.Struct:
+    """Not kept in the kernel, which is passed between processes."""
+    return struct.Struct("=" + "".join(_PACKING[kind] for kind in arguments))
 
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """The text of kernels, in the language of `target`'s kind."""
+    """The text of kernels, in the language of `target`'s kind, and for CUDA the machine code of it for the target's
+    architecture, where it was compiled before (`binary`)."""
 
     text: str
     kernels: tuple[KernelSpec, ...]
     target: Target
     barriers_in_branches: bool = False
     """Whether barriers stand in branches that whole blocks of threads take or do not take."""
+    binary: bytes = b""
 
 
 Memory: TypeAlias = Any
@@ -113,6 +121,8 @@ class Device(ABC):
     """One device: its description, its limits, its memory, and programs for it."""
 
     description: str
+    model: str
+    """What devices have in common whose times are comparable: the name of the processor, and how many units it has."""
     limits: GpuMachine
     exact_memory: bool = False
     """Whether memory is given out to the byte, since the device notices accesses beyond its end."""
@@ -122,6 +132,10 @@ class Device(ABC):
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         """Compile a program for this device. Raises `CompileError` with the compiler's words when it refuses."""
+
+    @abstractmethod
+    def check_target(self, target: Target) -> None:
+        """Raises `DeviceError` when this device cannot run programs for a target of its kind."""
 
     def check_kernels(self, program: KernelProgram) -> None:
         """Raises `DeviceError` for a kernel that needs more than this device has, whatever it is launched on."""

@@ -85,6 +85,10 @@ class DeviceProgram:
         weakref.finalize(self, close).atexit = False
         return host
 
+    def load(self) -> None:
+        """Raises `DeviceError` as `host` does."""
+        _ = self.functions
+
     @cached_property
     def functions(self) -> Mapping[str, HostFunction]:
         """Host functions, ready to be called. Raises `DeviceError` as `host` does."""
@@ -144,7 +148,7 @@ class GpuFunction(Function):
         return returned(call.bound.results)
 
     @contextmanager
-    def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
+    def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
         function = self._program.functions[self.name]
         call = DeviceCall(self._program.device, self._program.pool, self.signature, positional, keywords)
         queue = call.run.queue
@@ -223,7 +227,7 @@ class GpuLibrary(Library):
         self.imported_modules = [Sources(texts)]
         """The device's part: `get_source` gives the text of its kernels."""
         try:
-            _ = self._program.functions
+            self._program.load()
         except DeviceError as error:
             self.device_error = error
 
@@ -270,7 +274,15 @@ def device_for(target: Target) -> Device:
 
 
 def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
-    """A library of the host functions of a module at low level, whose kernels are emitted for `target`.
+    """A library of the host functions of a module at low level, whose kernels are emitted for `target`. Raises as
+    `emit_program` does."""
+    program, host, constants = emit_program(module, target)
+    return GpuLibrary(program, host, signatures_of(module), constants)
+
+
+def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, dict[str, Array]]:
+    """The kernels of a module at low level in the language of `target`'s kind, its host functions as LLVM IR, and the
+    constants that these read.
 
     Raises `CompileError` when kernels use what the target lacks, or host code does what only kernels can.
     """
@@ -298,8 +310,7 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
         )
         for kernel in source.kernels
     )
-    program = KernelProgram(source.text, specs, target, _barriers_in_branches(module))
-    return GpuLibrary(program, host, signatures_of(module), constants)
+    return KernelProgram(source.text, specs, target, _barriers_in_branches(module)), host, constants
 
 
 def _alignment(kernel: FuncOp) -> dict[int, int]:

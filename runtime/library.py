@@ -73,10 +73,10 @@ class Function:
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
         """Call the result with the function's arguments to measure it, see `TimeEvaluator`."""
-        return TimeEvaluator(self.name, self._runs, number, repeat, min_repeat_ms)
+        return TimeEvaluator(self.name, self.runs, number, repeat, min_repeat_ms)
 
     @contextmanager
-    def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
+    def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
         """Runs of the function on arguments that are checked once, and their times."""
         yield native_runs(self._caller, positional, keywords)
 
@@ -97,7 +97,7 @@ class CheckedFunction(Function):
             return self._caller.call(log, *positional, **keywords)
 
     @contextmanager
-    def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
+    def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
         with self._log() as log:
             yield native_runs(self._caller, (log, *positional), keywords)
 

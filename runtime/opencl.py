@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from weft.runtime.devices import Array, Dimensions, KernelProgram
+    from weft.support.target import Target
 
 _INSTALL = "pip install 'weft[opencl]' brings pyopencl and PoCL, which runs OpenCL on the processor"
 _PORTABLE = "Portable Computing Language"
@@ -148,12 +149,17 @@ class OpenClDevice(Device):
         self.context: Any = cl.Context([device])
         self.exact_memory = device.platform.name.strip() == _SIMULATOR
         self.description = _label(device)
+        units = int(device.max_compute_units)
+        self.model = f"{device.platform.name.strip()}: {device.name.strip()}, {units} units"
         x, y, z = (int(extent) for extent in device.max_work_item_sizes[:3])
         most = 2**31 - 1
         self.limits = GpuMachine(
             int(device.max_work_group_size), (x, y, z), (most, most, most), max_shared_bytes=int(device.local_mem_size)
         )
         self._queue = OpenClQueue(self)
+
+    def check_target(self, target: Target) -> None:
+        """Every device compiles the text for itself."""
 
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         self.check_kernels(program)

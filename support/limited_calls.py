@@ -34,7 +34,7 @@ class Limits:
 
     seconds: float = 30.0
     memory_bytes: int = 8 << 30
-    """Address space beyond what the process has when the call begins. Checked on Linux only."""
+    """Address space beyond what the process has when the call begins; 0 for any amount. Checked on Linux only."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Failure:
 class _Reply:
     value: object
     grown_bytes: int
-    """Address space that the process has more than before its first call."""
+    """Address space that the process has more than before its first call, but for what calls without a limit took."""
 
 
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
@@ -75,7 +75,7 @@ def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, *
         worker.end()
         return Failure("error", str(reply))
     found = cast("_Reply", reply)
-    if found.grown_bytes > limits.memory_bytes // 4:
+    if limits.memory_bytes and found.grown_bytes > limits.memory_bytes // 4:
         worker.end()
     else:
         with _lock:
@@ -149,7 +149,7 @@ def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, 
     now = _address_space()
     if _began_bytes is None:
         _began_bytes = now
-    _limit_memory(now + limits.memory_bytes if now else 0)
+    _limit_memory(now + limits.memory_bytes if now and limits.memory_bytes else 0)
     _limit_time(limits.seconds)
     try:
         value = function(*arguments, **keywords)
@@ -161,7 +161,10 @@ def _run(limits: Limits, function: Callable[..., object], arguments: tuple[Any, 
     finally:
         _limit_time(0.0)
         _limit_memory(0)
-    return _Reply(value, _address_space() - _began_bytes)
+    grown = _address_space() - _began_bytes
+    if not limits.memory_bytes:
+        _began_bytes += grown
+    return _Reply(value, grown)
 
 
 def _limit_time(seconds: float) -> None:

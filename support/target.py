@@ -275,10 +275,14 @@ class Target:
         words = [self.kind, *self._gpu_words()]
         if self.triple != host_triple():
             words.append(f"-mtriple={self.triple}")
-        words.append(f"-mcpu={self.cpu}")
+        # Kernels are the same whatever starts them: records of tuning are kept by this text.
+        is_host = self.has_kernels and self.triple == host_triple() and self.cpu == host_cpu()
+        if not is_host:
+            words.append(f"-mcpu={self.cpu}")
         if self.features:
             words.append(f"-mattr={self.features}")
-        words.append(f"-num-threads={self.num_threads}")
+        if not is_host or self.num_threads != self.cores:
+            words.append(f"-num-threads={self.num_threads}")
         words.append(f"-opt-level={self.opt_level}")
         if self.reassociate:
             words.append("-reassociate")

@@ -127,7 +127,7 @@ class Evaluator:
         return self._executor.submit(self._build, self.workload.ir, trace, decisions, self._target, self._limits.build)
 
     def _known(self, candidate: Candidate) -> Record | None:
-        place = self.workload.key, self._target, machine_kind()
+        place = self.workload.key, self._target, machine_kind(self._target)
         return self._database.known(*place, candidate.trace, candidate.decisions)
 
     def _measured(self, candidate: Candidate, built: Built | Failure, drift: float) -> Record:
@@ -185,7 +185,7 @@ class Evaluator:
         return Record(
             self.workload.key,
             self._target,
-            machine_kind(),
+            machine_kind(self._target),
             candidate.trace,
             candidate.decisions,
             times,

@@ -2,18 +2,24 @@
 
 Counts are of all iterations, as logarithms; what the compiler keeps in registers counts once. Conditions of
 ragged loops are taken to hold.
+
+Kernels are counted as they are launched, after the passes that decide memories, barriers and widths of accesses. What a
+warp accesses is that of the first one, in the first iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice, product
 from math import ceil, log2, prod
 from typing import Final
 
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.dialects.memref import LoadOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, VectorType, i1
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import AllocaOp, AllocOp, LoadOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.block_patterns import is_in_init
@@ -21,9 +27,14 @@ from weft.analysis.index import Index
 from weft.autoschedule.rules import is_expensive
 from weft.dialects.element_types import bytes_of
 from weft.dialects.intervals import Interval
+from weft.dialects.low_kernel import THREAD_AXES, BarrierOp, KernelAttr, LaunchOp, ThreadIdOp, kernel_of, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, LoopKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import ancestors, copy_of, operations_in
+from weft.passes.lower_tir_to_low import outline_kernels
+from weft.passes.tir.tir_reuse_shared import ACCESSES
+from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
+from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 _UNKNOWN: Final = 8
@@ -68,7 +79,7 @@ class Counts:
     largest_body: float = 0.0
     """Operations between two branches, with all copies of unrolled loops."""
     registers: float = 0.0
-    """Vectors that the largest body touches."""
+    """Vectors that the largest body touches; of kernels words that a thread keeps in registers, at most."""
     nests: float = 0.0
     parallel_iterations: float = 0.0
     idle_threads: float = 0.0
@@ -76,14 +87,36 @@ class Counts:
     prefetches: float = 0.0
     nontemporal_stores: float = 0.0
     cycles: float = 0.0
-    """What the analytical model says."""
+    """What the analytical model says; nothing of kernels."""
+    launches: float = 0.0
+    """Of kernels, as all below."""
+    block_threads: float = 0.0
+    """Threads of the largest block."""
+    device_threads: float = 0.0
+    """Threads of all blocks."""
+    shared_bytes: float = 0.0
+    """Shared memory of a block, at most."""
+    shared_waves: float = 0.0
+    """Steps in which warps access shared memory: each bank gives a word in one."""
+    sectors: float = 0.0
+    """Pieces of 32 bytes of device memory that warps access: fewest where neighbours access neighbouring elements."""
+    barriers: float = 0.0
+    """That threads wait at."""
 
 
 NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
 def counts_of(module: ModuleOp, target: Target) -> Counts:
-    """The counts of the functions of a module at tir level, for a target."""
+    """The counts of the functions of a module at tir level, for a target. Raises `ScheduleError` for kernels beyond the
+    limits of the target; of those that cannot be lowered there are none."""
+    if target.has_kernels:
+        lowered = copy_of(module)
+        try:
+            outline_kernels(lowered, target)
+        except CompileError:
+            return Counts()  # who builds it says why
+        return _kernel_counts(lowered)
     total = Counts()
     sizes: dict[SSAValue, float] = {}
     by_block: dict[BlockOp, list[Access]] = {}
@@ -101,9 +134,35 @@ def counts_of(module: ModuleOp, target: Target) -> Counts:
 
 
 def features_of(module: ModuleOp, target: Target) -> tuple[float, ...]:
-    """The logarithms of the counts, in the order of `NAMES`."""
-    counts = counts_of(module, target)
+    """The logarithms of the counts, in the order of `NAMES`. Raises as `counts_of` does."""
+    return _logarithms(counts_of(module, target))
+
+
+def _logarithms(counts: Counts) -> tuple[float, ...]:
     return tuple(log2(1.0 + getattr(counts, name)) for name in NAMES)
+
+
+class Assessment:
+    """Gives the features of schedules of one program, the default first, and refuses those of kernels that have no room
+    in the device."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._registers: float | None = None
+        """Words that a thread may keep in registers: it has as many, or the default schedule takes more."""
+
+    def __call__(self, module: ModuleOp) -> tuple[float, ...]:
+        """Raises `ScheduleError` for kernels beyond the limits of the target, and for those of which a thread keeps
+        more in registers than it has."""
+        counts, gpu = counts_of(module, self._target), self._target.gpu
+        if gpu is not None:
+            if self._registers is None:
+                self._registers = max(float(gpu.registers_per_thread), counts.registers)
+            elif counts.registers > self._registers:
+                text = f"a thread keeps {counts.registers:.0f} words, target {self._target.kind} has room for "
+                violation = Violation(f"{text}{self._registers:.0f}")
+                raise ScheduleError("lower-tir-to-low", 0, "what a thread keeps fits its registers", violation)
+        return _logarithms(counts)
 
 
 def _shape(buffer: SSAValue) -> tuple[int, ...]:
@@ -254,3 +313,132 @@ def _touched(access: Access, inner: Sequence[ForOp]) -> float:
 
 def _third(target: Target) -> int:
     return max(target.l3_bytes, target.l2_bytes)
+
+
+_WARP: Final = 32
+_SECTOR: Final = 32
+"""Bytes of device memory that come together."""
+_WORD: Final = 4
+_BANKS: Final = 32
+"""Words of shared memory that are accessed at a time, one in each."""
+
+
+def _kernel_counts(module: ModuleOp) -> Counts:
+    """The counts of a module of kernels (`outline_kernels`)."""
+    total = Counts()
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    kernels = {op.sym_name.data: (op, kernel) for op in functions if (kernel := kernel_of(op)) is not None}
+    for function in functions:
+        if function.sym_name.data in kernels:
+            continue
+        total.distinct_bytes += sum(map(_size, function.args))
+        for op in function.walk():
+            if isinstance(op, AllocOp):
+                total.temporary_bytes += _size(op.memref)
+            elif isinstance(op, LaunchOp):
+                times = _iterations([loop for loop in ancestors(op) if isinstance(loop, ForOp)])
+                grid = [Index.of(extent) for extent in op.grid]
+                blocks = prod(extent.constant if extent.is_constant else _UNKNOWN for extent in grid)
+                _add_kernel(total, *kernels[op.kernel.string_value()], blocks, times)
+    total.distinct_bytes += total.temporary_bytes
+    return total
+
+
+def _add_kernel(total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float) -> None:
+    """Add what the launches of a kernel do."""
+    temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
+    shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
+    kept = sum(_words(buffer) for buffer in temporaries if space_of(buffer.type) == "local")
+    threads = kernel.threads_per_block
+    total.launches += launches
+    total.block_threads = max(total.block_threads, float(threads))
+    total.device_threads += blocks * threads * launches
+    total.shared_bytes = max(total.shared_bytes, float(shared))
+    total.registers = max(total.registers, kept)
+    lanes = _lanes(function, kernel.threads_per_axis)
+    for op, times in _executed(function.body.block, float(blocks * threads * launches)):
+        if isinstance(op, BarrierOp):
+            total.barriers += times
+        elif isinstance(op, ForOp):
+            total.loop_iterations += times
+        elif isinstance(op, ACCESSES):
+            _add_access(total, op, times, lanes)
+        elif op.name.startswith(_COMPUTING) and not op.name.startswith(_FREE) and op.results:
+            type_ = op.results[0].type
+            if type_ not in (IndexType(), i1):
+                form = "vector" if isinstance(type_, VectorType) else "scalar"
+                name = f"{form}_functions" if is_expensive(op.name) else f"{form}_operations"
+                setattr(total, name, getattr(total, name) + times)
+
+
+_COMPUTING: Final = ("arith.", "math.", "vector.fma")
+
+
+def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
+    """The ops in a block and how often they run, loops with their iterations; of conditions what runs where they
+    hold."""
+    for op in block.ops:
+        if isinstance(op, ForOp):
+            inner = times * _extent(op)
+            if op.kind.data not in _IN_CODE:
+                yield op, inner
+            yield from _executed(op.body.block, inner)
+        elif isinstance(op, scf.IfOp):
+            yield from _executed(op.true_region.block, times)
+        else:
+            yield op, times
+
+
+def _lanes(function: FuncOp, threads: tuple[int, int, int]) -> list[dict[SSAValue, int]]:
+    """The indices of each thread of the first warp."""
+    places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), _WARP)]
+    axes = {op.result: op.axis.data for op in function.walk() if isinstance(op, ThreadIdOp)}
+    own = {value: THREAD_AXES.index(axis) for value, axis in axes.items() if axis in THREAD_AXES}
+    return [{value: place[at] for value, at in own.items()} for place in places]
+
+
+def _place(op: Operation) -> tuple[SSAValue, Index, int]:
+    """The buffer that an op accesses, from where on, and how many elements."""
+    buffer = next(operand for operand in op.operands if isinstance(operand.type, MemRefType))
+    place = next(operand for operand in op.operands if isinstance(operand.type, IndexType))
+    types: list[Attribute] = [value.type for value in (*op.results, *op.operands)]
+    counts = [prod(type_.get_shape()) for type_ in types if isinstance(type_, VectorType)]
+    return buffer, Index.of(place), max(counts, default=1)
+
+
+def _add_access(total: Counts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]]) -> None:
+    buffer, index, count = _place(op)
+    space, size = space_of(buffer.type), _element_bytes(buffer)
+    if space == "local":
+        return
+    name = f"{'vector' if count > 1 else 'scalar'}_{'loads' if op.results else 'stores'}"
+    setattr(total, name, getattr(total, name) + times)
+    starts = {index.evaluate(lambda value, at=lane: at.get(value, 0)) * size for lane in lanes}
+    if space == "shared":
+        words = {word for at in starts for word in range(at // _WORD, -(-(at + count * size) // _WORD))}
+        banks = [word % _BANKS for word in words]
+        total.shared_waves += times / len(lanes) * max(map(banks.count, set(banks)))
+    else:
+        sectors = {at for start in starts for at in range(start // _SECTOR, (start + count * size - 1) // _SECTOR + 1)}
+        total.sectors += times / len(lanes) * len(sectors)
+
+
+def _words(buffer: SSAValue) -> float:
+    """The words of a buffer of a thread that registers have to hold; none where it stays in memory, since it is large
+    or its indices are no constants in unrolled loops."""
+    elements = prod(_shape(buffer))
+    if elements > LARGEST_IN_REGISTERS:
+        return 0.0
+    picked: dict[Index, float] = {}
+    for use in buffer.uses:
+        if isinstance(use.operation, ACCESSES):
+            _, index, count = _place(use.operation)
+            loops = [loop for loop in ancestors(use.operation) if isinstance(loop, ForOp)]
+            unrolled: dict[SSAValue, ForOp] = {
+                loop.induction_variable: loop for loop in loops if loop.kind.data in _IN_CODE
+            }
+            values = set(index.values())
+            if not unrolled.keys() >= values:
+                return 0.0
+            picked[index] = max(picked.get(index, 0.0), count * _iterations([unrolled[value] for value in values]))
+    return min(sum(picked.values()), float(elements)) * max(_element_bytes(buffer) / _WORD, 1.0)

@@ -2,7 +2,8 @@
 
 A candidate runs on the same random arguments as the reference, the program with its default schedule; its results must
 be those of the reference, up to rounding. Its time is that of repeated calls on these arguments, which stay in the
-caches where they fit (warm). Nothing else should run on the cores meanwhile: candidates are built before.
+caches where they fit (warm). Nothing else should run on the cores meanwhile: candidates are built before. Kernels are
+measured by the clock of their device, on arguments that lie in its memory.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +25,9 @@ from weft.interp.compare import outputs_equal
 from weft.interp.values import widen
 from weft.runtime.c_compiler import compiled_symbols
 from weft.runtime.call import Caller
+from weft.runtime.devices import DeviceError
+from weft.runtime.library import Function
 from weft.runtime.native_runtime import runtime_symbols
-from weft.runtime.timing import native_runs
 from weft.support.call_signature import ArraySpec, Signature
 from weft.support.limited_calls import Failure, Limits, limited_call
 from weft.support.target import Target
@@ -34,6 +36,7 @@ from weft.tuning.records import FASTEST
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from weft.runtime.devices import KernelProgram
     from weft.runtime.timing import SecondsOf
 
 
@@ -43,13 +46,22 @@ class Built:
 
     signature: Signature
     code: bytes
-    """The object file."""
+    """The object file. Where there are kernels, the LLVM IR of the host functions: what runs them may have another
+    processor than what built them."""
     target: str
-    declarations: str
+    declarations: str = ""
     """The declarations of its LLVM IR: what it needs of the runtime."""
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
     """Large constants, by symbol."""
     c_sources: tuple[str, ...] = ()
+    kernels: KernelProgram | None = None
+    """Kernels that the host functions start."""
+
+    @property
+    def digest(self) -> bytes:
+        """Of all code."""
+        kernels = b"" if self.kernels is None else self.kernels.text.encode()
+        return hashlib.blake2b(self.code + kernels).digest()
 
 
 @dataclass(frozen=True)
@@ -88,27 +100,39 @@ def measure(
     built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats, limits: Limits
 ) -> Measured | Failure:
     """Call a candidate in a child process, and compare what it computes with the reference."""
+    if built.kernels is not None:
+        # Drivers reserve addresses for all memory of their devices: the address space is no measure of what is used.
+        limits = replace(limits, memory_bytes=0)
+        return limited_call(limits, _measure_on_device, built, reference, arguments, repeats)
     return limited_call(limits, measure_here, built, reference, arguments, repeats)
+
+
+def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
+    """`measure_here` in a process that ends when the device fails: no kernel may run in its context from then on."""
+    try:
+        return measure_here(built, reference, arguments, repeats)
+    except DeviceError as error:
+        sys.exit(error.message)
 
 
 def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
     """`measure` in this process."""
     expected = _expected(reference, arguments)
-    caller, values = _caller(built), arguments.recipe.draw(arguments.seed)
+    function, values = _function(built), arguments.recipe.draw(arguments.seed)
     begin = perf_counter()
-    caller.call(*values)
+    function(*values)
     first = perf_counter() - begin
     difference = _difference(built.signature, values, expected, arguments.reduction_length)
     if difference:
         return Measured((), difference)
-    seconds_of = native_runs(caller, values, {})
-    # The first calls may be slow: nothing is in the caches yet.
-    calls = [first]
-    while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds:
-        calls.append(seconds_of(1))
-    if min(calls) > repeats.hopeless_seconds:
-        return Measured(tuple(calls))
-    return Measured(_times(seconds_of, repeats))
+    with function.runs(*values) as seconds_of:
+        # The first calls may be slow: nothing is in the caches yet.
+        calls = [first]
+        while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds:
+            calls.append(seconds_of(1))
+        if min(calls) > repeats.hopeless_seconds:
+            return Measured(tuple(calls))
+        return Measured(_times(seconds_of, repeats))
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
@@ -147,8 +171,14 @@ def _spread(times: list[float]) -> float:
     return fastest[-1] / fastest[0] - 1
 
 
-def _caller(built: Built) -> Caller:
-    """The linked function."""
+def _function(built: Built) -> Function:
+    """The function, linked; its kernels are loaded on their device."""
+    if built.kernels is not None:
+        from weft.runtime.gpu_library import DeviceProgram, GpuFunction
+
+        program = DeviceProgram(built.kernels, built.code.decode(), [built.signature], built.constants)
+        program.load()
+        return GpuFunction(program, built.signature)
     target = Target.parse(built.target)
     symbols = runtime_symbols([built.declarations], target)
     symbols.update({name: array.ctypes.data for name, array in built.constants.items()})
@@ -156,7 +186,7 @@ def _caller(built: Built) -> Caller:
         symbols.update(compiled_symbols(source))
     name = symbol_name(built.signature.name)
     code = link_objects([built.code], [name], symbols)
-    return Caller(built.signature, code.address(name), (code, built.constants), always_release_gil=True)
+    return Function(Caller(built.signature, code.address(name), (code, built.constants), always_release_gil=True))
 
 
 _KEPT: Final[dict[bytes, list[Any]]] = {}
@@ -164,10 +194,10 @@ _KEPT: Final[dict[bytes, list[Any]]] = {}
 
 
 def _expected(reference: Built, arguments: ArgumentSpec) -> list[Any]:
-    key = hashlib.blake2b(reference.code + repr(arguments).encode()).digest()
+    key = hashlib.blake2b(reference.digest + repr(arguments).encode()).digest()
     if key not in _KEPT:
         values = arguments.recipe.draw(arguments.seed)
-        _caller(reference).call(*values)
+        _function(reference)(*values)
         _KEPT.clear()
         _KEPT[key] = values
     return _KEPT[key]

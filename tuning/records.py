@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from weft.support.errors import CompileError
 from weft.support.machine import host_triple, process_cpu
+from weft.support.target import Target
 
 Decision: TypeAlias = int | tuple[int, ...]
 FASTEST: Final = 3
@@ -138,10 +139,15 @@ def versions() -> str:
     return f"weft {version('weft')}, llvmlite {version('llvmlite')}"
 
 
-@cache
-def machine_kind() -> str:
-    """The kind of this machine: `x86_64 znver4`. Times of machines of one kind are comparable."""
-    return f"{host_triple().split('-', 1)[0]} {process_cpu()}"
+def machine_kind(target: str = "llvm") -> str:
+    """The kind of what runs programs for a target here: this machine, `x86_64 znver4`, or the device of kernels, `cuda
+    NVIDIA H100, 132 units`. Times of machines of one kind are comparable. Raises `DeviceError` without the device."""
+    machine = Target.parse(target)
+    if not machine.has_kernels:
+        return f"{host_triple().split('-', 1)[0]} {process_cpu()}"
+    from weft.runtime.gpu_library import device_for
+
+    return f"{machine.kind} {device_for(machine).model}"
 
 
 def _check_fields(entry: Workload | Record) -> None:

@@ -59,9 +59,11 @@ class Space:
         name: str,
         features: Callable[[ModuleOp], tuple[float, ...]] = lambda _: (),
     ) -> None:
-        """`features` are those of a scheduled program."""
+        """`features` are those of a scheduled program; they may refuse it by a `ScheduleError`."""
         self.name = name
         self._features = features
+        self._assessed: dict[bytes, tuple[float, ...] | ScheduleError] = {}
+        """Features of scheduled programs by their structural hash, or why they were refused."""
         self._module = module
         self._program = program
         self._tree = DecisionTree()
@@ -99,14 +101,27 @@ class Space:
         if not path.end():
             return None
         schedule = result if isinstance(result, SteeredSchedule) else schedule
+        digest = structural_digest(schedule.mod)
+        features = self._assess(schedule.mod, digest)
+        if isinstance(features, ScheduleError):
+            return Refused(features)
         trace = simplify_trace(schedule.trace, keep_sampling=True)
         return Candidate(
             trace_without_decisions(trace),
             tuple(decisions_of(trace)),
-            structural_digest(schedule.mod),
+            digest,
             tuple(path.decisions),
-            self._features(schedule.mod),
+            features,
         )
+
+    def _assess(self, module: ModuleOp, digest: bytes) -> tuple[float, ...] | ScheduleError:
+        """The features of a scheduled program, or why it is refused."""
+        if digest not in self._assessed:
+            try:
+                self._assessed[digest] = self._features(module)
+            except ScheduleError as refusal:
+                self._assessed[digest] = refusal
+        return self._assessed[digest]
 
 
 def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | None:

@@ -22,11 +22,11 @@ from weft.passes.index_ops import index_before
 from weft.passes.tir.nest import KernelPass, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 
-_ACCESSES: Final = (
+ACCESSES: Final = (
     *(memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp, vector.MaskedLoadOp, vector.MaskedStoreOp),
     AtomicOp,
 )
-"""Ops whose only operand of type index is the place that they access."""
+"""Ops on flat buffers whose only operand of type index is the place that they access."""
 _ALIGNMENT: Final = 16
 """Bytes that places in an arena are multiples of: the widest access."""
 
@@ -93,7 +93,7 @@ def _may_move(op: memref.AllocaOp, body: Block) -> bool:
         and ASYNC not in op.attributes
         and kernel is not None
         and bool(users)
-        and all(isinstance(user, _ACCESSES) and kernel.is_ancestor(user) for user in users)
+        and all(isinstance(user, ACCESSES) and kernel.is_ancestor(user) for user in users)
     )
 
 

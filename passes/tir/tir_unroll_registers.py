@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
@@ -15,7 +16,7 @@ from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, repetitions
 
-_LARGEST = 256
+LARGEST_IN_REGISTERS: Final = 256
 """Elements up to which a buffer may become registers: a thread has no more."""
 _COPIES = 1024
 """How often a body is repeated at most."""
@@ -44,7 +45,7 @@ class UnrollRegistersPass(KernelPass):
     def rewrite(self, function: FuncOp) -> None:
         for alloca in [op for op in function.walk() if isinstance(op, memref.AllocaOp)]:
             type_ = buffer_type(alloca.memref)
-            if type_.memory_space == LOCAL and type_.get_shape()[0] <= _LARGEST:
+            if type_.memory_space == LOCAL and type_.get_shape()[0] <= LARGEST_IN_REGISTERS:
                 unroll_loops_over(alloca.memref)
 
 

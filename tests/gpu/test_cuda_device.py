@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft import te
 from weft.backends.cuda.nvrtc import MissingCompilerError
 from weft.runtime.cuda import pick_device
 from weft.runtime.devices import DeviceError
@@ -55,6 +56,24 @@ def test_times_come_from_events() -> None:
     library = ADD.build("cuda", {"n": 1 << 22})
     result = library.time_evaluator("main", number=20, repeat=3)(*ADD.arguments({"n": 1 << 22})[0])
     assert 1e-6 < result.min < 1e-2
+
+
+@on_device
+@pytest.mark.slow
+def test_kernels_are_tuned(tmp_path: Path) -> None:
+    a, b = (te.placeholder((96, 96), "float32", name=letter) for letter in "AB")
+    k = te.reduce_axis((0, 96), name="k")
+    product = te.create_func(
+        [a, b, te.compute((96, 96), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")], name="product"
+    )
+    target, path = f"cuda -arch=sm_{pick_device().capability}", tmp_path / "tune.db"
+    (task,) = weft.tune(product, trials=8, target=target, database=path).tasks
+    assert len(task.trials) == 8 and not [record.failure for record in task.trials if record.failure]
+    assert task.default.machine.startswith(f"cuda {pick_device().model}") and task.seconds <= task.default_seconds
+    x, y = np.random.default_rng(0).random((2, 96, 96), dtype=np.float32)
+    z = np.empty_like(x)
+    weft.build(product, target, database=path)["product"](x, y, z)
+    np.testing.assert_allclose(z, x @ y, rtol=1e-5)
 
 
 def test_ptx_of_a_library() -> None:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from weft.runtime import gpu_library
 from weft.runtime.devices import Device, DeviceError, Kernel, KernelProgram, Queue
 from weft.support.gpu_machine import GpuMachine
+from weft.support.target import Target
 
 SHIM = Path(__file__).resolve().parents[1] / "gpu" / "cuda_shim.h"
 COMPILER = shutil.which("g++") or shutil.which("c++")
@@ -143,18 +145,18 @@ class CpuQueue(Queue):
     def synchronize(self) -> None:
         """Nothing is left to do."""
 
-    def mark(self) -> Any:
-        return None
+    def mark(self) -> float:
+        return time.perf_counter()
 
-    def seconds_between(self, start: Any, end: Any) -> float:
-        return 0.0
+    def seconds_between(self, start: float, end: float) -> float:
+        return end - start
 
 
 class CudaOnCpu(Device):
     """One order of threads. `change` may alter the text before it is compiled."""
 
     kind = "cuda"
-    description = "CUDA on the CPU"
+    description = model = "CUDA on the CPU"
     limits = GpuMachine(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), max_shared_bytes=227 << 10)
     exact_memory = True
 
@@ -162,6 +164,9 @@ class CudaOnCpu(Device):
         self.order = order
         self._change = change or (lambda text: text)
         self._queue = CpuQueue(self)
+
+    def check_target(self, target: Target) -> None:
+        """A CPU runs what every architecture runs."""
 
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         library = compiled(self._change(program.text), [spec.symbol for spec in program.kernels])

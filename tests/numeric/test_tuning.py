@@ -236,7 +236,7 @@ def test_sched_ir_is_a_space(in_process: None) -> None:
 @pytest.mark.parametrize(
     ("program", "options", "message"),
     [
-        (matmul, {"target": "cuda"}, "programs for target kind llvm are measured, got 'cuda'"),
+        (matmul, {"target": "metal"}, "programs for target kind llvm, opencl, cuda are measured, got 'metal'"),
         (matmul, {"trials": 0}, "trials must be at least 1, got 0"),
         (matmul, {"func": "matmol"}, "there is no function 'matmol' with blocks, did you mean 'matmul'"),
         (lambda: weft.parse("func.func @f() { func.return }"), {}, "there is no function to tune, none holds blocks"),

@@ -106,13 +106,16 @@ def _floats(memory: Any, count: int) -> Any:
 
 class NumpyDevice(Device):
     kind = "opencl"
-    description = "NumPy"
+    description = model = "NumPy"
     limits = GpuMachine(1024, (1024, 1024, 64), (1000, 100, 100), max_shared_bytes=32 << 10)
     dlpack = (2, 0)
 
     def __init__(self) -> None:
         self.queues: dict[int | None, NumpyQueue] = {}
         self.held: list[int] = []
+
+    def check_target(self, target: Target) -> None:
+        """There are no kernels."""
 
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         return {spec.name: Kernel(spec, None, self.limits) for spec in program.kernels}

@@ -64,6 +64,14 @@ def test_a_child_that_has_grown_is_replaced() -> None:
     assert limited_call(LITTLE, os.getpid) != first
 
 
+def test_what_calls_without_a_limit_leave_is_no_growth() -> None:
+    free = Limits(memory_bytes=0)
+    first = limited_call(LITTLE, os.getpid)
+    assert limited_call(free, exec, "import os; os.left = bytes(128 << 20)") is None
+    assert limited_call(free, os.getpid) == limited_call(LITTLE, os.getpid) == first
+    assert isinstance(limited_call(LITTLE, bytearray, 1 << 30), Failure)
+
+
 def test_threads_have_children_of_their_own() -> None:
     sleep_and_tell = "import os, time; time.sleep(0.2)"
     with ThreadPoolExecutor(2) as pool:
