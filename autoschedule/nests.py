@@ -128,10 +128,11 @@ def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most: int = 1) -> bool:
     """Whether every access is at one place, or at consecutive ones, as an iterator runs; what is written moves by
-    `writes`, what is read by `most` elements at most."""
+    `writes`, what is read by `most` elements of a row at most."""
     strides = [read.stride_of(iterator) for read in pattern.reads]
-    if not all(stride is not None and 0 <= stride <= most for stride in strides):
-        return False
+    for read, stride in zip(pattern.reads, strides, strict=True):
+        if stride not in (0, 1) and not (stride and 0 < stride <= most and read.indices[-1].depends_on([iterator])):
+            return False
     return all(write.stride_of(iterator) == writes for write in pattern.writes) and (writes == 1 or 1 in strides)
 
 
