@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
+from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.rewriting import Rule, rewrite
 from weft.passes.graph.view_motion import CASTS, RESHAPES, TRANSPOSES
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from weft.texpr.graph_operators import Operator
 
 RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    "quantized": QUANTIZED,
     "activations": ACTIVATIONS,
     "norms": NORMALIZATIONS,
     "attention": ATTENTION,
@@ -45,7 +47,8 @@ _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Opera
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
     """Apply the rules of these names to a graph function, in place; returns how many replacements were made."""
     rules = [_IDENTITIES, *(rule for name in RULES if name in names for rule in RULES[name])]
-    return rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+    count = rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+    return count + (centre_quantized(function) if "quantized" in names else 0)
 
 
 @dataclass(frozen=True)
