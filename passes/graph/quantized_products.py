@@ -322,7 +322,8 @@ def _moved(op: Operation) -> Replacement:
 
 
 def centre_quantized(function: FuncOp) -> int:
-    """Let results be quantized to int16, less their zero points, where products read them so. Returns how many are.
+    """Let results be quantized to int16, less their zero points, as products and `dequantize` read them. Returns how
+    many are.
 
     ```mlir
     %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "uint8"}
@@ -342,9 +343,9 @@ def _centre(op: Operator) -> bool:
     if found is None or limits is None or _element(op.operands[0]) != "float32":
         return False
     (scale, zero), (least, greatest) = found, limits
-    centred = _users_less(op.results[0], zero)
+    centred, dequantized = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
     block = op.parent
-    if not centred or not isinstance(block, Block):
+    if not (centred or dequantized) or not isinstance(block, Block):
         return False
     steps = op.operands[0]
     if scale != 1.0:
@@ -363,10 +364,8 @@ def _centre(op: Operator) -> bool:
     put(integers, op)
     for user in centred:
         _replace(user, integers)
-    for user in [use.operation for use in op.results[0].uses]:
-        dequantized = _quantization(user.results[0]) if isinstance(user, Operator) else None
-        if dequantized is not None and dequantized[2] == zero:
-            _replace(user, put(_scaled_sums(integers, np.asarray(dequantized[1], np.float32)), op))
+    for user, factor in dequantized:
+        _replace(user, put(_scaled_sums(integers, np.asarray(factor, np.float32)), op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
         narrow = made("cast", made("add", [integers, shift]).results, dtype=_element(op.results[0]))
@@ -391,6 +390,13 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
                 if number_of(difference.operands[1]) == zero and difference.results[0].type == user.results[0].type:
                     found.append(difference)
     return found
+
+
+def _users_of_scale(value: SSAValue, zero: int) -> list[tuple[Operator, float]]:
+    """What dequantizes a value of bytes by this zero point, and the scales."""
+    users = [use.operation for use in value.uses]
+    found = [(user, _quantization(user.results[0])) for user in users if isinstance(user, Operator) and user.results]
+    return [(user, of[1]) for user, of in found if of is not None and of[0] is value and of[2] == zero]
 
 
 def _replace(op: Operation, value: SSAValue) -> None:
