@@ -279,8 +279,11 @@ class _Tiling:
             sch.compute_at(border, strip)
         last = sch.get_loops(border)[-1]
         extent = extent_of(sch, last) or 1
-        if extent % self.plan.lanes == 0:
-            _, last = sch.split(last, [None, self.plan.lanes])
+        lanes = self.plan.lanes
+        if extent % lanes == 0:
+            # What is narrower than the sums is copied by whole vectors too.
+            wide = self.target.vector_bytes // bytes_of(self.roles.data.element_type)
+            _, last = sch.split(last, [None, wide if extent % wide == 0 else lanes])
             sch.vectorize(last)
         if strip is None:
             share_among_threads(sch, border, [pattern], self.target)

@@ -130,10 +130,19 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 _PRODUCTS: Final = ("matmul", "batch_matmul", "dense", "conv1d", "conv2d", "conv3d", "depthwise_conv2d")
 
 
-def _greatest_sum(op: Operator) -> int | None:
-    """What no sum of a product of integers exceeds; None where the number of its terms is not known."""
+def _greatest_sum(sums: SSAValue) -> int | None:
+    """What no element of a product of integers, of one with a bias, or of a sum exceeds; None where it is not known."""
     import numpy as np
 
+    op = source_of(sums, *_PRODUCTS, "add", "sum")
+    if op is None:
+        return None
+    if name_of(op) == "add":
+        greatest, bias = _greatest_sum(op.operands[0]), _known(op.operands[1])
+        return None if greatest is None or bias is None else greatest + int(np.abs(bias.astype(np.int64)).max(initial=0))
+    if name_of(op) == "sum":
+        data, shape = type_of(op.operands[0]).get_shape(), type_of(sums).get_shape()
+        return None if DYNAMIC_INDEX in (*data, *shape) else prod(data) // max(prod(shape), 1) * _MOST
     axes, weight = channel_axes(op), op.operands[1]
     if axes is None:
         return None
@@ -169,7 +178,7 @@ def _product(op: Operation) -> Replacement:
         weight, first = _centred(right[0], right[2]), np.asarray(right[1])
     given = {name: a for name, a in op.properties.items() if name not in (SEGMENTS, "out_dtype")}
     total = made(name_of(op), [_centred(left[0], left[2]), weight], **given, out_dtype="int32")
-    greatest = _greatest_sum(total)
+    greatest = _greatest_sum(total.results[0])
     if greatest is None or greatest > _MOST_SUM:
         return None
     rank = type_of(op.results[0]).get_num_dims()
@@ -209,14 +218,14 @@ def _bias(op: Operation) -> Replacement:
         if scaled is None or bias is None or type_of(op.operands[position]) != op.results[0].type:
             continue
         (sums, factors), (integers, scales) = scaled, bias
-        product = source_of(sums, *_PRODUCTS)
-        greatest = None if product is None else _greatest_sum(product)
-        if greatest is None or greatest + int(np.abs(integers).max(initial=0)) > _MOST_SUM:
+        total = made("add", [sums, made_constant(integers, i32).result]).results[0]
+        greatest = _greatest_sum(total)
+        if greatest is None or greatest > _MOST_SUM:
             continue
         if np.broadcast_shapes(scales.shape, factors.shape) != scales.shape:
             continue
         if np.allclose(scales, factors, rtol=_SAME_SCALE, atol=0.0):
-            return _scaled_sums(made("add", [sums, made_constant(integers, i32).result]).results[0], factors)
+            return _scaled_sums(total, factors)
     return None
 
 
@@ -348,10 +357,16 @@ def _centre(op: Operator) -> bool:
     if not (centred or dequantized) or not isinstance(block, Block):
         return False
     steps = op.operands[0]
+    fits = scale == 1.0 and _fits_integers(steps)
     if scale != 1.0:
         steps = made("divide", [steps, made_constant(np.asarray(scale), f32).result]).results[0]
     whole = made("round", [steps])
-    inside = made("clip", whole.results, a_min=float(least - zero), a_max=float(greatest - zero))
+    low, high = least - zero, greatest - zero
+    if fits:
+        wide = made("cast", whole.results, dtype="int32")
+        inside = made("clip", wide.results, a_min=low, a_max=high)
+    else:
+        inside = made("clip", whole.results, a_min=float(low), a_max=float(high))
     integers = made("cast", inside.results, dtype="int16").results[0]
     integers.name_hint = op.results[0].name_hint
 
@@ -372,6 +387,15 @@ def _centre(op: Operator) -> bool:
         op.results[0].replace_all_uses_with(put(narrow.results[0], op))
     Rewriter.erase_op(op)
     return True
+
+
+def _fits_integers(value: SSAValue) -> bool:
+    """Whether int32 holds what a value is known to be at most: sums times factors."""
+    import numpy as np
+
+    scaled = _sums_and_factors(value)
+    greatest = None if scaled is None else _greatest_sum(scaled[0])
+    return scaled is not None and greatest is not None and greatest * float(np.abs(scaled[1]).max()) <= _MOST_SUM // 2
 
 
 def _users_less(value: SSAValue, zero: int) -> list[Operator]:
