@@ -46,9 +46,9 @@ def blocked_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bo
         tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
     ```
     Kernels with groups of channels side by side are multiplied by dot products of integers, which vectors of filters
-    add to their sums. Where no tile of enough results divides a row, tiles go on from row to row. Depthwise, lanes are channels, and
-    windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights, and blocks
-    of them are another iterator.
+    add to their sums. Where no tile of enough results divides a row, tiles go on from row to row. Depthwise, lanes are
+    channels, and windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights,
+    and blocks of them are another iterator.
     """
     pattern = pattern_of(op_of(sch, block))
     roles = _roles(pattern)
@@ -114,7 +114,9 @@ def _roles(pattern: BlockPattern) -> _Roles | None:
         return None
     last = pattern.reduced[-1]
     group = kernel.stride_of(filters)
-    if group is None or (group > 1 and [pattern.extent_of(last), data.stride_of(last), kernel.stride_of(last)] != [group, 1, 1]):
+    if group is None or group < 1 or (is_depthwise and group > 1):
+        return None
+    if group > 1 and [pattern.extent_of(last), data.stride_of(last), kernel.stride_of(last)] != [group, 1, 1]:
         return None
     if result.stride_of(row) != columns * width or spatial[-1] is not filters or at[column] != at[row] + 1:
         return None
@@ -122,7 +124,9 @@ def _roles(pattern: BlockPattern) -> _Roles | None:
     reduced = tuple(at[v] for v in pattern.reduced)
     iterators = tuple(pattern.block.iter_vars)
     extents = tuple(pattern.extent_of(v) or 0 for v in iterators)
-    return _Roles(data, kernel, iterators, extents, around, at[row], at[column], at[filters], reduced, is_depthwise, group)
+    return _Roles(
+        data, kernel, iterators, extents, around, at[row], at[column], at[filters], reduced, is_depthwise, group
+    )
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class GraphRewritePass(ModulePass):
 
     | rules | what they do |
     |---|---|
+    | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
     | `activations` | gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
     | `norms` | layer norm, rms norm, softmax, log softmax, logsumexp; a norm takes the scale and shift behind it |
     | `attention` | softmax(q k^T * scale + mask) v recognised; a constant mask may be the causal one |
@@ -66,13 +67,15 @@ class GraphRewritePass(ModulePass):
     | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
 
-    `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others round otherwise: what
-    is recognised is computed by one operator, a weight is scaled in float64 and rounded once. `log(1 + exp(x))` and
-    `exp(x) / sum(exp(x))` do not overflow any more. A value with users outside of what would be replaced stays as it
-    is, with what computes it.
+    `quantized` forms exact sums of integers where those of floats were rounded, so that results may be one step of a
+    quantization apart. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others
+    round otherwise: what is recognised is computed by one operator, a weight is scaled in float64 and rounded once.
+    `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value with users outside of what would be
+    replaced stays as it is, with what computes it.
 
     Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
-    and constants folded (`graph-fold-constants`).
+    and constants folded (`graph-fold-constants`); for `quantized`, which `lower-graph` applies before the others, not
+    folded, since dequantized weights are floats then.
     Leaves: graph functions.
 
     ```mlir

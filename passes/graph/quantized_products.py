@@ -32,6 +32,7 @@ _NARROW: Final = {"int8": (-128, 127), "uint8": (0, 255)}
 _MOST: Final = 255
 """The largest difference of a number of such a type and its zero point."""
 _MOST_SUM: Final = (1 << 31) - 1
+"""The largest sum."""
 _SAME_SCALE: Final = 2.0**-20
 """How far the scale of a bias may be from that of the sums that it is added to, relatively: both are products of the
 same scales, rounded by different programs."""
@@ -63,13 +64,11 @@ def _known(value: SSAValue) -> Array | None:
 
 
 def _parameter(op: Operator, role: int) -> Array | None:
-    """The scale (1) or the zero point (2) of a quantization; None where it is computed."""
+    """The scale (1) or the zero point (2, 0 by default) of a quantization; None where it is computed."""
     import numpy as np
 
     value = cast("SSAValue | None", op.grouped(op.operands, op.properties)[role])
-    if value is None:
-        return np.asarray(arguments_of(op)[("scale", "zero_point")[role - 1]])
-    return _known(value)
+    return np.asarray(0) if value is None else _known(value)
 
 
 def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
@@ -88,10 +87,11 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
     """The bytes, the scale and the zero point of a dequantized float32 tensor that has one of each; None for others."""
     op = source_of(value, "dequantize")
-    if op is None or _element(value) != "float32" or _element(op.operands[0]) not in _NARROW:
+    limits = None if op is None else _NARROW.get(_element(op.operands[0]) or "")
+    if op is None or limits is None or _element(value) != "float32":
         return None
     found = _scale_and_zero(op)
-    return None if found is None or abs(found[1]) > _MOST else (op.operands[0], *found)
+    return (op.operands[0], *found) if found is not None and limits[0] <= found[1] <= limits[1] else None
 
 
 def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
@@ -139,7 +139,9 @@ def _greatest_sum(sums: SSAValue) -> int | None:
         return None
     if name_of(op) == "add":
         greatest, bias = _greatest_sum(op.operands[0]), _known(op.operands[1])
-        return None if greatest is None or bias is None else greatest + int(np.abs(bias.astype(np.int64)).max(initial=0))
+        return (
+            None if greatest is None or bias is None else greatest + int(np.abs(bias.astype(np.int64)).max(initial=0))
+        )
     if name_of(op) == "sum":
         data, shape = type_of(op.operands[0]).get_shape(), type_of(sums).get_shape()
         return None if DYNAMIC_INDEX in (*data, *shape) else prod(data) // max(prod(shape), 1) * _MOST
@@ -268,7 +270,9 @@ def _quantized_sums(op: Operation) -> Replacement:
     of the result are left out."""
     import numpy as np
 
-    if not isinstance(op, Operator) or (found := _scale_and_zero(op)) is None or found[0] == 1.0:
+    types = _NARROW.get(_element(op.results[0]) or "")
+    found = _scale_and_zero(op) if isinstance(op, Operator) else None
+    if not isinstance(op, Operator) or types is None or found is None or found[0] == 1.0:
         return None
     (scale, zero), value, limits = found, op.operands[0], (-inf, inf)
     bounded = source_of(value, "relu", "clip")
@@ -284,11 +288,9 @@ def _quantized_sums(op: Operation) -> Replacement:
     if not np.isfinite(by).all():
         return None
     result = _scaled_sums(sums, by)
-    least, greatest = _NARROW.get(_element(op.results[0]) or "", (0, 0))
-    if least == greatest:
-        return None
     low, high = (float(np.float32(limit) / np.float32(scale)) for limit in limits)
-    lower, upper = low if np.rint(low) + zero > least else None, high if np.rint(high) + zero < greatest else None
+    lower = low if np.rint(low) + zero > types[0] else None
+    upper = high if np.rint(high) + zero < types[1] else None
     kept = {name: limit for name, limit in (("a_min", lower), ("a_max", upper)) if limit is not None}
     if kept:
         result = made("clip", [result], **kept).results[0]
@@ -352,6 +354,8 @@ def _centre(op: Operator) -> bool:
     if found is None or limits is None or _element(op.operands[0]) != "float32":
         return False
     (scale, zero), (least, greatest) = found, limits
+    if not least <= zero <= greatest:
+        return False
     centred, dequantized = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
     block = op.parent
     if not (centred or dequantized) or not isinstance(block, Block):
@@ -385,7 +389,9 @@ def _centre(op: Operator) -> bool:
         shift = made_constant(np.asarray(zero), i16).result
         narrow = made("cast", made("add", [integers, shift]).results, dtype=_element(op.results[0]))
         op.results[0].replace_all_uses_with(put(narrow.results[0], op))
+    operands = list(op.operands)
     Rewriter.erase_op(op)
+    _erase_unused(operands)
     return True
 
 
@@ -408,11 +414,11 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
         if zero == 0:
             found.append(user)
             continue
-        for next_use in user.results[0].uses:
-            difference = next_use.operation
-            if isinstance(difference, Operator) and name_of(difference) == "subtract" and next_use.index == 0:
-                if number_of(difference.operands[1]) == zero and difference.results[0].type == user.results[0].type:
-                    found.append(difference)
+        for difference in user.results[0].uses:
+            minus = difference.operation
+            is_minus = isinstance(minus, Operator) and name_of(minus) == "subtract" and difference.index == 0
+            if is_minus and number_of(minus.operands[1]) == zero and minus.results[0].type == user.results[0].type:
+                found.append(cast("Operator", minus))
     return found
 
 
@@ -427,7 +433,12 @@ def _replace(op: Operation, value: SSAValue) -> None:
     """Put a value in the place of an op, and erase what nothing uses then."""
     operands = list(op.operands)
     Rewriter.replace_op(op, [], [value])
-    for operand in operands:
+    _erase_unused(operands)
+
+
+def _erase_unused(operands: Iterable[SSAValue]) -> None:
+    """Erase the constants and casts that nothing uses among some operands."""
+    for operand in dict.fromkeys(operands):
         owner = operand.owner
         if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
             Rewriter.erase_op(owner)
