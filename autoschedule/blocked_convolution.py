@@ -24,12 +24,15 @@ from weft.autoschedule.rules import (
 )
 from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, strip_rows
 from weft.dialects.element_types import bytes_of
+from weft.passes.schedule.dot_intrinsics import LANES, dot_name
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
 """Channels of a block that are unrolled where pixels of a tile lie anywhere: LLVM does so by itself elsewhere."""
+_DOT_BYTES: Final = 4
+"""What dot products add, and take of the data."""
 _PART_OF_CACHE: Final = 4
 """Which part of the second cache a strip of data with its border takes; weights pass by it."""
 
@@ -42,9 +45,10 @@ def blocked_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bo
       for block of filters: for row: for pixels of a tile:
         tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
     ```
-    Where no tile of enough results divides a row, tiles go on from row to row. Depthwise, lanes are channels, and
-    windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights, and blocks
-    of them are another iterator.
+    Kernels with groups of channels side by side are multiplied by dot products of integers, which vectors of filters
+    add to their sums. Where no tile of enough results divides a row, tiles go on from row to row. Depthwise, lanes are
+    channels, and windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights,
+    and blocks of them are another iterator.
     """
     pattern = pattern_of(op_of(sch, block))
     roles = _roles(pattern)
@@ -75,6 +79,9 @@ class _Roles:
     """The iterator along which results and kernels are consecutive."""
     reduced: tuple[int, ...]
     is_depthwise: bool
+    group: int
+    """Elements of the data that a dot product takes; the last iterator that is summed over goes along them. 1 where
+    kernels are not laid out for dot products."""
 
 
 def _roles(pattern: BlockPattern) -> _Roles | None:
@@ -103,7 +110,13 @@ def _roles(pattern: BlockPattern) -> _Roles | None:
     is_depthwise = shared == {True}
     if is_depthwise and data.stride_of(filters) != 1:
         return None
-    if [kernel.stride_of(filters), result.stride_of(filters)] != [1, 1] or result.stride_of(column) != width:
+    if result.stride_of(filters) != 1 or result.stride_of(column) != width:
+        return None
+    last = pattern.reduced[-1]
+    group = kernel.stride_of(filters)
+    if group is None or group < 1 or (is_depthwise and group > 1):
+        return None
+    if group > 1 and [pattern.extent_of(last), data.stride_of(last), kernel.stride_of(last)] != [group, 1, 1]:
         return None
     if result.stride_of(row) != columns * width or spatial[-1] is not filters or at[column] != at[row] + 1:
         return None
@@ -111,7 +124,9 @@ def _roles(pattern: BlockPattern) -> _Roles | None:
     reduced = tuple(at[v] for v in pattern.reduced)
     iterators = tuple(pattern.block.iter_vars)
     extents = tuple(pattern.extent_of(v) or 0 for v in iterators)
-    return _Roles(data, kernel, iterators, extents, around, at[row], at[column], at[filters], reduced, is_depthwise)
+    return _Roles(
+        data, kernel, iterators, extents, around, at[row], at[column], at[filters], reduced, is_depthwise, group
+    )
 
 
 @dataclass(frozen=True)
@@ -141,10 +156,14 @@ def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target
     vectors = filters // lanes
     if vectors > target.vector_registers // 3:
         return None
-    pixels, is_flat = pixel_tile(rows, columns, vectors, target.vector_registers)
+    if roles.group > 1 and (lanes not in LANES or bytes_of(roles.data.element_type) * roles.group != _DOT_BYTES):
+        return None
+    # A dot product that is not added yet is in a register too.
+    registers = target.vector_registers - (roles.group > 1)
+    pixels, is_flat = pixel_tile(rows, columns, vectors, registers)
     if rows > 1:
         is_flat = decided(sch, is_flat)
-    most = most_pixels(vectors, target.vector_registers)
+    most = most_pixels(vectors, registers)
     most = min(most, rows * columns if is_flat else columns)
     pixels = chosen(sch, range(1, most + 1), min(pixels, most))
     return _Plan(pixels, lanes, is_flat, rows if is_flat else chosen_size(sch, _rows(roles, threads, target), rows))
@@ -195,11 +214,24 @@ class _Tiling:
             self._place(border, strip)
         sch.reverse_compute_at(result, tile)
         init = sch.decompose_reduction(block, first)
-        for part, at in ((block, -self.sides), (init, depth), (result, depth)):
+        if self.roles.group == 1:
+            keep_in_registers(sch, block, -self.sides, plan.lanes)
+        else:
+            self._dot_products()
+        for part, at in ((init, depth), (result, depth)):
             keep_in_registers(sch, part, at, plan.lanes)
         for loop in self.unrolled:
             sch.unroll(loop)
-        share_among_threads(sch, block, [pattern], self.target)
+        share_among_threads(sch, result, [pattern], self.target)
+
+    def _dot_products(self) -> None:
+        """Dot products in the place of the loops over lanes and groups. Before loops are vectorized: what is done then
+        is tried on a copy first."""
+        sch = self.sch
+        *_, pixels, vectors, lanes, _ = sch.get_loops(self.block)
+        sch.tensorize(lanes, dot_name(self.plan.lanes, 8 * _DOT_BYTES // self.roles.group, True, True))
+        sch.unroll(vectors)
+        sch.unroll(pixels)
 
     def _flatten(self, result: BlockHandle) -> None:
         """Make the pixels of all rows one iterator."""
@@ -223,8 +255,9 @@ class _Tiling:
         tile, pixels = sch.split(loops[roles.column - shift], [None, plan.pixels])
         vectors, lanes = sch.split(loops[roles.filters - shift], [None, plan.lanes])
         reduced = [loops[at - shift] for at in roles.reduced]
+        group = [reduced.pop()] if roles.group > 1 else []
         self.unrolled = reduced if roles.is_depthwise else []
-        if plan.is_flat and roles.extents[roles.reduced[-1]] % _UNROLLED == 0:
+        if plan.is_flat and (extent_of(sch, reduced[-1]) or 0) % _UNROLLED == 0:
             last, steps = sch.split(reduced[-1], [None, _UNROLLED])
             reduced[-1:] = [last, steps]
             self.unrolled.append(steps)
@@ -236,10 +269,10 @@ class _Tiling:
             order = [*batches, blocks, *strips, *row, vectors, tile, *reduced, pixels, lanes]
             self.sides = 2
         else:
-            order = [*batches, *strips, blocks, *row, tile, *reduced, pixels, vectors, lanes]
+            order = [*batches, *strips, blocks, *row, tile, *reduced, pixels, vectors, lanes, *group]
             self.sides = 3
         sch.reorder(*order)
-        self.inner = len(reduced) + self.sides
+        self.inner = len(reduced) + self.sides + len(group)
         return strip, tile, reduced[0]
 
     def _place(self, border: BlockHandle, strip: LoopHandle | None) -> None:
@@ -250,8 +283,11 @@ class _Tiling:
             sch.compute_at(border, strip)
         last = sch.get_loops(border)[-1]
         extent = extent_of(sch, last) or 1
-        if extent % self.plan.lanes == 0:
-            _, last = sch.split(last, [None, self.plan.lanes])
+        lanes = self.plan.lanes
+        if extent % lanes == 0:
+            # What is narrower than the sums is copied by whole vectors too.
+            wide = self.target.vector_bytes // bytes_of(self.roles.data.element_type)
+            _, last = sch.split(last, [None, wide if extent % wide == 0 else lanes])
             sch.vectorize(last)
         if strip is None:
             share_among_threads(sch, border, [pattern], self.target)

@@ -69,6 +69,8 @@ def graph_to_tir(
         GraphInferTypesPass(),
         # Before constants are folded: what nothing uses is not evaluated.
         GraphSimplifyPass(),
+        # Before constants are folded, among them dequantized weights, which are integers here.
+        *((GraphRewritePass(("quantized",)),) if rewrite else ()),
         # Before fusion, which would take operators on constants for producers.
         GraphFoldConstantsPass(),
         # Behind these two: patterns expect equal operators once, and weights as constants. Before fusion, which groups

@@ -30,6 +30,9 @@ _GAIN_OF_POINTS: Final = 1 / 6
 _GAIN_OF_STRIDED_CHANNELS: Final = 4.0
 """Likewise, of depthwise convolutions with a stride, whose lanes are gathered otherwise."""
 
+_GAIN_OF_INTEGERS: Final = 1.0
+"""Likewise, of int16, whose dot products are instructions, and whose lanes are extended otherwise."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -73,12 +76,13 @@ def is_convolution(op: Operation) -> bool:
     return isinstance(op, Operator) and name_of(op) in ("conv2d", "depthwise_conv2d")
 
 
-def form_of(op: Operation) -> Form | None:
-    """How an operator computes in blocks, where its results are images; None where it does not."""
+def form_of(op: Operation, has_dots: bool) -> Form | None:
+    """How an operator computes in blocks, where its results are images; None where it does not. `has_dots` states
+    whether the target has dot products of pairs of int16."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
     if is_convolution(op):
-        return _convolution(op)
+        return _convolution(op, has_dots)
     name = name_of(op)
     if name in _POOLS:
         return _pool(op)
@@ -101,19 +105,21 @@ def transposed(value: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 # Convolutions
 
+_CONVOLVED: Final = (("float32", "float32"), ("float64", "float64"), ("int16", "int32"))
+"""Elements of data and weights, and of sums."""
 
-def _convolution(op: Operator) -> Form | None:
+
+def _convolution(op: Operator, has_dots: bool) -> Form | None:
     arguments = arguments_of(op)
     data, weight, result = op.operands[0], op.operands[1].owner, op.results[0]
     source, target = image_of(data), image_of(result)
     if not isinstance(weight, ConstantOp) or source is None or target is None:
         return None
-    element, shape = type_of(result).element_type, weight.result.type.get_shape()
-    if element_name(element) not in ("float32", "float64") or weight.result.type.element_type != element:
+    element, shape = type_of(data).element_type, weight.result.type.get_shape()
+    sums = element_name(type_of(result).element_type)
+    if (element_name(element), sums) not in _CONVOLVED or weight.result.type.element_type != element:
         return None
     if arguments["data_layout"] != "NCHW" or arguments.get("kernel_layout") not in (None, "", "OIHW"):
-        return None
-    if arguments.get("out_dtype") is not None or type_of(data).element_type != element:
         return None
     channels, filters = source[1], target[1]
     is_depthwise = shape[1] == 1 and channels == filters
@@ -121,7 +127,9 @@ def _convolution(op: Operator) -> Form | None:
     if not is_depthwise and (name_of(op) != "conv2d" or arguments["groups"] != 1):
         return None
     work = elements_of(result) * prod(shape[1:])
-    moved = {key: op.properties[key] for key in ("strides", "padding", "dilation") if key in op.properties}
+    given = ("strides", "padding", "dilation", "out_dtype")
+    moved = {key: op.properties[key] for key in given if key in op.properties}
+    group = 2 if sums == "int32" and has_dots else 1
 
     def packed(kernel: NDArray[Any]) -> SSAValue:
         made_weight = made_constant(kernel, element).result
@@ -140,12 +148,16 @@ def _convolution(op: Operator) -> Form | None:
         kernel = array.reshape(filters // width, width, channels // inner, inner, *shape[2:]).transpose(
             0, 2, 4, 5, 3, 1
         )
+        if inner % group == 0 < group - 1:
+            kernel = kernel.reshape(*kernel.shape[:4], inner // group, group, width).swapaxes(5, 6)
         return made("conv2d_blocked", [found, packed(kernel)], **moved)
 
     if is_depthwise:
         is_strided = elements_of(data) > 2 * elements_of(result)
-        return Form(op, (data,), None, work, work * _GAIN_OF_STRIDED_CHANNELS * is_strided, depthwise)
-    gain = work * (_GAIN_OF_POINTS if prod(shape[2:]) == 1 else _GAIN)
+        share = _GAIN_OF_STRIDED_CHANNELS if is_strided else _GAIN_OF_INTEGERS if sums == "int32" else 0
+        return Form(op, (data,), None, work, work * share, depthwise)
+    share = _GAIN_OF_POINTS if prod(shape[2:]) == 1 else _GAIN
+    gain = work * (_GAIN_OF_INTEGERS if sums == "int32" else share)
     return Form(op, (), data, work, gain, dense)
 
 
@@ -212,11 +224,12 @@ def _reduction(op: Operator) -> Form | None:
     axes = arguments.get("axis")
     if not isinstance(axes, list | tuple) or image_of(op.operands[0]) is None:
         return None
-    if sorted(axis % 4 for axis in cast("Sequence[int]", axes)) != [2, 3] or arguments.get("dtype") is not None:
+    if sorted(axis % 4 for axis in cast("Sequence[int]", axes)) != [2, 3]:
         return None
+    given = {"dtype": op.properties["dtype"]} if "dtype" in op.properties else {}
 
     def build(in_blocks: InBlocks, width: int) -> Operation:
-        return made(name_of(op), [in_blocks(op.operands[0])], axis=(2, 3), keepdims=True)
+        return made(name_of(op), [in_blocks(op.operands[0])], axis=(2, 3), keepdims=True, **given)
 
     return Form(op, (op.operands[0],), None, 0, 0, build)
 

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
+from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.rewriting import Rule, rewrite
 from weft.passes.graph.transposed_convolution import TRANSPOSED_CONVOLUTIONS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from weft.texpr.graph_operators import Operator
 
 RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    "quantized": QUANTIZED,
     "activations": ACTIVATIONS,
     "norms": NORMALIZATIONS,
     "attention": ATTENTION,
@@ -54,7 +56,7 @@ def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int
     last = [rule for name in _LAST if name in names for rule in RULES[name]]
     if last and (replaced := rewrite(function, last)):
         count += replaced + rewrite(function, rules)
-    return count
+    return count + (centre_quantized(function) if "quantized" in names else 0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class GraphRewritePass(ModulePass):
 
     | rules | what they do |
     |---|---|
+    | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
     | `activations` | gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
     | `norms` | layer norm, rms norm, softmax, log softmax, logsumexp; a norm takes the scale and shift behind it |
     | `attention` | softmax(q k^T * scale + mask) v recognised; a constant mask may be the causal one |
@@ -73,13 +76,15 @@ class GraphRewritePass(ModulePass):
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
     | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
-    `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others round otherwise: what
-    is recognised is computed by one operator, a weight is scaled in float64 and rounded once, sums are formed in
-    another order. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value with users outside of
-    what would be replaced stays as it is, with what computes it.
+    `quantized` forms exact sums of integers where those of floats were rounded, so that results may be one step of a
+    quantization apart. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others
+    round otherwise: what is recognised is computed by one operator, a weight is scaled in float64 and rounded once,
+    sums are formed in another order. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value with
+    users outside of what would be replaced stays as it is, with what computes it.
 
     Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
-    and constants folded (`graph-fold-constants`).
+    and constants folded (`graph-fold-constants`); for `quantized`, which `lower-graph` applies before the others, not
+    folded, since dequantized weights are floats then.
     Leaves: graph functions.
 
     ```mlir

@@ -58,36 +58,51 @@ _KERNELS: Final = {
 make up the output channels."""
 
 
-def _product(value: SSAValue) -> _Product | None:
-    """The product that computes `value` for one user, if its weights are a constant that has no other user."""
-    op = source_of(value, "matmul", "batch_matmul", "dense", *_KERNELS) if value.has_one_use() else None
-    weight = None if op is None else _constant(op.operands[1])
-    if op is None or weight is None or not weight.result.has_one_use():
-        return None
-    arguments, shape = arguments_of(op), weight.result.type.get_shape()
-    if type_of(value).element_type != weight.result.type.element_type or not _is_float(type_of(value).element_type):
-        return None
-    name, bias, rank = name_of(op), None, len(type_of(value).get_shape())
+@dataclass(frozen=True)
+class ChannelAxes:
+    """Where the output channels of a product are."""
+
+    weight: tuple[int, ...]
+    """The axes of the weights that make them up."""
+    result: int
+    """The axis of the result."""
+
+
+def channel_axes(op: Operator) -> ChannelAxes | None:
+    """The output channels of a convolution or a product of matrices, each of which has weights of its own; None where
+    they share weights."""
+    name, arguments, rank = name_of(op), arguments_of(op), type_of(op.operands[1]).get_num_dims()
     if name in _KERNELS:
         first, last, letters = _KERNELS[name]
         layout = cast("str", arguments["data_layout"])
         kernel = cast("str", arguments.get("kernel_layout")) or (first if layout.index("C") == 1 else last)
         if name.endswith("_transpose") and arguments["groups"] != 1:
             return None
-        own = [kernel.index(letter) for letter in letters]
-        axis = layout.index("C")
-    else:
-        if len(shape) < 2:
+        return ChannelAxes(tuple(kernel.index(letter) for letter in letters), layout.index("C"))
+    if rank < 2:
+        return None
+    own = 0 if name == "dense" else rank - (2 if arguments["transpose_b"] else 1)
+    return ChannelAxes((own,), type_of(op.results[0]).get_num_dims() - 1)
+
+
+def _product(value: SSAValue) -> _Product | None:
+    """The product that computes `value` for one user, if its weights are a constant that has no other user."""
+    op = source_of(value, "matmul", "batch_matmul", "dense", *_KERNELS) if value.has_one_use() else None
+    weight = None if op is None else _constant(op.operands[1])
+    if op is None or weight is None or not weight.result.has_one_use():
+        return None
+    shape = weight.result.type.get_shape()
+    if type_of(value).element_type != weight.result.type.element_type or not _is_float(type_of(value).element_type):
+        return None
+    name, bias = name_of(op), None
+    axes = channel_axes(op)
+    if axes is None:
+        return None
+    if name == "dense" and len(op.operands) > 2:
+        bias = _constant(op.operands[2])
+        if bias is None:
             return None
-        if name == "dense":
-            own = [0]
-            if len(op.operands) > 2:
-                bias = _constant(op.operands[2])
-                if bias is None:
-                    return None
-        else:
-            own = [len(shape) - (2 if arguments["transpose_b"] else 1)]
-        axis = rank - 1
+    own, axis = axes.weight, axes.result
     return _Product(op, weight, bias, axis, tuple(e if at in own else 1 for at, e in enumerate(shape)))
 
 

@@ -372,6 +372,7 @@ FORMS = [
     form("depthwise_conv2d", IMAGE, "4x2x3x3xf32", padding=1),
     form("conv2d_blocked", "2x2x5x6x4xf32", "3x2x3x3x4x2xf32", padding=[[1, 2], [0, 1]], dilation=2, strides=[1, 2]),
     form("conv2d_blocked", "nx3x4x4x1xf32", "2x3x1x1x1x8xf32"),
+    form("conv2d_blocked", "1x2x4x5x4xi16", "3x2x3x2x2x8x2xi16", padding=1, out_dtype="int32"),
     form("depthwise_conv2d_blocked", "2x3x5x6x4xf32", "3x3x2x4xf32", strides=2, padding="SAME"),
     form("conv2d_transpose", "1x4x3x3xf32", "4x2x3x3xf32", strides=2, padding=1, output_padding=1),
     form("conv2d_transpose", "1x4x3x3xf32", "4x1x2x2xf32", groups=2),

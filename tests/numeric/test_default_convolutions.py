@@ -183,6 +183,34 @@ def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> Non
     np.testing.assert_allclose(out, np.maximum(reference + bias, 0), rtol=1e-4, atol=1e-4)
 
 
+INTEGERS: dict[str, tuple[Any, ...]] = {
+    "strips of rows, stride": ((1, 2, 60, 58, 8), (2, 16), 3, 2, 1),
+    "tiles over rows": ((2, 3, 7, 7, 16), (3, 24), 3, 1, 1),
+    "windows of one element": ((1, 4, 14, 14, 16), (6, 16), 1, 1, 0),
+    "depthwise": ((1, 2, 9, 11, 16), None, 3, 1, 1),
+}
+
+
+@pytest.mark.parametrize("target", first_tier(CPUS, CPUS[1]), ids=["1 thread", "3 threads"])
+@pytest.mark.parametrize("name", first_tier(INTEGERS, "windows of one element"))
+def test_blocks_of_channels_of_integers(name: str, target: Target) -> None:
+    """Pairs of channels are multiplied by dot products, exactly."""
+    shape, filters, size, *moved = INTEGERS[name]
+    kernel = (filters[0], shape[1], size, size, shape[4] // 2, filters[1], 2) if filters else (shape[1], size, size, 16)
+    X, W = te.placeholder(shape, "int16", name="X"), te.placeholder(kernel, "int16", name="W")
+    operator = "conv2d_blocked" if filters else "depthwise_conv2d_blocked"
+    Y = getattr(te.ops, operator)(X, W, *moved, out_dtype="int32")
+    module = te.create_func([X, W, te.ops.add(Y, Y)], name="f")
+    assert len(apply_default_schedule(module, target, (blocked_convolution,))) == 1
+    assert ("low.tile_dot" in str(module)) is bool(filters)
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-300, 300, s).astype("int16") for s in (shape, kernel))
+    expected = 2 * reference_of(operator)(x, w, *moved, out_dtype="int32")
+    out = np.full(expected.shape, -1, "int32")
+    weft.build(module, target=target, default_schedule=False)["f"](x, w, out)
+    np.testing.assert_array_equal(out, expected)
+
+
 def check(
     tensors: list[te.Tensor],
     target: Target,

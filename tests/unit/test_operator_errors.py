@@ -231,6 +231,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 2, 8)),
         r"conv2d_blocked: A of shape \(1, 2, 5, 6, 4\) has 2 blocks of 4 channels, but A of .* takes 2 blocks of 2",
     ),
+    (lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 3, 3, 4, 8, 2)), r"takes 2 blocks of 8"),
     (lambda: ops.conv2d_blocked(T(1, 2, 5, 6, 4), T(3, 2, 7, 3, 4, 8)), "a window over 7 elements does not fit into 5"),
     (lambda: ops.conv2d_blocked(IMAGE, T(3, 2, 7, 3, 4, 8)), "conv2d_blocked: data must have rank 5"),
     (lambda: ops.depthwise_conv2d_blocked(T(1, 2, 5, 6, 4), KERNEL), "takes 6 blocks of 3"),

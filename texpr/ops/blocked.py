@@ -22,6 +22,7 @@ def conv2d_blocked(
     strides: int | Sequence[int] = 1,
     padding: object = 0,
     dilation: int | Sequence[int] = 1,
+    out_dtype: object = None,
     *,
     name: str = "conv2d_blocked",
 ) -> Tensor:
@@ -29,21 +30,29 @@ def conv2d_blocked(
     filters in blocks: (N, F / f, H, W, f).
 
     Strides, padding, dilation and sums as in `conv2d`; the border is a stage of its own, `<name>_pad`. Any c and f do.
-    Raises CompileError for channels that do not match and windows that do not fit.
+    Kernels (F / f, C / c, H, W, c / g, f, g) have groups of g channels side by side, as dot products of integers read
+    them. Raises CompileError for channels that do not match and windows that do not fit.
 
     Dtypes: numbers.
     Equals: `conv2d` of data and kernels without blocks, its result in blocks.
     """
-    convolution = _Blocked("conv2d_blocked", data, weight, 6, (1, 4), (strides, padding, dilation), name)
-    rb, rc = (reduce_axis((0, convolution.data.shape[at]), letter) for at, letter in ((1, "rb"), (4, "rc")))
+    what = "conv2d_blocked"
+    kernel = ranked(weight, f"{what}: weight", 6, 7)
+    group = kernel.shape[6] if kernel.ndim == 7 else 1
+    moved = (strides, padding, dilation)
+    convolution = _Blocked(what, data, kernel, (1, 4), group, moved, out_dtype, name)
+    rb, rc = (reduce_axis((0, kernel.shape[at]), letter) for at, letter in ((1, "rb"), (4, "rc")))
     rh, rw = convolution.offsets
+    rg = reduce_axis((0, group), "rg")
 
     def element(n: Expr, b: Expr, h: Expr, w: Expr, f: Expr) -> Expr:
-        product = convolution.product((n, rb, h, w, rc), (b, rb, rh, rw, rc, f))
-        return sum_over(product, axis=[rb, rh, rw, rc]).astype(convolution.dtype)
+        if kernel.ndim == 6:
+            product = convolution.product((n, rb, h, w, rc), (b, rb, rh, rw, rc, f))
+            return sum_over(product, axis=[rb, rh, rw, rc]).astype(convolution.dtype)
+        product = convolution.product((n, rb, h, w, rc * group + rg), (b, rb, rh, rw, rc, f, rg))
+        return sum_over(product, axis=[rb, rh, rw, rc, rg]).astype(convolution.dtype)
 
-    filters = convolution.kernel.shape[0], convolution.kernel.shape[5]
-    return compute(convolution.shape(*filters), element, name, list("nbhwf"))
+    return compute(convolution.shape(kernel.shape[0], kernel.shape[5]), element, name, list("nbhwf"))
 
 
 def depthwise_conv2d_blocked(
@@ -52,6 +61,7 @@ def depthwise_conv2d_blocked(
     strides: int | Sequence[int] = 1,
     padding: object = 0,
     dilation: int | Sequence[int] = 1,
+    out_dtype: object = None,
     *,
     name: str = "depthwise_conv2d_blocked",
 ) -> Tensor:
@@ -61,7 +71,9 @@ def depthwise_conv2d_blocked(
     Dtypes: numbers.
     Equals: `depthwise_conv2d` of data and kernels without blocks, its result in blocks.
     """
-    convolution = _Blocked("depthwise_conv2d_blocked", data, weight, 4, (0, 3), (strides, padding, dilation), name)
+    what = "depthwise_conv2d_blocked"
+    kernel = ranked(weight, f"{what}: weight", 4)
+    convolution = _Blocked(what, data, kernel, (0, 3), 1, (strides, padding, dilation), out_dtype, name)
     rh, rw = convolution.offsets
 
     def element(n: Expr, b: Expr, h: Expr, w: Expr, c: Expr) -> Expr:
@@ -80,17 +92,19 @@ class _Blocked:
         self,
         what: str,
         data: Tensor,
-        weight: Tensor,
-        rank: int,
+        kernel: Tensor,
         channels: tuple[int, int],
+        group: Extent,
         moved: tuple[object, object, object],
+        out_dtype: object,
         name: str,
     ) -> None:
-        """`channels` are the axes of the kernels for the blocks of channels and the channels of a block; windows follow
-        the first of them. Windows are `moved` by strides, padding and dilation."""
-        self.kernel = ranked(weight, f"{what}: weight", rank)
+        """`channels` are the axes of the kernels for the blocks of channels and the groups of channels of a block;
+        windows follow the first of them. Windows are `moved` by strides, padding and dilation."""
+        self.kernel = kernel
         source = ranked(numeric(data, f"{what}: data"), f"{what}: data", 5)
         blocks, each = (self.kernel.shape[axis] for axis in channels)
+        each = each * group
         if not is_same(source.shape[1], blocks) or not is_same(source.shape[4], each):
             raise error(
                 f"{what}: {source.name} of shape {shape_text(source.shape)} has {source.shape[1]} blocks of "
@@ -102,7 +116,7 @@ class _Blocked:
         self.windows = windows(what, sizes, *moved, extents)
         self.positions = [w.positions(e, what) for w, e in zip(self.windows, extents, strict=True)]
         self.offsets = [reduce_axis((0, size), letter) for size, letter in zip(sizes, ("rh", "rw"), strict=True)]
-        self.dtype = product_dtype(what, None, source, self.kernel)
+        self.dtype = product_dtype(what, out_dtype, source, self.kernel)
         around = [(w.before, w.after) for w in self.windows]
         borders = [(0, 0), (0, 0), *around, (0, 0)]
         self.data = constant_border(source, borders, 0, f"{name}_pad") if any(map(any, around)) else source

@@ -61,3 +61,20 @@ func.func @stay(%x: tensor<1x16x8x8xf32>, %w1: tensor<64x16x3x3xf32>) -> tensor<
   %y = graph.conv2d %a, %w1 : tensor<1x16x8x8xf32>, tensor<64x16x3x3xf32>
   func.return %y : tensor<1x64x6x6xf32>
 }
+
+// -----
+
+// Kernels of int16 have pairs of channels side by side where data are in blocks; a mean of integers is a sum.
+// CHECK-LABEL: func.func @integers
+// CHECK:         graph.conv2d_blocked {{.*}} {padding = 1 : i64, out_dtype = "int32"} {{.*}} tensor<1x3x3x3x1x16xi16>
+// CHECK:         graph.conv2d_blocked {{.*}} {out_dtype = "int32"} : tensor<1x1x8x8x16xi16>, tensor<1x1x1x1x8x16x2xi16>
+// CHECK:         graph.sum {{.*}} {axis = [2 : i64, 3 : i64], keepdims = true, dtype = "int32"}
+func.func @integers(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
+  %w0 = graph.constant dense<5> : tensor<16x3x3x3xi16>
+  %w1 = graph.constant dense<-3> : tensor<16x16x1x1xi16>
+  %a = graph.conv2d %x, %w0 {padding = 1 : i64, out_dtype = "int32"} : tensor<1x3x8x8xi16>, tensor<16x3x3x3xi16>
+  %b = graph.cast %a {dtype = "int16"} : tensor<1x16x8x8xi32>
+  %c = graph.conv2d %b, %w1 {out_dtype = "int32"} : tensor<1x16x8x8xi16>, tensor<16x16x1x1xi16>
+  %y = graph.sum %c {axis = [2 : i64, 3 : i64], keepdims = true, dtype = "int32"} : tensor<1x16x8x8xi32>
+  func.return %y : tensor<1x16x1x1xi32>
+}

@@ -1,0 +1,453 @@
+"""Rules that let quantized models compute in integers.
+
+A quantized number is an integer less a zero point, times a scale. Products of such numbers are formed of the integers
+less their zero points, which 16 bits hold, and summed in 32 bits, exactly; the scales are multiplied with the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf, prod
+from typing import Any, Final, TypeAlias, cast
+
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i16, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
+from weft.dialects.element_types import element_name
+from weft.dialects.graph import ConstantOp
+from weft.passes.graph.graph_simplify import VIEWS
+from weft.passes.graph.operators import axes_of, detached_ops, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.rewriting import Replacement, Rule
+from weft.passes.graph.weight_folding import channel_axes
+from weft.texpr.graph_operators import SEGMENTS, Operator
+
+Array: TypeAlias = NDArray[Any]
+
+_NARROW: Final = {"int8": (-128, 127), "uint8": (0, 255)}
+"""The types that numbers are quantized to, and their limits."""
+_MOST: Final = 255
+"""The largest difference of a number of such a type and its zero point."""
+_MOST_SUM: Final = (1 << 31) - 1
+"""The largest sum."""
+_SAME_SCALE: Final = 2.0**-20
+"""How far the scale of a bias may be from that of the sums that it is added to, relatively: both are products of the
+same scales, rounded by different programs."""
+_SCALES: Final = (2.0**-100, 2.0**100)
+"""Scales by which integers are multiplied and divided without overflow, and so come back."""
+
+
+# Quantized numbers
+
+
+def _element(value: SSAValue) -> str | None:
+    return element_name(type_of(value).element_type)
+
+
+def _viewed(view: Operator, array: Array) -> Array:
+    """The elements of a transpose or reshape of an array."""
+    if name_of(view) == "transpose":
+        return array.transpose(axes_of(view))
+    return array.reshape(type_of(view.results[0]).get_shape())
+
+
+def _known(value: SSAValue) -> Array | None:
+    """The elements of a constant, or of views of one; None for other values."""
+    if isinstance(value.owner, ConstantOp):
+        return array_of_constant(value.owner)
+    view = source_of(value, *VIEWS, "transpose")
+    array = None if view is None else _known(view.operands[0])
+    return None if view is None or array is None else _viewed(view, array)
+
+
+def _parameter(op: Operator, role: int) -> Array | None:
+    """The scale (1) or the zero point (2, 0 by default) of a quantization; None where it is computed."""
+    import numpy as np
+
+    value = cast("SSAValue | None", op.grouped(op.operands, op.properties)[role])
+    return np.asarray(0) if value is None else _known(value)
+
+
+def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
+    """The scale, as float32 has it, and the zero point of a quantization that has one of each; None for others."""
+    import numpy as np
+
+    scale, zero = _parameter(op, 1), _parameter(op, 2)
+    if scale is None or zero is None or not scale.size or not zero.size:
+        return None
+    if (scale != scale.flat[0]).any() or (zero != zero.flat[0]).any():
+        return None
+    number = float(np.float32(scale.flat[0]))
+    return (number, int(zero.flat[0])) if _SCALES[0] < number < _SCALES[1] else None
+
+
+def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
+    """The bytes, the scale and the zero point of a dequantized float32 tensor that has one of each; None for others."""
+    op = source_of(value, "dequantize")
+    limits = None if op is None else _NARROW.get(_element(op.operands[0]) or "")
+    if op is None or limits is None or _element(value) != "float32":
+        return None
+    found = _scale_and_zero(op)
+    return (op.operands[0], *found) if found is not None and limits[0] <= found[1] <= limits[1] else None
+
+
+def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
+    """The integers, less their zero points, and the scale of each element of a dequantized constant, or of views of
+    one; None for other values."""
+    import numpy as np
+
+    view = source_of(value, *VIEWS, "transpose")
+    if view is not None:
+        inner = _constant_integers(view.operands[0])
+        return None if inner is None else (_viewed(view, inner[0]), _viewed(view, inner[1]))
+    op = source_of(value, "dequantize")
+    if op is None or _element(value) != "float32" or _element(op.operands[0]) not in (*_NARROW, "int32"):
+        return None
+    data, scale, zero = _known(op.operands[0]), _parameter(op, 1), _parameter(op, 2)
+    if data is None or scale is None or zero is None:
+        return None
+    shape, axis = [1] * data.ndim, cast("int | None", arguments_of(op)["axis"])
+    if axis is not None:
+        shape[axis] = -1
+    scales = scale.astype(np.float32).reshape(shape if scale.ndim else ())
+    zeros = zero.astype(np.int64).reshape(shape if zero.ndim else ())
+    return data.astype(np.int64) - zeros, np.broadcast_to(scales, data.shape)
+
+
+def _centred(data: SSAValue, zero: int) -> SSAValue:
+    """Bytes less their zero point, as int16."""
+    import numpy as np
+
+    wide = made("cast", [data], dtype="int16").results[0]
+    return wide if zero == 0 else made("subtract", [wide, made_constant(np.asarray(zero), i16).result]).results[0]
+
+
+# Products
+
+_PRODUCTS: Final = ("matmul", "batch_matmul", "dense", "conv1d", "conv2d", "conv3d", "depthwise_conv2d")
+
+
+def _greatest_sum(sums: SSAValue) -> int | None:
+    """What no element of a product of integers, of one with a bias, or of a sum exceeds; None where it is not known."""
+    import numpy as np
+
+    op = source_of(sums, *_PRODUCTS, "add", "sum")
+    if op is None:
+        return None
+    if name_of(op) == "add":
+        greatest, bias = _greatest_sum(op.operands[0]), _known(op.operands[1])
+        return (
+            None if greatest is None or bias is None else greatest + int(np.abs(bias.astype(np.int64)).max(initial=0))
+        )
+    if name_of(op) == "sum":
+        data, shape = type_of(op.operands[0]).get_shape(), type_of(sums).get_shape()
+        return None if DYNAMIC_INDEX in (*data, *shape) else prod(data) // max(prod(shape), 1) * _MOST
+    axes, weight = channel_axes(op), op.operands[1]
+    if axes is None:
+        return None
+    shape = type_of(weight).get_shape()
+    rest = tuple(at for at in range(len(shape)) if at not in axes.weight)
+    integers = _known(weight)
+    if integers is not None:
+        return int(np.abs(integers.astype(np.int64)).sum(axis=rest).max(initial=0)) * _MOST
+    return None if DYNAMIC_INDEX in shape else prod(shape[at] for at in rest) * _MOST * _MOST
+
+
+def _product(op: Operation) -> Replacement:
+    """A product of dequantized numbers: that of the integers, times the scales."""
+    import numpy as np
+
+    if not isinstance(op, Operator) or _element(op.results[0]) != "float32" or arguments_of(op).get("out_dtype"):
+        return None
+    left, axes = _quantization(op.operands[0]), channel_axes(op)
+    if left is None or axes is None:
+        return None
+    constant = _constant_integers(op.operands[1])
+    if constant is not None:
+        integers, scales = constant
+        first = scales[tuple(slice(None) if at in axes.weight else slice(1) for at in range(scales.ndim))]
+        if (scales != first).any() or np.abs(integers).max(initial=0) > _MOST:
+            return None
+        weight = made_constant(integers, i16).result
+        weight.name_hint = op.operands[1].name_hint
+    else:
+        right = _quantization(op.operands[1])
+        if right is None:
+            return None
+        weight, first = _centred(right[0], right[2]), np.asarray(right[1])
+    given = {name: a for name, a in op.properties.items() if name not in (SEGMENTS, "out_dtype")}
+    total = made(name_of(op), [_centred(left[0], left[2]), weight], **given, out_dtype="int32")
+    greatest = _greatest_sum(total.results[0])
+    if greatest is None or greatest > _MOST_SUM:
+        return None
+    rank = type_of(op.results[0]).get_num_dims()
+    factors = (np.float32(left[1]) * first.astype(np.float32)).reshape([-1] + [1] * (rank - axes.result - 1))
+    found = _scaled_sums(total.results[0], factors)
+    return made("add", [found, op.operands[2]]) if len(op.operands) > 2 else found
+
+
+def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
+    """Integers times one factor, or one for each channel, as float32."""
+    import numpy as np
+
+    if factors.size and (factors == factors.flat[0]).all():
+        factors = np.asarray(factors.flat[0])
+    wide = made("cast", [sums], dtype="float32")
+    return made("multiply", [wide.results[0], made_constant(factors, f32).result]).results[0]
+
+
+def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
+    """What `_scaled_sums` made for one user."""
+    scaling = source_of(value, "multiply") if value.has_one_use() else None
+    wide = None if scaling is None else source_of(scaling.operands[0], "cast")
+    factors = None if scaling is None else _known(scaling.operands[1])
+    if wide is None or factors is None or not wide.results[0].has_one_use() or _element(value) != "float32":
+        return None
+    sums = wide.operands[0]
+    is_sum = type_of(sums).element_type == i32 and source_of(sums, *_PRODUCTS, "add", "sum") is not None
+    return (sums, factors) if is_sum else None
+
+
+def _bias(op: Operation) -> Replacement:
+    """A dequantized bias of the scale of a product of integers is added to the sums."""
+    import numpy as np
+
+    for position in (0, 1):
+        scaled, bias = _sums_and_factors(op.operands[position]), _constant_integers(op.operands[1 - position])
+        if scaled is None or bias is None or type_of(op.operands[position]) != op.results[0].type:
+            continue
+        (sums, factors), (integers, scales) = scaled, bias
+        total = made("add", [sums, made_constant(integers, i32).result]).results[0]
+        greatest = _greatest_sum(total)
+        if greatest is None or greatest > _MOST_SUM:
+            continue
+        if np.broadcast_shapes(scales.shape, factors.shape) != scales.shape:
+            continue
+        if np.allclose(scales, factors, rtol=_SAME_SCALE, atol=0.0):
+            return _scaled_sums(total, factors)
+    return None
+
+
+def _mean(op: Operation) -> Replacement:
+    """A mean of dequantized numbers: the sum of the integers, times the scale."""
+    import numpy as np
+
+    found = _quantization(op.operands[0])
+    if found is None or not isinstance(op, Operator) or _element(op.results[0]) != "float32":
+        return None
+    data, scale, zero = found
+    arguments, shape = arguments_of(op), type_of(data).get_shape()
+    axes = arguments["axis"]
+    if not isinstance(axes, Sequence) or arguments.get("dtype") is not None:
+        return None
+    extents = [shape[axis] for axis in cast("Sequence[int]", axes)]
+    if DYNAMIC_INDEX in extents or not 0 < prod(extents) * _MOST <= _MOST_SUM:
+        return None
+    given = {name: op.properties[name] for name in ("axis", "keepdims") if name in op.properties}
+    total = made("sum", [_centred(data, zero)], **given, dtype="int32")
+    return _scaled_sums(total.results[0], np.float32(scale) / np.asarray(prod(extents), np.float32))
+
+
+# Quantization of results
+
+
+def _limits(op: Operator) -> tuple[float, float] | None:
+    """The limits of `relu` and `clip`; None for other operators."""
+    if name_of(op) == "relu":
+        return 0.0, inf
+    if name_of(op) != "clip":
+        return None
+    arguments = arguments_of(op)
+    least, greatest = (cast("float | None", arguments[name]) for name in ("a_min", "a_max"))
+    return -inf if least is None else float(least), inf if greatest is None else float(greatest)
+
+
+def _quantized_sums(op: Operation) -> Replacement:
+    """Sums times factors, over the scale of the result, are sums times other factors; limits beyond those of the type
+    of the result are left out."""
+    import numpy as np
+
+    types = _NARROW.get(_element(op.results[0]) or "")
+    found = _scale_and_zero(op) if isinstance(op, Operator) else None
+    if not isinstance(op, Operator) or types is None or found is None or found[0] == 1.0:
+        return None
+    (scale, zero), value, limits = found, op.operands[0], (-inf, inf)
+    bounded = source_of(value, "relu", "clip")
+    if bounded is not None and value.has_one_use():
+        limits = _limits(bounded) or limits
+        value = bounded.operands[0]
+    scaled = _sums_and_factors(value)
+    if scaled is None:
+        return None
+    sums, factors = scaled
+    with np.errstate(over="ignore"):
+        by = factors.astype(np.float32) / np.float32(scale)
+    if not np.isfinite(by).all():
+        return None
+    result = _scaled_sums(sums, by)
+    low, high = (float(np.float32(limit) / np.float32(scale)) for limit in limits)
+    lower = low if np.rint(low) + zero > types[0] else None
+    upper = high if np.rint(high) + zero < types[1] else None
+    kept = {name: limit for name, limit in (("a_min", lower), ("a_max", upper)) if limit is not None}
+    if kept:
+        result = made("clip", [result], **kept).results[0]
+    operands = op.grouped(op.operands, op.properties)
+    given = {name: a for name, a in op.properties.items() if name not in (SEGMENTS, "axis")}
+    return made("quantize", [result, made_constant(np.asarray(1.0), f32).result, operands[2]], **given)
+
+
+_MOVES: Final = (*VIEWS, "transpose", "concatenate", "strided_slice", "flip", "max_pool1d", "max_pool2d", "max_pool3d")
+"""Operators that move or choose elements."""
+
+
+def _moved(op: Operation) -> Replacement:
+    """Numbers that are quantized as they were before they were moved: the bytes are moved."""
+    if not isinstance(op, Operator) or (wanted := _scale_and_zero(op)) is None:
+        return None
+    value = op.operands[0]
+
+    def as_bytes(operands: Iterable[SSAValue]) -> list[SSAValue] | None:
+        found = [_quantization(operand) for operand in operands]
+        same = [data for data, *rest in filter(None, found) if tuple(rest) == wanted]
+        return same if len(same) == len(found) and all(_element(s) == _element(op.results[0]) for s in same) else None
+
+    same = as_bytes([value])
+    if same is not None:
+        return same
+    move = source_of(value, *_MOVES, "relu")
+    if move is None or len(move.results) != 1 or not value.has_one_use():
+        return None
+    same = as_bytes(move.operands)
+    if same is None:
+        return None
+    if name_of(move) == "relu":
+        return made("clip", same, a_min=wanted[1])
+    groups = move.grouped(same, move.properties)
+    return made(name_of(move), groups, **{key: a for key, a in move.properties.items() if key != SEGMENTS})
+
+
+# Numbers between products
+
+
+def centre_quantized(function: FuncOp) -> int:
+    """Let results be quantized to int16, less their zero points, as products and `dequantize` read them. Returns how
+    many are.
+
+    ```mlir
+    %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "uint8"}
+    %x = graph.subtract (graph.cast %q {dtype = "int16"}), 3
+    // becomes
+    %x = graph.cast (graph.clip (graph.round (%y / 0.5)) {a_min = -3.0, a_max = 252.0}) {dtype = "int16"}
+    ```
+    """
+    ops = [op for op in function.walk() if isinstance(op, Operator) and name_of(op) == "quantize"]
+    return sum(_centre(op) for op in ops)
+
+
+def _centre(op: Operator) -> bool:
+    import numpy as np
+
+    found, limits = _scale_and_zero(op), _NARROW.get(_element(op.results[0]) or "")
+    if found is None or limits is None or _element(op.operands[0]) != "float32":
+        return False
+    (scale, zero), (least, greatest) = found, limits
+    if not least <= zero <= greatest:
+        return False
+    centred, dequantized = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
+    block = op.parent
+    if not (centred or dequantized) or not isinstance(block, Block):
+        return False
+    steps = op.operands[0]
+    fits = scale == 1.0 and _fits_integers(steps)
+    if scale != 1.0:
+        steps = made("divide", [steps, made_constant(np.asarray(scale), f32).result]).results[0]
+    whole = made("round", [steps])
+    low, high = least - zero, greatest - zero
+    if fits:
+        wide = made("cast", whole.results, dtype="int32")
+        inside = made("clip", wide.results, a_min=low, a_max=high)
+    else:
+        inside = made("clip", whole.results, a_min=float(low), a_max=float(high))
+    integers = made("cast", inside.results, dtype="int16").results[0]
+    integers.name_hint = op.results[0].name_hint
+
+    def put(value: SSAValue, before: Operation) -> SSAValue:
+        for new in detached_ops(value):
+            new.location = op.location
+            block.insert_op_before(new, before)
+        return value
+
+    put(integers, op)
+    for user in centred:
+        _replace(user, integers)
+    for user, factor in dequantized:
+        _replace(user, put(_scaled_sums(integers, np.asarray(factor, np.float32)), op))
+    if op.results[0].first_use is not None:
+        shift = made_constant(np.asarray(zero), i16).result
+        narrow = made("cast", made("add", [integers, shift]).results, dtype=_element(op.results[0]))
+        op.results[0].replace_all_uses_with(put(narrow.results[0], op))
+    operands = list(op.operands)
+    Rewriter.erase_op(op)
+    _erase_unused(operands)
+    return True
+
+
+def _fits_integers(value: SSAValue) -> bool:
+    """Whether int32 holds what a value is known to be at most: sums times factors."""
+    import numpy as np
+
+    scaled = _sums_and_factors(value)
+    greatest = None if scaled is None else _greatest_sum(scaled[0])
+    return scaled is not None and greatest is not None and greatest * float(np.abs(scaled[1]).max()) <= _MOST_SUM // 2
+
+
+def _users_less(value: SSAValue, zero: int) -> list[Operator]:
+    """What gives a value of bytes less a zero point, as int16."""
+    found: list[Operator] = []
+    for use in value.uses:
+        user = use.operation
+        if not isinstance(user, Operator) or name_of(user) != "cast" or _element(user.results[0]) != "int16":
+            continue
+        if zero == 0:
+            found.append(user)
+            continue
+        for difference in user.results[0].uses:
+            minus = difference.operation
+            is_minus = isinstance(minus, Operator) and name_of(minus) == "subtract" and difference.index == 0
+            if is_minus and number_of(minus.operands[1]) == zero and minus.results[0].type == user.results[0].type:
+                found.append(cast("Operator", minus))
+    return found
+
+
+def _users_of_scale(value: SSAValue, zero: int) -> list[tuple[Operator, float]]:
+    """What dequantizes a value of bytes by this zero point, and the scales."""
+    users = [use.operation for use in value.uses]
+    found = [(user, _quantization(user.results[0])) for user in users if isinstance(user, Operator) and user.results]
+    return [(user, of[1]) for user, of in found if of is not None and of[0] is value and of[2] == zero]
+
+
+def _replace(op: Operation, value: SSAValue) -> None:
+    """Put a value in the place of an op, and erase what nothing uses then."""
+    operands = list(op.operands)
+    Rewriter.replace_op(op, [], [value])
+    _erase_unused(operands)
+
+
+def _erase_unused(operands: Iterable[SSAValue]) -> None:
+    """Erase the constants and casts that nothing uses among some operands."""
+    for operand in dict.fromkeys(operands):
+        owner = operand.owner
+        if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
+            Rewriter.erase_op(owner)
+
+
+QUANTIZED: Final = (
+    Rule(frozenset(_PRODUCTS), _product),
+    Rule(frozenset(("add",)), _bias),
+    Rule(frozenset(("mean",)), _mean),
+    Rule(frozenset(("quantize",)), _moved),
+    Rule(frozenset(("quantize",)), _quantized_sums),
+)
