@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from weft.tuning.records import Record
 
 
-def lower_to_tir(
-    module: ModuleOp, target: str = "llvm", *, layouts: bool = True, run: RunStep | None = None
-) -> None:
+def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True, run: RunStep | None = None) -> None:
     """Give functions of upstream dialects and of tensors their form over buffers, in place; `layouts` as for `build`.
     `run` runs each pass on graphs. Raises `CompileError`."""
     from weft.passes.convert.convert_from_upstream import convert_from_upstream

@@ -14,7 +14,6 @@ from xdsl.universe import Universe
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from weft.analysis.loop_tree import loop_tree, loop_trees
-from weft.autoschedule.default_schedule import scheduled_by
 from weft.backends.llvm.emit import emit_module
 from weft.backends.picture.graph_model import graph_models
 from weft.backends.picture.svg import svg_text
@@ -22,7 +21,7 @@ from weft.dialects.traversal import copy_of
 from weft.driver.build import lower_scheduled, lower_to_scheduled, lower_to_tir
 from weft.driver.programs import functions_of, schedules_of
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
-from weft.passes.graph.functions import graph_functions
+from weft.passes.graph.functions import holds_graph_ops
 from weft.passes.insertion import PipelineStep, run_step
 from weft.passes.pass_descriptions import describe_pass
 from weft.runtime.constants import take_constants
@@ -102,7 +101,9 @@ class _Collector:
     def _lower_to_tir(self) -> None:
         start, before = perf_counter(), self.stages[-1].parts
         convert_from_upstream(Context(), self.module)
-        self.record("convert-from-upstream", "Functions of upstream dialects become block loops", perf_counter() - start)
+        self.record(
+            "convert-from-upstream", "Functions of upstream dialects become block loops", perf_counter() - start
+        )
         if self.stages[-1].parts == before:
             self.stages.pop()
 
@@ -186,12 +187,11 @@ def pictures(module: ModuleOp) -> tuple[GraphPicture, ...]:
 
 
 def _pictures(module: ModuleOp) -> Iterator[GraphPicture]:
-    known = functions_of(module)
-    graphs = [function.sym_name.data for function in graph_functions(module)]
-    for name in graphs:
-        (model,) = graph_models(module, name)
-        svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
-        yield GraphPicture(name, svg, loop_tree(known[name]))
+    for name, function in functions_of(module).items():
+        if holds_graph_ops(function):
+            (model,) = graph_models(module, name)
+            svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
+            yield GraphPicture(name, svg, loop_tree(function))
 
 
 def _summary(step: PipelineStep) -> str:

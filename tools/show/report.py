@@ -170,13 +170,3 @@ class SearchReport:
 
 
 Report: TypeAlias = ProgramReport | SearchReport
-
-
-def time_text(seconds: float | None) -> str:
-    """`12.3 us`; `-` for None."""
-    if seconds is None:
-        return "-"
-    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"

@@ -49,7 +49,12 @@ def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> 
 
 
 def measured(
-    roofline: Roofline, program: ModuleOp, target: Target, options: LoweringOptions, name: str | None, extent: int | None
+    roofline: Roofline,
+    program: ModuleOp,
+    target: Target,
+    options: LoweringOptions,
+    name: str | None,
+    extent: int | None,
 ) -> Roofline:
     """The same with times: the program is built and run on random arguments.
 

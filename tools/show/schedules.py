@@ -48,9 +48,7 @@ def schedule_steps(module: ModuleOp, trace: sched.FuncOp, origin: str, target: T
     return ScheduleSteps(title, origin, tuple(positions), python, text_of(trace), failure)
 
 
-def _position(
-    module: ModuleOp, shown: Sequence[str], name: str, calls: tuple[str, ...], target: Target
-) -> Position:
+def _position(module: ModuleOp, shown: Sequence[str], name: str, calls: tuple[str, ...], target: Target) -> Position:
     found = functions_of(module)
     functions = [found[function] for function in shown]
     rows = tuple(row for function in functions for row in buffer_rows(function, target))
