@@ -125,7 +125,7 @@ def _parallel_loop(op: ParallelForOp) -> Tree:
 
 
 def _branch(op: scf.IfOp) -> Tree:
-    return Tree(CONDITION, f"if {value_text(op.cond)}", children=tuple(_below(op)))
+    return Tree(CONDITION, f"if {op.cond.name_hint or ''}".rstrip(), children=tuple(_below(op)))
 
 
 def _launch(op: LaunchOp) -> Tree:
@@ -167,7 +167,8 @@ def _operator_text(op: Operation) -> str:
     name = op_name(op).partition(".")[2]
     callee = f" @{op.callee.string_value()}" if isinstance(op, CallTirOp) else ""
     callee = f' "{op.callee.data}"' if isinstance(op, CallDpsOp) else callee
-    return f"{name}{callee} {', '.join(map(value_text, op.operands))}".rstrip()
+    results = ", ".join(map(value_text, op.results))
+    return f"{results} = {name}{callee} {', '.join(map(value_text, op.operands))}".rstrip()
 
 
 def value_text(value: SSAValue) -> str:

@@ -23,6 +23,9 @@ def string_text(text: str) -> str:
 def printable(text: str) -> str:
     """The text with control characters, and what is no character at all, spelled out as `\\x07`."""
 
+    if text.replace("\n", "").isprintable():  # the usual case, some hundred times as fast
+        return text
+
     def spelled(character: str) -> str:
         if character == "\n" or unicodedata.category(character) not in ("Cc", "Cs", "Cn"):
             return character

@@ -2,7 +2,7 @@
 
   weft show examples/mm_relu.mlir                    trees of the loops before and after its schedule, passes, buffers
   weft show model.onnx --html report.html            one page: graph, schedules step by step, the IR after each pass
-  weft show schedules.py:tiled --target cuda         a module or schedule of a Python file, or a function that returns one
+  weft show schedules.py:tiled --target cuda         a module or a schedule, or a function that returns one
   weft show tune.db --html report.html               convergence, the fastest schedules step by step, roofline
   weft show tune.db --program model.onnx             only the tasks of a program, weighted by its calls
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
-    """The buffers of a tir function in the order of their first access, those of parameters first."""
+    """The buffers of a tir function: its parameters in their order, then others in the order of their first access."""
     found: dict[SSAValue, list[Access]] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(function):
@@ -41,7 +41,8 @@ def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
             for level, size in enumerate(cache_sizes(target)):
                 for buffer, amount in nest_traffic(nest, loops, size).items():
                     moved[buffer][level] += amount
-    order = sorted(found, key=lambda buffer: isinstance(buffer.owner, Operation))
+    parameters = [argument for argument in function.body.block.args if argument in found]
+    order = [*parameters, *(buffer for buffer in found if buffer not in parameters)]
     return tuple(
         _row(buffer, found[buffer], None if target.has_kernels else tuple(map(round, moved[buffer])))
         for buffer in order

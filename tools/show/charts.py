@@ -39,7 +39,7 @@ def roofline_chart(roofline: Roofline, name: str) -> str:
         start, corner = max(low_x, low_y / bandwidth), min(peaks.gflops / bandwidth, high_x)
         y0, y1 = up(start * bandwidth), up(corner * bandwidth)
         parts.append(f'<path class="roof {place}" d="M{across(start):.1f} {y0:.1f}L{across(corner):.1f} {y1:.1f}"/>')
-        parts.append(_text(across(start) + 6, y0 - 10, f"{place} {bandwidth:.4g} GB/s", "note"))
+        parts.append(_text(across(start) + 28, y0 - 2, f"{place} {bandwidth:.4g} GB/s", "note"))
     top = up(peaks.gflops)
     first = across(max(peaks.gflops / peaks.cache, low_x))
     parts.append(f'<path class="roof" d="M{first:.1f} {top:.1f}L{across(high_x):.1f} {top:.1f}"/>')
@@ -52,7 +52,7 @@ def roofline_chart(roofline: Roofline, name: str) -> str:
         parts.append(f'<g>{hover}<circle class="{kind}" cx="{across(x):.1f}" cy="{up(y):.1f}" r="5"/>')
         parts.append(f"{_text(across(x) + 8, up(y) + 4, str(number), 'mark')}</g>")
     timed = "measured speeds" if any(speed(row) for row in roofline.rows) else "the speeds that the limits allow"
-    about = f"Roofline: {len(points)} kernels of {name} with {timed}. The table below has the numbers."
+    about = f"{len(points)} kernel{'s' * (len(points) != 1)} with {timed}; the table has the numbers."
     return _svg(parts, f"Roofline of {name}", about)
 
 
@@ -117,7 +117,8 @@ def weight_chart(report: SearchReport) -> str:
 
 
 def _svg(parts: Sequence[str], title: str, about: str, height: int = _HEIGHT) -> str:
-    head = f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{_escape(title)}: {_escape(about)}">'
+    label = _escape(f"{title}: {about}")
+    head = f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{label}">'
     return f"{head}{''.join(parts)}</svg>"
 
 

@@ -147,8 +147,10 @@ def _kernels(roofline: Roofline, name: str) -> _Section:
 
 def _table(table: Table, *, numbered: bool = False) -> str:
     """A table; `numbered` numbers its rows."""
-    names = ("#", *table.header) if numbered else table.header
-    header = "".join(f'<th scope="col">{_text(name)}</th>' for name in names)
+    header = '<th scope="col">#</th>' if numbered else ""
+    header += "".join(
+        f'<th scope="col"{_number(at >= table.names)}>{_text(name)}</th>' for at, name in enumerate(table.header)
+    )
     rows = "".join(
         f"<tr>{f'<td>{number}</td>' if numbered else ''}{_cells(row, table.names)}</tr>"
         for number, row in enumerate(table.rows, 1)

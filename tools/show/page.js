@@ -44,10 +44,10 @@
       const parts = a0 === a1 || b0 === b1 ? [] : anchored(a, a0, a1, b, b0, b1);
       if (parts.length) {
         if (same) pending.push(tail);
-        pending.push(...parts.reverse());
+        for (const part of parts.reverse()) pending.push(part); // too many for the arguments of one call
         continue;
       }
-      edits.push(...compared(a, a0, a1, b, b0, b1));
+      for (const edit of compared(a, a0, a1, b, b0, b1)) edits.push(edit);
       for (let at = 0; at < same; at++) edits.push([a1 + at, b1 + at]);
     }
     return edits;
@@ -161,7 +161,10 @@
     return [treeView(a, removed, "-", "removed"), treeView(b, added, "+", "added")];
   }
 
-  function tableOf(columns, rows, names) {
+  function tableOf(columns, allRows, names) {
+    const used = columns.map((_, at) => at < names || allRows.some((row) => row[at] !== "-"));
+    columns = columns.filter((_, at) => used[at]);
+    const rows = allRows.map((row) => row.filter((_, at) => used[at]));
     const head = make("tr", {}, ...columns.map((name, at) => make("th", at < names ? { scope: "col" } : { scope: "col", class: "number" }, name)));
     const body = rows.map((cells) => make("tr", {}, ...cells.map((cell, at) =>
       at === 0 ? make("th", { scope: "row" }, cell) : make("td", at < names ? {} : { class: "number" }, cell))));
@@ -177,7 +180,9 @@
     const where = make("span", { class: "where", "aria-live": "polite" });
     const calls = make("pre", { tabindex: "0", "aria-label": "The step" }), columns = make("div", { class: "columns" });
     const buffers = make("div"), texts = make("div");
+    const base = make("select", { id: "base" });
     options(choice, data.schedules.map((schedule) => schedule.title));
+    options(base, ["the step before", "the function as written"]);
     let drawn = -1;
 
     function show() {
@@ -188,9 +193,10 @@
       back.disabled = at === 0;
       next.disabled = at === positions.length - 1;
       calls.textContent = position.calls.join("\n") || "# no step yet";
-      const [before, after] = compareTrees(positions[Math.max(at - 1, 0)].tree, position.tree);
+      const isFirst = base.value === "1";
+      const [before, after] = compareTrees(positions[isFirst ? 0 : Math.max(at - 1, 0)].tree, position.tree);
       columns.replaceChildren(
-        make("div", {}, make("h3", {}, at ? "Before the step" : "As written"), before),
+        make("div", {}, make("h3", {}, at && !isFirst ? "Before the step" : "As written"), before),
         ...(at ? [make("div", {}, make("h3", {}, "After the step"), after)] : []),
       );
       buffers.replaceChildren(tableOf(data.columns, position.buffers.map((row) => data.rows[row]), 3));
@@ -216,11 +222,12 @@
     }
 
     choice.addEventListener("change", choose);
+    base.addEventListener("change", show);
     slider.addEventListener("input", show);
     back.addEventListener("click", () => move(-1));
     next.addEventListener("click", () => move(1));
     host.append(
-      make("div", { class: "controls" }, labelled("Schedule", choice)),
+      make("div", { class: "controls" }, labelled("Schedule", choice), labelled("Compare with", base)),
       make("div", { class: "controls" }, back, slider, next, where),
       calls, columns,
       make("h3", {}, "Buffers after the step"), buffers,
@@ -350,10 +357,11 @@
     };
     const before = stages.map((_, at) => new Map(at ? stages[at - 1].parts : []));
     const changed = stages.map((stage, at) => stage.parts.filter(([name, text]) => before[at].get(name) !== text).length);
+    const widest = Math.max(...stages.map((stage) => stage.name.length));
     const list = make("select", { id: "stage", size: String(Math.min(Math.max(stages.length, 2), 32)) });
     options(list, stages.map((stage, at) => {
-      const count = !at ? "" : changed[at] ? `  ${changed[at]} changed` : "  -";
-      return `${String(at).padStart(2)} ${stage.name}${count}`;
+      const count = at && changed[at] ? `${changed[at]} changed` : "";
+      return `${String(at).padStart(2)} ${stage.name.padEnd(widest)} ${count}`.replaceAll(" ", "\u00a0");
     }));
     const part = make("select", { id: "part" }), summary = make("p", { id: "summary" });
     const differs = make("input", { type: "checkbox", id: "diff", checked: true });

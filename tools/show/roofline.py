@@ -34,7 +34,9 @@ def roofline_of(module: ModuleOp, target: Target, options: LoweringOptions, *, w
     rows: list[KernelRow] = []
     if source is not None:
         rows = [row for name in source.functions() for row in source.rows(name, None)]
-    return with_limits(rows or [function_row(task.function) for task in tasks_of(module)], target, measure=with_peaks)
+    in_models = {name for row in rows for name in row.names}
+    alone = [task.function for task in tasks_of(module) if task.function.sym_name.data not in in_models]
+    return with_limits([*rows, *map(function_row, alone)], target, measure=with_peaks)
 
 
 def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> Roofline:
@@ -58,7 +60,8 @@ def measured(
 ) -> Roofline:
     """The same with times: the program is built and run on random arguments.
 
-    `extent` is that of dimensions which nothing else tells. Raises `CompileError`, also for targets other than this CPU.
+    `extent` is that of dimensions which nothing else tells. Raises `CompileError`, also where the target is not
+    this CPU.
     """
     if target.kind != "llvm" or target.obstacle:
         raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
