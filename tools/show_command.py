@@ -68,8 +68,9 @@ def _report(arguments: argparse.Namespace) -> Report:
         raise CompileError(f"--program is for databases, and '{arguments.file}' is a program")
     target, options = Target.parse(arguments.target), lowering_options(arguments)
     program = read_program(arguments.file)
-    report = program_report(program, arguments.file, target, options, with_peaks=has_page or arguments.time)
+    extent = 1 if arguments.file.endswith(".onnx") else None  # models of ONNX name the extent of their batch
+    with_peaks = has_page or arguments.time
+    report = program_report(program, arguments.file, target, options, extent=extent, with_peaks=with_peaks)
     if arguments.time and not report.failure:
-        extent = 1 if arguments.file.endswith(".onnx") else None
         return replace(report, roofline=measured(report.roofline, program, target, options, arguments.func, extent))
     return report

@@ -242,3 +242,15 @@ def test_programs_in_python(tmp_path: Path) -> None:
 
 def test_times_as_text() -> None:
     assert [time_text(t) for t in (None, 2.0, 1.5e-3, 2e-6, 3e-9)] == ["-", "2 s", "1.5 ms", "2 us", "3 ns"]
+
+
+def test_open_extents_of_models(tmp_path: Path) -> None:
+    """Models of ONNX name the extent of their batch, which is 1 as in `weft run`."""
+    pytest.importorskip("onnx")
+    from onnx_models import perceptron
+
+    (file := tmp_path / "model.onnx").write_bytes(perceptron().SerializeToString())
+    module, target = read_program(str(file)), Target.parse(TARGET)
+    for extent, known in ((None, False), (1, True)):
+        report = program_report(module, "model.onnx", target, LoweringOptions(), extent=extent)
+        assert report.before_fusion and all((row.moved_bytes is not None) == known for row in report.roofline.rows)

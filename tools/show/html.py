@@ -123,19 +123,20 @@ def _search(report: SearchReport) -> Iterator[_Section]:
     body = f"<p>Weight: {about}, as a share of all tasks.</p>{weight_chart(report)}{_table(task_table(report))}"
     yield _Section("tasks", "Tasks", body)
     if report.tasks:
-        yield _Section("convergence", "Convergence", "".join(map(_convergence, range(len(report.tasks)), report.tasks)))
+        charts = "".join(map(_convergence, report.tasks))
+        yield _Section("convergence", "Convergence", f'<div class="columns">{charts}</div>')
     if any(task.best is not None for task in report.tasks):
         yield _Section("schedules", "Fastest schedules", '<div id="schedule-view"></div>')
     if report.roofline.rows:
         yield _kernels(report.roofline, report.name)
 
 
-def _convergence(number: int, task: TaskReport) -> str:
+def _convergence(task: TaskReport) -> str:
     failures = "".join(f"<li>{count} failed: {_text(reason)}</li>" for reason, count in task.failures().items())
     problem = f"<p>{_text(task.problem)}</p>" if task.problem else ""
     header = f"{_text(task.name)} <small>{_text(task.target)} on {_text(task.machine)}</small>"
     listed = f"<ul>{failures}</ul>" if failures else ""
-    return f'<h3 id="task-{number}">{header}</h3>{convergence_chart(task)}{listed}{problem}'
+    return f"<div><h3>{header}</h3>{convergence_chart(task)}{listed}{problem}</div>"
 
 
 def _kernels(roofline: Roofline, name: str) -> _Section:

@@ -51,14 +51,21 @@ _LANGUAGES: Final = {"c": "c", "cuda": "cuda", "opencl": "opencl", "metal": "met
 
 
 def program_report(
-    program: ModuleOp, name: str, target: Target, options: LoweringOptions, *, with_peaks: bool = False
+    program: ModuleOp,
+    name: str,
+    target: Target,
+    options: LoweringOptions,
+    *,
+    extent: int | None = None,
+    with_peaks: bool = False,
 ) -> ProgramReport:
     """Lower a copy of a program for a target, and record what each stage leaves.
 
     An error of the program ends the lowering: the report holds the stages until then, and the error in `failure`. With
-    `with_peaks` the limits of this machine are measured, in about a second.
+    `with_peaks` the limits of this machine are measured, in about a second. `extent` is that of open dimensions of
+    arguments, for what kernels compute and move.
     """
-    collector = _Collector(copy_of(program), target, options, with_peaks)
+    collector = _Collector(copy_of(program), target, options, extent, with_peaks)
     try:
         collector.run()
     except (WeftError, DiagnosticException, VerifyException) as error:
@@ -73,6 +80,7 @@ class _Collector:
     module: ModuleOp
     target: Target
     options: LoweringOptions
+    extent: int | None
     with_peaks: bool
     stages: list[Stage] = field(default_factory=list[Stage])
     trees: tuple[Tree, ...] = ()
@@ -88,7 +96,8 @@ class _Collector:
         self.trees = tuple(loop_trees(self.module))
         self.before_fusion = pictures(self.module)
         self._lower_to_tir()
-        self.roofline = roofline_of(copy_of(self.module), self.target, self.options, with_peaks=self.with_peaks)
+        copy = copy_of(self.module)
+        self.roofline = roofline_of(copy, self.target, self.options, self.extent, with_peaks=self.with_peaks)
         self._schedule()
         self._lower_to_code()
 

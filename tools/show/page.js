@@ -370,6 +370,7 @@
     const found = make("span", { id: "found", "aria-live": "polite" }), counts = make("span", { id: "counts", "aria-live": "polite" });
     const view = irView(), plain = make("details", {}, make("summary", {}, "Plain text"));
     let matches = [], match = -1, changes = [], change = -1;
+    let followed = null; // the part that was chosen last: it stays from stage to stage, as long as there is one
 
     function chooseStage() {
       const stage = stages[list.value], at = Number(list.value);
@@ -378,7 +379,8 @@
         const old = before[at].get(name);
         return at && old !== text ? `${name} (${old === undefined ? "new" : "changed"})` : name;
       }));
-      const first = stage.parts.findIndex(([name, text]) => before[at].get(name) !== text);
+      let first = stage.parts.findIndex(([name]) => name === followed);
+      if (first < 0) first = stage.parts.findIndex(([name, text]) => before[at].get(name) !== text);
       part.value = String(Math.max(first, 0));
       choosePart();
     }
@@ -394,14 +396,16 @@
           ? { sign: "-", number: "", text: a[i] }
           : { sign: i < 0 ? "+" : " ", number: String(j + 1), text: after[j] });
       } else lines = after.map((text, number) => ({ sign: " ", number: String(number + 1), text }));
-      if (short.checked) lines = onlyChanges(lines);
+      const added = lines.filter((line) => line.sign === "+").length, removed = lines.filter((line) => line.sign === "-").length;
+      const total = lines.length;
+      if (short.checked && (added || removed)) lines = onlyChanges(lines);
       changes = [];
       lines.forEach((line, row) => {
         if (line.sign !== " " && (!row || lines[row - 1].sign === " ")) changes.push(row);
       });
       change = -1;
-      const added = lines.filter((line) => line.sign === "+").length, removed = lines.filter((line) => line.sign === "-").length;
-      counts.textContent = added || removed ? `${added} lines added, ${removed} removed` : `${lines.length} lines`;
+      const unchanged = at && old === chosen?.[1] ? ", unchanged" : "";
+      counts.textContent = added || removed ? `${added} lines added, ${removed} removed` : `${total} lines${unchanged}`;
       view.show(lines);
       plain.open = false;
       while (plain.childNodes.length > 1) plain.lastChild.remove();
@@ -463,7 +467,10 @@
       }
     });
     list.addEventListener("change", chooseStage);
-    part.addEventListener("change", choosePart);
+    part.addEventListener("change", () => {
+      followed = stages[list.value].parts[part.value][0];
+      choosePart();
+    });
     differs.addEventListener("change", choosePart);
     short.addEventListener("change", choosePart);
     const button = (text, act) => make("button", { type: "button", onclick: act }, text);

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from xdsl.dialects.builtin import MemRefType
+
 from weft.driver.build import build
 from weft.driver.model_report import function_row, report_of
 from weft.driver.peaks import quick_peaks
+from weft.driver.programs import functions_of
 from weft.driver.workloads import tasks_of
 from weft.interp.arguments import needs_positive
 from weft.support.errors import CompileError
@@ -16,9 +19,10 @@ from weft.tools.run_command import choose_function
 from weft.tools.show.report import Roofline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.func import FuncOp
 
     from weft.driver.lowering_options import LoweringOptions
     from weft.runtime.kernel_report import KernelRow
@@ -28,15 +32,28 @@ BYTES_NOTE: Final = "Bytes are those that a kernel reads and writes at least: ea
 NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were kernels.")
 
 
-def roofline_of(module: ModuleOp, target: Target, options: LoweringOptions, *, with_peaks: bool) -> Roofline:
-    """The kernels of a module of unscheduled tir functions, without times."""
-    source = report_of(module, target, options)
+def roofline_of(
+    module: ModuleOp, target: Target, options: LoweringOptions, extent: int | None, *, with_peaks: bool
+) -> Roofline:
+    """The kernels of a module of unscheduled tir functions, without times. `extent` is that of dimensions of arguments
+    which are open."""
+    source, entries = report_of(module, target, options), functions_of(module)
     rows: list[KernelRow] = []
     if source is not None:
-        rows = [row for name in source.functions() for row in source.rows(name, None)]
+        for name in source.functions():
+            rows.extend(source.rows(name, None if extent is None else _shapes(entries[name], extent)))
     in_models = {name for row in rows for name in row.names}
     alone = [task.function for task in tasks_of(module) if task.function.sym_name.data not in in_models]
     return with_limits([*rows, *map(function_row, alone)], target, measure=with_peaks)
+
+
+def _shapes(function: FuncOp, extent: int) -> dict[str, Sequence[int]]:
+    """The shapes of the arguments of a function by name."""
+    return {
+        argument.name_hint: [extent if known < 0 else known for known in argument.type.get_shape()]
+        for argument in function.body.block.args
+        if argument.name_hint and isinstance(argument.type, MemRefType)
+    }
 
 
 def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> Roofline:
