@@ -70,8 +70,7 @@ class Schedule(Recorded):
         """What notebooks show: the loops of the scheduled module, and the steps behind them."""
         from html import escape
 
-        from weft.schedule.traces import trace_as_python
         from weft.support.trees import html_of
 
-        steps = f"<details><summary>steps</summary><pre>{escape(trace_as_python(self.trace))}</pre></details>"
+        steps = f"<details><summary>steps</summary><pre>{escape(str(self.trace))}</pre></details>"
         return f"{html_of(self.loop_trees())}{steps}"

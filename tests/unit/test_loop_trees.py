@@ -106,7 +106,7 @@ def test_notebooks_show_nested_lists() -> None:
         and (4, "loop j1 in 8") in parsed.items
         and (4, "vectorized") in parsed.items
     )
-    assert any("sch.vectorize" in text for _, text in parsed.items)
+    assert any("sched.vectorize" in text for _, text in parsed.items)
     assert [str(tree) for tree in sch.loop_trees()] == [text_of(sch.mod)]
 
 

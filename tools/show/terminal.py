@@ -84,19 +84,18 @@ def _search(report: SearchReport, steps: bool) -> Iterator[Part]:
 
 
 def _schedule(schedule: ScheduleSteps, steps: bool) -> Iterator[Part]:
-    first, *middle, last = schedule.positions if len(schedule.positions) > 1 else (*schedule.positions, None)
-    yield f"# schedule of {schedule.title}, {schedule.origin}: {len(schedule.positions) - 1} steps"
-    shown = [first, *(middle if steps else ()), *(() if last is None else (last,))]
+    positions = schedule.positions
+    yield f"# schedule of {schedule.title}, {schedule.origin}: {len(positions) - 1} steps"
+    shown = positions if steps or len(positions) == 1 else (positions[0], positions[-1])
     for position in shown:
-        yield "\n".join(position.calls) if steps and position.calls else _moment(position is first)
+        if position is positions[0]:
+            yield "as written:"
+        else:
+            yield "\n".join(position.calls) if steps else "scheduled:"
         yield from position.trees
     yield buffer_table(shown[-1].buffers)
     if schedule.failure:
         yield schedule.failure
-
-
-def _moment(is_first: bool) -> str:
-    return "as written:" if is_first else "scheduled:"
 
 
 # Plain text
