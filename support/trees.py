@@ -22,7 +22,7 @@ class Tree:
 
     def nodes(self) -> Iterator[tuple[int, Tree]]:
         """This node and all below it with their depths, parents before children."""
-        pending = [(0, self)]
+        pending: list[tuple[int, Tree]] = [(0, self)]
         while pending:
             depth, node = pending.pop()
             yield depth, node

@@ -100,7 +100,7 @@ def memory_rows(module: ModuleOp) -> tuple[MemoryRow, ...]:
     """The buffers that the functions of a low module allocate, and its constants."""
     rows: list[MemoryRow] = []
     for op in module.ops:
-        if isinstance(op, memref.GlobalOp) and isinstance(op.type, MemRefType):
+        if isinstance(op, memref.GlobalOp):
             size = prod(op.type.get_shape()) * bytes_of(op.type.element_type)
             rows.append(MemoryRow("", BufferRow(op.sym_name.data, type_text(op.type), "constant", size)))
         elif isinstance(op, FuncOp):

@@ -37,7 +37,7 @@ def search_report(
     name of a task. Raises `CompileError`."""
     tasks: list[TaskReport] = []
     rows: list[KernelRow] = []
-    calls: dict[str, dict[str, int]] = {}
+    calls: dict[str, Mapping[str, int]] = {}
     with Database(Path(path), must_exist=True) as database:
         known = {workload.key: workload for workload in database.workloads()}
         records: dict[tuple[str, str, str], list[Record]] = {}
