@@ -251,9 +251,13 @@
         const parts = [];
         if (graph.svg) {
           const picture = make("div", { class: "picture", tabindex: "0", role: "region", "aria-label": `Picture of @${graph.name}` });
-          const drawn = new DOMParser().parseFromString(graph.svg, "image/svg+xml").documentElement;
-          picture.attachShadow({ mode: "open" }).append(document.importNode(drawn, true));
-          parts.push(picture);
+          const parsed = new DOMParser().parseFromString(graph.svg, "image/svg+xml").documentElement;
+          const drawn = document.importNode(parsed, true);
+          picture.attachShadow({ mode: "open" }).append(drawn);
+          const fit = make("input", { type: "checkbox", onchange: () => {
+            drawn.style.cssText = fit.checked ? "max-width: 100%; height: auto" : "";
+          } });
+          parts.push(make("div", { class: "controls" }, labelled(fit, " fit to width")), picture);
         }
         const tree = treeView(lines, new Set(), "", "");
         parts.push(make("details", { open: !graph.svg }, make("summary", {}, `@${graph.name} as text`), tree));
@@ -482,8 +486,7 @@
           button("Previous change", () => goChange(-1)), button("Next change", () => goChange(1))),
         make("div", { class: "controls" }, labelled("Search", search), button("Previous", () => goMatch(-1)), button("Next", () => goMatch(1)), found),
         view.element, plain)));
-    const last = changed.findLastIndex((count, at) => at && count);
-    list.value = String(Math.max(last, 0) && stages.findIndex((_, at) => at && changed[at]));
+    list.value = String(Math.max(changed.findIndex((count, at) => at && count), 0));
     chooseStage();
   }
 
