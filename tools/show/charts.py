@@ -63,7 +63,7 @@ def convergence_chart(task: TaskReport) -> str:
         return ""
     times = [seconds for _, seconds in measured]
     count = max(len(task.trials), 2)
-    # A third of the picture at most for trials that are far from the best.
+    # Trials far from the best would take the room of those that matter.
     low, high = min(times) * 0.9, min(max(times) * 1.05, min(times) * 20)
     across, up = _linear(1, count, _LEFT, _WIDTH - _RIGHT), _scale(low, high, _HEIGHT - _BOTTOM, _TOP)
     parts = [_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, "trial", "label middle")]
@@ -96,6 +96,7 @@ def convergence_chart(task: TaskReport) -> str:
     failed = sum(bool(trial.failure) for trial in task.trials)
     about = f"{len(task.trials)} trials, {failed} failed; the fastest takes {time_text(best)}"
     about += "." if task.default_seconds is None else f", the default schedule {time_text(task.default_seconds)}."
+    about += f" Slower ones than {time_text(high)} are drawn at that height." if max(times) > high else ""
     return _svg(parts, f"Convergence of {task.name}", about)
 
 
