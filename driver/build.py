@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weft.driver.kernels import Kernel
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
-    from weft.passes.insertion import Insertions, PipelineStep
+    from weft.passes.insertion import Insertions, PipelineStep, RunStep
     from weft.runtime.kernel_report import ReportSource
     from weft.runtime.library import Library
     from weft.texpr.buffers import Binds
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from weft.tuning.records import Record
 
 
-def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True) -> None:
+def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True, run: RunStep | None = None) -> None:
     """Give functions of upstream dialects and of tensors their form over buffers, in place; `layouts` as for `build`.
-    Raises `CompileError`."""
+    `run` runs each pass on graphs. Raises `CompileError`."""
     from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
+    from weft.passes.insertion import run_step
 
     convert_from_upstream(Context(), module)
     over_tensors = [
@@ -50,7 +51,7 @@ def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True
     if over_tensors:
         from weft.passes.graph.lower_graph import LowerGraphPass
 
-        LowerGraphPass(target, layouts=layouts, func=tuple(over_tensors)).apply(Context(), module)
+        LowerGraphPass(target, layouts=layouts, func=tuple(over_tensors)).run_steps(Context(), module, run or run_step)
 
 
 @checked
@@ -309,8 +310,15 @@ def lower_to_scheduled(
     return traces
 
 
-def lower_scheduled(module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch) -> None:
-    """Take a module of scheduled tir functions to low, in place: the second part of `lower_to_low`."""
+def lower_scheduled(
+    module: ModuleOp,
+    target: Target,
+    options: LoweringOptions,
+    stopwatch: Stopwatch,
+    after: Callable[[PipelineStep], None] | None = None,
+) -> None:
+    """Take a module of scheduled tir functions to low, in place: the second part of `lower_to_low`. `after` is called
+    after each pass."""
     from weft.driver.programs import context
     from weft.passes.insertion import run_pass
     from weft.passes.lower_tir_to_low import lower_tir_to_low
@@ -323,6 +331,9 @@ def lower_scheduled(module: ModuleOp, target: Target, options: LoweringOptions, 
         run_pass(step.run, ctx, module)
         lap(step.run.name)
         _check_inserted(step, module)
+        if after is not None:
+            after(step)
+            lap(None)
 
     # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
     has_others = bool(options.passes)

@@ -179,12 +179,22 @@ def _read(kernel: Kernel) -> set[int]:
     """The parameters of which a kernel reads what its caller passes."""
     function = kernel.functions[0]
     params = () if kernel.declaration is None else params_of(kernel.declaration)
-    if len(params) == len(function.args):
-        accesses = [param.access.data for param in params]
-    else:
-        known = ParameterAccesses()
-        accesses = [known.of(function, at) for at in range(len(function.args))]
-    return {at for at, access in enumerate(accesses) if access is not AccessMode.WRITE}
+    if len(params) != len(function.args):
+        return _read_parameters(function)
+    return {at for at, param in enumerate(params) if param.access.data is not AccessMode.WRITE}
+
+
+def _read_parameters(function: FuncOp) -> set[int]:
+    """The parameters of which a function reads what its caller passes."""
+    known = ParameterAccesses()
+    return {at for at in range(len(function.args)) if known.of(function, at) is not AccessMode.WRITE}
+
+
+def function_row(function: FuncOp) -> KernelRow:
+    """One call of a tir function that calls no other, as a row of a report."""
+    shapes, name = ConcreteShapes(function, (), {}), function.sym_name.data
+    work, moved = shapes.work(lambda _: None), shapes.traffic(_read_parameters(function))
+    return KernelRow(name, (name,), _labels(function), 1, 0, work.flops if work.is_exact else None, moved)
 
 
 def _constant(value: SSAValue) -> str | None:

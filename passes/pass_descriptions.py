@@ -30,7 +30,8 @@ from xdsl.utils.arg_spec import ArgSpecConvertible
 from weft.passes.pipeline_text import type_in_words
 
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-_SENTENCE_END = re.compile(r"[.:](?=\s|$)")
+_SENTENCE_END = re.compile(r"(?<!\.)[.:](?=\s|$)(?![^()]*\))")
+"""A full stop or colon that is neither the end of an ellipsis nor in parentheses."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class Report:
             calls = str(sum(row.calls for row in self.rows))
             rate = _rate(sum(known), self.seconds) if len(known) == len(self.rows) else "-"
             lines.append(["total", calls, "", flops, "", _ms(self.seconds), "", rate, "", "", ""])
-        memory = "" if self.temporary_bytes is None else f", {_bytes(self.temporary_bytes)} of temporaries"
+        memory = "" if self.temporary_bytes is None else f", {bytes_text(self.temporary_bytes)} of temporaries"
         title = f"@{self.function}: {len(self.rows)} kernels{memory}"
         if self.peaks is not None and is_timed:
             title += (
@@ -124,7 +124,7 @@ class Report:
 
     def _cells(self, row: KernelRow) -> list[str]:
         name = row.names[0] + (f" (+{len(row.names) - 1})" if len(row.names) > 1 else "")
-        cells = [name, str(row.calls), _bytes(row.constant_bytes), _millions(row.flops), _millions(row.moved_bytes)]
+        cells = [name, str(row.calls), bytes_text(row.constant_bytes), _millions(row.flops), _millions(row.moved_bytes)]
         if self.seconds is not None:
             seconds, share = row.seconds or 0.0, self.share_of_peak(row)
             cells += [_ms(seconds), self._part(seconds), _rate(row.flops, seconds), _rate(row.moved_bytes, seconds)]
@@ -154,7 +154,8 @@ def _rate(number: int | None, seconds: float) -> str:
     return f"{number / seconds / 1e9:.4g}" if number is not None and seconds else "-"
 
 
-def _bytes(number: int) -> str:
+def bytes_text(number: int) -> str:
+    """`1.5 MiB`."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= size:
             return f"{number / size:.1f} {unit}"

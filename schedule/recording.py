@@ -98,6 +98,8 @@ class Recorder:
     """Whether a search decides what rules of default schedules leave open."""
 
     def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
+        self.original: ModuleOp = mod
+        """The module that was given."""
         self.mod: ModuleOp = self._copied(mod)
         """The module as scheduled so far."""
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))

@@ -1,7 +1,8 @@
-"""Generates unused names."""
+"""Generates unused names, and makes texts printable."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection
 
 
@@ -17,3 +18,22 @@ def string_text(text: str) -> str:
     """`text` as a string of Python in double quotes, in ASCII."""
     body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{body}"'
+
+
+def printable(text: str) -> str:
+    """The text with control characters, and what is no character at all, spelled out as `\\x07`."""
+
+    if text.replace("\n", "").isprintable():  # the usual case, some hundred times as fast
+        return text
+
+    def spelled(character: str) -> str:
+        if character == "\n" or unicodedata.category(character) not in ("Cc", "Cs", "Cn"):
+            return character
+        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+    return "".join(map(spelled, text))
+
+
+def one_line(text: str) -> str:
+    """The printable text with its line breaks spelled out too."""
+    return printable(text).replace("\n", "\\n")

@@ -11,7 +11,7 @@ of the default schedules are searched. A search that was ended is resumed by the
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import importlib
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -24,6 +24,7 @@ from weft.driver.parsing import decode_text
 from weft.driver.tune import Tuned, tune
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
+from weft.tools.python_files import load_python_file
 
 if TYPE_CHECKING:
     from weft.schedule.schedule import Schedule
@@ -82,14 +83,10 @@ def load_space(text: str) -> Callable[[Schedule], object] | str:
         if not text.endswith(".mlir"):
             raise CompileError(f"--space is FILE.py:FUNCTION or FILE.mlir, got '{text}'")
         return decode_text(Path(text).read_bytes(), text)
-    if not Path(file).is_file():
-        raise CompileError(f"--space {text}: there is no file '{file}'")
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    if spec is None or spec.loader is None:
-        raise CompileError(f"--space {text}: '{file}' is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # scripts are read from the source of their module
-    spec.loader.exec_module(module)
+    try:
+        module = load_python_file(file)
+    except CompileError as error:
+        raise CompileError(f"--space {text}: {error.message}") from error
     found = getattr(module, name, None)
     if not callable(found):
         names = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "import": ("weft.tools.import_command", "write a model as text of the graph dialect, its weights beside it"),
     "profile": ("weft.tools.profile_command", "measure the kernels of a model"),
     "run": ("weft.tools.run_command", "compile a function and run it on arrays"),
+    "show": ("weft.tools.show_command", "show a program stage by stage, or what a search found"),
     "tune": ("weft.tools.tune_command", "search for fast schedules by measuring them"),
 }
 """Subcommand -> its module, and what it does in a few words."""

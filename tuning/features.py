@@ -212,7 +212,7 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
         live = max(live, in_body)
     total.registers = max(total.registers, live)
     total.largest_body = max(total.largest_body, body)
-    moved = issued, *(_traffic(found, loops, size) for size in (target.l1_bytes, target.l2_bytes, _third(target)))
+    moved = issued, *(sum(nest_traffic(found, loops, size).values()) for size in cache_sizes(target))
     names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
     for name, amount in (*work.items(), *zip(names, moved, strict=True), ("loop_iterations", outer), ("nests", 1.0)):
         setattr(total, name, getattr(total, name) + amount)
@@ -276,9 +276,9 @@ def _is_consecutive(access: Access, loop: ForOp) -> bool:
     return last.coefficient(variable) == 1 and not any(index.depends_on([variable]) for index in outer)
 
 
-def _traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: int) -> float:
-    """Bytes that a nest moves from beyond a cache: what the largest inner part of the nest that fits in it touches, as
-    often as that part runs. What the next run touches again stays."""
+def nest_traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: int) -> dict[SSAValue, float]:
+    """Bytes of each buffer that a nest moves from beyond a cache: what the largest inner part of the nest that fits in
+    it touches, as often as that part runs. What the next run touches again stays."""
     places = {(access.buffer, access.indices): access for access in found}
 
     def touched(depth: int) -> dict[tuple[SSAValue, tuple[Index, ...] | None], float]:
@@ -289,10 +289,11 @@ def _traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: int) -> flo
         depth += 1
         sizes = touched(depth)
     runs = _iterations(loops[: max(depth - 1, 0)])
-    moved = 0.0
+    moved: dict[SSAValue, float] = {}
     for place, access in places.items():
         again = depth > 0 and _depends(access, loops[depth - 1])
-        moved += sizes[place] * runs * (_extent(loops[depth - 1]) if again else 1)
+        amount = sizes[place] * runs * (_extent(loops[depth - 1]) if again else 1)
+        moved[access.buffer] = moved.get(access.buffer, 0.0) + amount
     return moved
 
 
@@ -311,8 +312,9 @@ def _touched(access: Access, inner: Sequence[ForOp]) -> float:
     return size
 
 
-def _third(target: Target) -> int:
-    return max(target.l3_bytes, target.l2_bytes)
+def cache_sizes(target: Target) -> tuple[int, int, int]:
+    """The bytes of the first, second and third cache; without a third one the second counts as it."""
+    return target.l1_bytes, target.l2_bytes, max(target.l3_bytes, target.l2_bytes)
 
 
 _WARP: Final = 32

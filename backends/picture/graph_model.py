@@ -7,7 +7,6 @@ every form of the picture says the same.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -35,6 +34,7 @@ from weft.dialects.graph import DIALECT, CallDpsOp, CallTirOp, ConstantOp, Dataf
 from weft.dialects.graph_shapes import shape_of, show_extent
 from weft.dialects.traversal import captured_values
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.names import one_line, printable
 
 LONGEST_LINE = 44
 """Characters of a line in a box; what is longer is cut here and stands whole in the text shown on hover."""
@@ -282,16 +282,5 @@ def _declared(value: SSAValue) -> str:
 
 
 def _shortened(line: str) -> str:
-    text = printable(line).replace("\n", "\\n")
+    text = one_line(line)
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 3]}..."
-
-
-def printable(text: str) -> str:
-    """The text with control characters, and what is no character at all, spelled out as `\\x07`."""
-
-    def spelled(character: str) -> str:
-        if character == "\n" or unicodedata.category(character) not in ("Cc", "Cs", "Cn"):
-            return character
-        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-    return "".join(map(spelled, text))

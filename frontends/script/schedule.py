@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from weft.frontends.script.show import Script
+    from weft.support.trees import Tree
 
 
 _METHODS_OF_TVM = {
@@ -58,3 +59,18 @@ class Schedule(Recorded):
         from weft.frontends.script.show import show
 
         show(self.mod, color=color, file=file)
+
+    def loop_trees(self) -> list[Tree]:
+        """The loops, blocks and buffers of each function of the scheduled module, as trees to print."""
+        from weft.analysis.loop_tree import loop_trees
+
+        return loop_trees(self.mod)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the loops of the scheduled module, and the steps behind them."""
+        from html import escape
+
+        from weft.support.trees import html_of
+
+        steps = f"<details><summary>steps</summary><pre>{escape(str(self.trace))}</pre></details>"
+        return f"{html_of(self.loop_trees())}{steps}"

@@ -79,8 +79,8 @@ class GraphRewritePass(ModulePass):
     `quantized` forms exact sums of integers where those of floats were rounded, so that results may be one step of a
     quantization apart. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers; the others
     round otherwise: what is recognised is computed by one operator, a weight is scaled in float64 and rounded once,
-    sums are formed in another order. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value with
-    users outside of what would be replaced stays as it is, with what computes it.
+    sums are formed in another order. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` do not overflow any more. A value
+    with users outside of what would be replaced stays as it is, with what computes it.
 
     Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
     and constants folded (`graph-fold-constants`); for `quantized`, which `lower-graph` applies before the others, not

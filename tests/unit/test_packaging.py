@@ -75,6 +75,8 @@ def test_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> No
         "schedule/schedule.pyi",
         "backends/reserved_names.txt",
         "runtime/native_call.ll",
+        "tools/show/page.css",
+        "tools/show/page.js",
     ):
         assert list(installed.rglob(f"weft/{name}")), name
 

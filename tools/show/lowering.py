@@ -1,0 +1,213 @@
+"""A program on its way through the compiler: the IR after each pass, graphs, schedules, buffers, kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.universe import Universe
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
+
+from weft.analysis.loop_tree import loop_tree, loop_trees
+from weft.backends.llvm.emit import emit_module
+from weft.backends.picture.graph_model import graph_models
+from weft.backends.picture.svg import svg_text
+from weft.dialects.traversal import copy_of
+from weft.driver.build import lower_scheduled, lower_to_scheduled, lower_to_tir
+from weft.driver.programs import functions_of, schedules_of
+from weft.passes.convert.convert_from_upstream import convert_from_upstream
+from weft.passes.graph.functions import holds_graph_ops
+from weft.passes.insertion import PipelineStep, run_step
+from weft.passes.pass_descriptions import describe_pass
+from weft.runtime.constants import take_constants
+from weft.support.errors import CompileError, WeftError
+from weft.support.stopwatch import Stopwatch
+from weft.tools.failures import message_of, versions
+from weft.tools.printing import ScopedMLIRTarget
+from weft.tools.show.buffers import memory_rows
+from weft.tools.show.report import GraphPicture, MemoryRow, ProgramReport, Roofline, ScheduleSteps, Stage
+from weft.tools.show.roofline import NO_KERNELS, roofline_of
+from weft.tools.show.schedules import schedule_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weft.dialects import sched
+    from weft.driver.lowering_options import LoweringOptions
+    from weft.support.target import Target
+    from weft.support.trees import Tree
+
+MOST_NODES: Final = 600
+"""Operators of a graph that is drawn; larger ones are shown as trees."""
+_SHOWN_ELEMENTS: Final = 16
+"""Constants of more elements are left out of texts."""
+_LANGUAGES: Final = {"c": "c", "cuda": "cuda", "opencl": "opencl", "metal": "metal"}
+"""Kind of target -> the name of what prints its code."""
+
+
+def program_report(
+    program: ModuleOp,
+    name: str,
+    target: Target,
+    options: LoweringOptions,
+    *,
+    extent: int | None = None,
+    with_peaks: bool = False,
+) -> ProgramReport:
+    """Lower a copy of a program for a target, and record what each stage leaves.
+
+    An error of the program ends the lowering: the report holds the stages until then, and the error in `failure`. With
+    `with_peaks` the limits of this machine are measured, in about a second. `extent` is that of open dimensions of
+    arguments, for what kernels compute and move.
+    """
+    collector = _Collector(copy_of(program), target, options, extent, with_peaks)
+    try:
+        collector.run()
+    except (WeftError, DiagnosticException, VerifyException) as error:
+        collector.failure = str(error) if isinstance(error, WeftError) else message_of(error)
+    return collector.report(name)
+
+
+@dataclass
+class _Collector:
+    """Runs the stages of `weft.build` on `module`, in place."""
+
+    module: ModuleOp
+    target: Target
+    options: LoweringOptions
+    extent: int | None
+    with_peaks: bool
+    stages: list[Stage] = field(default_factory=list[Stage])
+    trees: tuple[Tree, ...] = ()
+    schedules: list[ScheduleSteps] = field(default_factory=list[ScheduleSteps])
+    before_fusion: tuple[GraphPicture, ...] = ()
+    after_fusion: tuple[GraphPicture, ...] = ()
+    memory: tuple[MemoryRow, ...] = ()
+    roofline: Roofline = NO_KERNELS
+    failure: str = ""
+
+    def run(self) -> None:
+        self.record("input", "The program as it was given", 0.0)
+        self.trees = tuple(loop_trees(self.module))
+        self.before_fusion = pictures(self.module)
+        self._lower_to_tir()
+        copy = copy_of(self.module)
+        self.roofline = roofline_of(copy, self.target, self.options, self.extent, with_peaks=self.with_peaks)
+        self._schedule()
+        self._lower_to_code()
+
+    def record(self, name: str, summary: str, seconds: float) -> None:
+        """Record the module as a stage."""
+        printer = ScopedMLIRTarget(elide_above=_SHOWN_ELEMENTS)
+        parts = tuple((_symbol(op), printer.text(op)) for op in self.module.ops)
+        self.stages.append(Stage(name, summary, seconds * 1e3, parts))
+
+    def _lower_to_tir(self) -> None:
+        start, before = perf_counter(), self.stages[-1].parts
+        convert_from_upstream(Context(), self.module)
+        self.record(
+            "convert-from-upstream", "Functions of upstream dialects become block loops", perf_counter() - start
+        )
+        if self.stages[-1].parts == before:
+            self.stages.pop()
+
+        def run(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
+            start = perf_counter()
+            run_step(step, ctx, module)
+            self.record(step.run.name, _summary(step), perf_counter() - start)
+            if step.point == "fuse":
+                self.after_fusion = pictures(module)
+
+        lower_to_tir(self.module, str(self.target), layouts=self.options.layouts, run=run)
+
+    def _schedule(self) -> None:
+        """Apply the schedules of the program, then default ones, each step by step on a copy too."""
+        in_steps = copy_of(self.module)
+        given = [(trace, "in the file") for trace in schedules_of(in_steps) if self.options.scheduled]
+        for trace, _ in given:
+            trace.detach()
+        self._step_through(in_steps, given)
+        start = perf_counter()
+        traces = lower_to_scheduled(self.module, self.target, self.options, Stopwatch())
+        seconds = perf_counter() - start
+        self._step_through(in_steps, [(trace, trace.sym_name.data.partition("_")[0]) for trace in traces])
+        self.record("schedule", "Schedules are applied; what depends on constants alone is computed", seconds)
+        self.trees = tuple(loop_trees(self.module))
+
+    def _step_through(self, module: ModuleOp, traces: Sequence[tuple[sched.FuncOp, str]]) -> None:
+        for trace, origin in traces:
+            steps = schedule_steps(module, trace, origin, self.target)
+            self.schedules.append(steps)
+            if steps.failure:
+                raise CompileError(steps.failure)
+
+    def _lower_to_code(self) -> None:
+        last = perf_counter()
+
+        def after(step: PipelineStep) -> None:
+            nonlocal last
+            self.record(step.run.name, _summary(step), perf_counter() - last)
+            last = perf_counter()
+
+        lower_scheduled(self.module, self.target, self.options, Stopwatch(), after)
+        self.memory = memory_rows(self.module)
+        self._emit()
+
+    def _emit(self) -> None:
+        """Record the code of the target."""
+        start = perf_counter()
+        if self.target.kind == "llvm":
+            take_constants(self.module)
+            language, text = "LLVM IR", emit_module(self.module, self.target)
+        elif self.target.kind in _LANGUAGES:
+            language, output = self.target.kind, StringIO()
+            make = Universe.get_multiverse().all_targets[_LANGUAGES[self.target.kind]]
+            make()().emit(Context(), self.module, output)
+            text = output.getvalue()
+        else:
+            return
+        seconds = perf_counter() - start
+        self.stages.append(Stage(language, "The code of the target", seconds * 1e3, (("code", text),)))
+
+    def report(self, name: str) -> ProgramReport:
+        return ProgramReport(
+            name,
+            str(self.target),
+            versions().replace("\n", ", "),
+            tuple(self.stages),
+            self.trees,
+            tuple(self.schedules),
+            self.before_fusion,
+            self.after_fusion,
+            self.memory,
+            self.roofline,
+            self.failure,
+        )
+
+
+def pictures(module: ModuleOp) -> tuple[GraphPicture, ...]:
+    """The graph functions of a module."""
+    return tuple(_pictures(module))
+
+
+def _pictures(module: ModuleOp) -> Iterator[GraphPicture]:
+    for name, function in functions_of(module).items():
+        if holds_graph_ops(function):
+            (model,) = graph_models(module, name)
+            svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
+            yield GraphPicture(name, svg, loop_tree(function))
+
+
+def _summary(step: PipelineStep) -> str:
+    return describe_pass(type(step.run)).summary
+
+
+def _symbol(op: object) -> str:
+    name = getattr(op, "sym_name", None)
+    kind: str = getattr(op, "name", "")
+    return f"@{name.data}" if isinstance(name, StringAttr) else kind

@@ -1,0 +1,95 @@
+"""Kernels and the limits of the machine: the roofline model (Williams, Waterman and Patterson, 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import MemRefType
+
+from weft.driver.build import build
+from weft.driver.model_report import function_row, report_of
+from weft.driver.peaks import quick_peaks
+from weft.driver.programs import functions_of
+from weft.driver.workloads import tasks_of
+from weft.interp.arguments import needs_positive
+from weft.support.errors import CompileError
+from weft.tools.arrays import Request, make_arguments
+from weft.tools.run_command import choose_function
+from weft.tools.show.report import Roofline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.func import FuncOp
+
+    from weft.driver.lowering_options import LoweringOptions
+    from weft.runtime.kernel_report import KernelRow
+    from weft.support.target import Target
+
+BYTES_NOTE: Final = "Bytes are those that a kernel reads and writes at least: each element of its arguments once."
+NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were kernels.")
+
+
+def roofline_of(
+    module: ModuleOp, target: Target, options: LoweringOptions, extent: int | None, *, with_peaks: bool
+) -> Roofline:
+    """The kernels of a module of unscheduled tir functions, without times. `extent` is that of dimensions of arguments
+    which are open."""
+    source, entries = report_of(module, target, options), functions_of(module)
+    rows: list[KernelRow] = []
+    if source is not None:
+        for name in source.functions():
+            rows.extend(source.rows(name, None if extent is None else _shapes(entries[name], extent)))
+    in_models = {name for row in rows for name in row.names}
+    alone = [task.function for task in tasks_of(module) if task.function.sym_name.data not in in_models]
+    return with_limits([*rows, *map(function_row, alone)], target, measure=with_peaks)
+
+
+def _shapes(function: FuncOp, extent: int) -> dict[str, Sequence[int]]:
+    """The shapes of the arguments of a function by name."""
+    return {
+        argument.name_hint: [extent if known < 0 else known for known in argument.type.get_shape()]
+        for argument in function.body.block.args
+        if argument.name_hint and isinstance(argument.type, MemRefType)
+    }
+
+
+def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> Roofline:
+    """Kernels with the limits of this machine, where the target is this machine and they are to be measured."""
+    if target.kind != "llvm" or target.obstacle:
+        return Roofline(tuple(rows), None, f"{BYTES_NOTE} The limits of the target are not known.")
+    if not measure:
+        return Roofline(tuple(rows), None, BYTES_NOTE)
+    threads = f"{target.num_threads} thread{'s' * (target.num_threads > 1)}"
+    note = f"{BYTES_NOTE} The limits of this machine were measured when the page was made, with {threads}."
+    return Roofline(tuple(rows), quick_peaks(target), note)
+
+
+def measured(
+    roofline: Roofline,
+    program: ModuleOp,
+    target: Target,
+    options: LoweringOptions,
+    name: str | None,
+    extent: int | None,
+) -> Roofline:
+    """The same with times: the program is built and run on random arguments.
+
+    `extent` is that of dimensions which nothing else tells. Raises `CompileError`, also where the target is not
+    this CPU.
+    """
+    if target.kind != "llvm" or target.obstacle:
+        raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
+    function = choose_function(program, name)
+    symbol = function.sym_name.data
+    library = build(program, target, **vars(options))
+    signature = library[symbol].signature
+    values = make_arguments(signature, Request({}, {}, 0, needs_positive(program), extent))
+    if library.report_source is not None:
+        rows = library.profile(symbol, *values.values()).rows
+    else:
+        seconds = library.time_evaluator(symbol, number=1, repeat=5, min_repeat_ms=20.0)(*values.values()).min
+        rows = tuple(replace(row, seconds=seconds) if symbol in row.names else row for row in roofline.rows)
+    return replace(roofline, rows=rows, note=f"{roofline.note} Times are of random arguments, with warm caches.")
