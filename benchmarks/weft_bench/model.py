@@ -59,7 +59,7 @@ def _together(request: Mapping[str, Any]) -> dict[str, Any]:
         "event": "together",
         "seconds": {name: each.seconds for name, each in times.items()},
         "differences": differences,
-        "temporary_bytes": contenders[WEFT].temporary_bytes,
+        "temporary_bytes": contenders[WEFT].temporary_bytes(),
         "left out": missing,
     }
 

@@ -38,7 +38,7 @@ class Loaded:
 
     call: Callable[[], object]
     results: Callable[[], Sequence[Array]]
-    temporary_bytes: int | None = None
+    temporary_bytes: Callable[[], int | None] = lambda: None
     """Of weft: what the values between kernels take in a call."""
 
 
@@ -131,15 +131,14 @@ def load(name: str, source: Source, target: str, threads: int, *, cache: bool = 
 
 def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
     from weft.driver.build import build
-    from weft.driver.programs import parse_file
     from weft.driver.torch_models import compile as compile_model
     from weft.support.target import Target
 
     machine = dataclasses.replace(Target.parse(target), num_threads=threads)
     if source.module is not None:
         fast = compile_model(source.module, tuple(source.tensors), target=machine, cache=cache)
-        return _of_tensors(lambda: fast(*source.tensors), _temporary_bytes(fast.library))
-    library = build(parse_file(source.file), machine, cache=cache)
+        return _of_tensors(lambda: fast(*source.tensors), lambda: _temporary_bytes(fast.library))
+    library = build(source.file, machine, cache=cache)
     function = library["main"]
     found = function(*source.arrays)
     results = [empty(each.shape, each.dtype) for each in (found if isinstance(found, tuple) else (found,))]
@@ -149,7 +148,7 @@ def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
         function(*given)
         return results
 
-    return Loaded(lambda: function(*given), computed, _temporary_bytes(library))
+    return Loaded(lambda: function(*given), computed, lambda: _temporary_bytes(library))
 
 
 def _temporary_bytes(library: Library) -> int | None:
@@ -168,7 +167,7 @@ def _torch(source: Source, threads: int, *, is_compiled: bool) -> Loaded:
     return _of_tensors(lambda: model(*source.tensors))
 
 
-def _of_tensors(call: Callable[[], Any], temporary_bytes: int | None = None) -> Loaded:
+def _of_tensors(call: Callable[[], Any], temporary_bytes: Callable[[], int | None] = lambda: None) -> Loaded:
     def results() -> Sequence[Array]:
         leaves: Sequence[Any] = import_module("torch.utils._pytree").tree_leaves(call())
         return [leaf.detach().numpy() for leaf in leaves if hasattr(leaf, "detach")]
