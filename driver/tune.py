@@ -6,13 +6,15 @@ import hashlib
 import importlib
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from queue import SimpleQueue
 from random import Random
 from time import monotonic
 from typing import Any, Final
@@ -40,12 +42,15 @@ from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
+from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel
+from weft.tuning.executors import Fleet, check_runner, opened_executor
 from weft.tuning.features import features_of
 from weft.tuning.measuring import ArgumentSpec, measure
 from weft.tuning.records import Record, Workload, machine_kind
-from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts
+from weft.tuning.runner import WorkerLimits
+from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts, SearchOptions
 from weft.tuning.space import Candidate, Program, Space, SteeredSchedule
+from weft.tuning.task_scheduler import expected_gain
 
 _COLUMNS: Final = (
     *("ID", "name", "FLOP", "weight", "speed", "latency"),
@@ -166,7 +171,9 @@ def tune(
     target: Target | str = "llvm",
     func: str | None = None,
     timeout: float | None = None,
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
+    runner: Executor | str | None = None,
+    window: int | None = None,
     limits: WorkerLimits | None = None,
     progress: Callable[[Tuned], object] | None = None,
 ) -> Tuned:
@@ -187,24 +194,30 @@ def tune(
 
     Records go to `database` one by one. The same search with the same database and seed finds its trials there and
     goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with
-    the trial under way. `executor` runs the builders (`concurrent.futures`), by default as many processes as cores;
-    measuring happens here, while no builder runs.
+    the trial under way.
 
-    Raises `CompileError` for a program that cannot be tuned, and what `space` raises; `InternalError` when a schedule
+    `executor` runs the builders: one of `concurrent.futures`, or the name of one, `"4"` (processes), `"dask:ADDRESS"`,
+    `"ray"` or `"ray:ADDRESS"`; by default as many processes as cores. `runner`, another or the same, runs the runners,
+    one candidate at a time on each machine; without it candidates are measured here, while no builder runs. `window`
+    trials are under way at once, by default two for each worker, and at least a batch of 8.
+
+    Raises `CompileError` for a program that cannot be tuned, and where workers do not answer, are of another version or
+    of several kinds; what `space` raises; `InternalError` when a schedule
     computes something else than the default, with the name of a file that shows it.
     """
     module = copy_of(_parsed(program))
     machine = Target.parse(target) if isinstance(target, str) else target
     _check(machine, trials)
+    if window is not None and window < 1:
+        raise CompileError(f"tune: window must be at least 1, got {window}")
     lower_to_tir(module, str(machine))
     path = None if database is None else Path(database)
     end = float("inf") if timeout is None else monotonic() + timeout
     with ExitStack() as stack:
         stack.callback(end_idle_children)
-        if executor is None:
-            executor = stack.enter_context(ThreadPoolExecutor(_processors(), "weft-build"))
         opened = stack.enter_context(Database(":memory:" if path is None else path))
-        made = _Searches(opened, executor, str(machine), seed, limits or WorkerLimits())
+        workers = _opened_workers(stack, executor, runner, window, machine)
+        made = _Searches(opened, workers, str(machine), seed, limits or WorkerLimits())
         tuned = made.begin(module, func, space, machine)
         try:
             made.run(trials, end, tuned, progress)
@@ -213,6 +226,36 @@ def tune(
         finally:
             made.save_model()
     return tuned
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """Who builds and who measures."""
+
+    builder: Executor
+    runner: Executor | None
+    """None measures here."""
+    machine: str
+    """The kind of machine that measures."""
+    window: int
+    """Trials under way at once."""
+
+
+def _opened_workers(
+    stack: ExitStack, executor: Executor | str | None, runner: Executor | str | None, window: int | None, target: Target
+) -> _Workers:
+    """Connect to builders and runners. Raises `CompileError` where they do not answer or do not fit the target."""
+    builder = stack.enter_context(opened_executor(str(_processors()) if executor is None else executor, "executor"))
+    if runner is None or runner is executor or runner == executor:
+        measures = None if runner is None else builder
+    else:
+        measures = stack.enter_context(opened_executor(runner, "runner"))
+    fleets = [fleet for fleet in (builder, measures) if isinstance(fleet, Fleet)]
+    for fleet in fleets:
+        fleet.first_worker()
+    kind = machine_kind() if measures is None else check_runner(measures, f"{target.architecture} {target.cpu}")
+    found = max([2 * fleet.num_workers for fleet in fleets], default=0) if window is None else window
+    return _Workers(builder, measures, kind, max(found, 1 if window else SearchOptions.batch))
 
 
 def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
@@ -243,18 +286,22 @@ class _Search:
     found: TunedTask
     evaluator: Evaluator
     search: EvolutionarySearch
-    batches: int = 0
+    best: list[float]
+    """Seconds before the first batch, and after each that ended."""
+    begun: int = 0
+    """Batches that were begun."""
 
-    def urgency(self) -> float:
-        """What another batch may gain: the time that the program spends in it, less with each batch."""
-        return self.found.seconds * self.found.calls / (1 + self.batches)
+    def gain(self) -> tuple[float, float]:
+        """What another batch is expected to save."""
+        return expected_gain(self.found.calls, self.best, self.begun)
 
 
 class _Searches:
     """The searches of the functions of a program."""
 
-    def __init__(self, database: Database, executor: Executor, target: str, seed: int, limits: WorkerLimits) -> None:
-        self._database, self._executor = database, executor
+    def __init__(self, database: Database, workers: _Workers, target: str, seed: int, limits: WorkerLimits) -> None:
+        self._database, self._workers = database, workers
+        self._events: Events = SimpleQueue()
         self._target, self._seed, self._limits = target, seed, limits
         self._searches: list[_Search] = []
         self._model: CostModel = AnalyticalModel()
@@ -307,8 +354,8 @@ class _Searches:
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
-            begun = self._database.begin_search(f"model {digest} {self._target} {machine_kind()} {self._seed}")
-            text = self._database.model(self._target, machine_kind(), until=begun)
+            begun = self._database.begin_search(f"model {digest} {self._target} {self._workers.machine} {self._seed}")
+            text = self._database.model(self._target, self._workers.machine, until=begun)
             if text is not None:
                 model.learn(samples_from_text(text))
         return model
@@ -316,7 +363,7 @@ class _Searches:
     def save_model(self) -> None:
         """Keep what the cost model learned."""
         if isinstance(self._model, BoostedTrees) and self._model.samples:
-            self._database.save_model(self._target, machine_kind(), self._model.to_text())
+            self._database.save_model(self._target, self._workers.machine, self._model.to_text())
 
     def _begin(
         self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
@@ -341,13 +388,18 @@ class _Searches:
             default,
             origin,
             database=self._database,
-            executor=self._executor,
+            executor=self._workers.builder,
             build=build_candidate,
             measure=measure,
             limits=self._limits,
+            runner=self._workers.runner,
+            machine=self._workers.machine,
+            events=self._events,
         )
-        begun = self._database.begin_search(f"{workload.key} {self._target} {machine_kind()} {origin} {self._seed}")
-        others = self._database.elsewhere(workload.key, machine_kind(), _FIRST, until=begun)
+        begun = self._database.begin_search(
+            f"{workload.key} {self._target} {self._workers.machine} {origin} {self._seed}"
+        )
+        others = self._database.elsewhere(workload.key, self._workers.machine, _FIRST, until=begun)
         first = [record.decisions for record in others if record.origin == origin]
         ranking = Ranking(self._model, default.features, evaluator.default.seconds or 1.0)
         search = EvolutionarySearch(made, self._seed, first=first, ranking=ranking)
@@ -355,28 +407,52 @@ class _Searches:
             search.adopt(default)
             search.tell(default, evaluator.default.seconds)
         found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
-        return _Search(found, evaluator, search)
+        return _Search(found, evaluator, search, [found.seconds])
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
-        """Evaluate batches until trials, time or spaces are spent."""
+        """Evaluate batches until trials, time or spaces are spent: a window of them is under way at once. What is
+        proposed depends on the batches before the window alone, in the order in which they were proposed, whichever
+        ended first: so a search can be resumed."""
         left = trials
-        while left > 0 and monotonic() < end:
-            able = [search for search in self._searches if not search.search.is_exhausted]
-            if not able:
-                break
-            search = max(able, key=_Search.urgency)
-            candidates = search.search.propose(left)
-            found = search.found
-            for candidate, record, was_known in search.evaluator.evaluate(candidates, end):
-                search.search.tell(candidate, record.seconds)
-                found.trials.append(record)
-                found.known += was_known
-                left -= 1
-            search.batches += 1
-            found.best, found.counts = search.evaluator.best, search.search.counts
-            found.is_exhausted = search.search.is_exhausted
-            if progress is not None:
-                progress(tuned)
+        window = self._window()
+        under_way: deque[tuple[_Search, list[Trial]]] = deque()
+        try:
+            while True:
+                while left > 0 and monotonic() < end and sum(len(batch) for _, batch in under_way) < window:
+                    able = [search for search in self._searches if not search.search.is_exhausted]
+                    if not able:
+                        break
+                    search = max(able, key=_Search.gain)
+                    search.begun += 1
+                    batch = search.evaluator.begin(search.search.propose(left))
+                    under_way.append((search, batch))
+                    left -= len(batch)
+                if not under_way:
+                    break
+                self._finish(*under_way.popleft(), end)
+                if progress is not None:
+                    progress(tuned)
+        finally:
+            for _, batch in under_way:
+                cancel(batch)
+
+    def _window(self) -> int:
+        """Trials under way at once: those with which this search began first, or it would propose others now."""
+        keys = " ".join(search.found.workload.key for search in self._searches)
+        digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
+        key = f"{digest} {self._target} {self._workers.machine} {self._seed}"
+        return self._database.window(key, self._workers.window)
+
+    def _finish(self, search: _Search, batch: list[Trial], end: float) -> None:
+        """Wait for a batch, and tell the search."""
+        found = search.found
+        for candidate, record, was_known in search.evaluator.finish(batch, end):
+            search.search.tell(candidate, record.seconds)
+            found.trials.append(record)
+            found.known += was_known
+        found.best, found.counts = search.evaluator.best, search.search.counts
+        found.is_exhausted = search.search.is_exhausted
+        search.best.append(found.seconds)
 
     def reproducer(self, error: WrongResultError, folder: Path) -> str:
         """Write a file that shows a wrong result; returns the message."""

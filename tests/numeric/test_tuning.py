@@ -25,7 +25,8 @@ from weft.support.limited_calls import Limits
 from weft.support.user_functions import unregister_intrinsic
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
-from weft.tuning.evaluation import DEFAULT, WorkerLimits
+from weft.tuning.evaluation import DEFAULT
+from weft.tuning.runner import WorkerLimits
 from weft.tuning.measuring import Built, Repeats, measure_here
 
 TARGET = "llvm -num-threads=1"
