@@ -11,11 +11,11 @@ import importlib
 import socket
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from weft.support.errors import CompileError
@@ -76,8 +76,9 @@ class Connection(Protocol):
         """Run a call. The future is cancelled, or raises, as the engine has it."""
         ...
 
-    def is_ready(self) -> bool:
-        """Whether calls can be submitted; tries to connect again where the connection was lost."""
+    def generation(self) -> int:
+        """The number of the connection, or 0 where there is none now; tries to connect again where it was lost. Calls
+        of an earlier generation may never end."""
         ...
 
     def is_end_of_worker(self, error: BaseException) -> bool:
@@ -93,11 +94,13 @@ class Connection(Protocol):
         ...
 
 
-@dataclass
+@dataclass(eq=False)
 class _Call:
     function: Callable[..., Any]
     arguments: tuple[object, ...]
     result: Future[Any]
+    generation: int = 0
+    """Of the connection by which it was submitted; 0 where it was not."""
 
 
 class Fleet(Executor):
@@ -107,10 +110,11 @@ class Fleet(Executor):
 
     def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection, self._patience = connection, patience
-        self._lost: list[_Call] = []
+        self._calls: set[_Call] = set()
         self._lock = threading.Lock()
-        self._reconnecting: threading.Thread | None = None
-        self._is_closed = False
+        self._ends = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True, name="weft-connection")
+        self._watcher.start()
 
     @property
     def num_workers(self) -> int:
@@ -120,74 +124,93 @@ class Fleet(Executor):
     def submit(self, fn: Callable[..., T], /, *args: object, **kwargs: object) -> Future[T]:
         """Run a call, when there is a worker."""
         call = _Call(partial(fn, **kwargs) if kwargs else fn, args, Future())
+        with self._lock:
+            self._calls.add(call)
         self._start(call)
         return call.result
 
     def first_worker(self) -> WorkerFacts:
         """Wait for a worker. Raises `CompileError` where none answers."""
-        reply = self.submit(worker_facts)
+        call = self.submit(worker_facts)
         try:
-            return reply.result(self._patience)
+            return call.result(self._patience)
         except TimeoutError:
+            call.cancel()
             raise CompileError(f"no worker of {self._connection.name} answered in {self._patience:g} s") from None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Close the connection. Calls under way are given up."""
-        with self._lock:
-            self._is_closed = True
+        self._ends.set()
+        for call in self._under_way():
+            call.result.cancel()
+        self._watcher.join()
         self._connection.close()
 
+    def _under_way(self) -> list[_Call]:
+        with self._lock:
+            return [*self._calls]
+
     def _start(self, call: _Call) -> None:
+        """Submit a call, or leave it to the watcher where there is no connection."""
+        call.generation = self._connection.generation()
+        if not call.generation:
+            return
         try:
             future = self._connection.submit(call.function, *call.arguments)
         except Exception as error:  # noqa: BLE001 (engines have errors of their own)
-            self._lose(call) if not self._connection.is_ready() else call.result.set_exception(self._error(error))
+            if self._connection.generation() == call.generation:
+                self._end(call, self._error(error))
+            else:
+                call.generation = 0
             return
-        future.add_done_callback(partial(self._ended, call))
         call.result.add_done_callback(lambda result: future.cancel() if result.cancelled() else None)
+        future.add_done_callback(partial(self._ended, call, call.generation))
 
-    def _ended(self, call: _Call, future: Future[Any]) -> None:
-        if call.result.cancelled():
-            return
+    def _ended(self, call: _Call, generation: int, future: Future[Any]) -> None:
         try:
             value = future.result()
         except CancelledError:
-            self._lose(call)
+            if call.generation == generation:  # the watcher submits it again
+                call.generation = 0
         except Exception as error:  # noqa: BLE001
             if self._connection.is_end_of_worker(error):
                 reason = " ".join(str(error).split())
-                call.result.set_result(Failure("crash", f"workers of {self._connection.name} ended with it: {reason}"))
+                self._end(call, Failure("crash", f"workers of {self._connection.name} ended with it: {reason}"))
             else:
-                call.result.set_exception(self._error(error))
+                self._end(call, self._error(error))
         else:
-            call.result.set_result(value)
+            self._end(call, value)
+
+    def _end(self, call: _Call, value: object) -> None:
+        """Give a call its result, if it has none yet: a call that was taken for lost may end twice."""
+        with self._lock:
+            self._calls.discard(call)
+        with suppress(InvalidStateError):
+            if isinstance(value, CompileError):
+                call.result.set_exception(value)
+            else:
+                call.result.set_result(value)
 
     def _error(self, error: Exception) -> CompileError:
-        return CompileError(f"{self._connection.name}: {type(error).__name__}: {str(error).strip()}")
+        *_, last = ["", *str(error).strip().splitlines()]  # those of Ray hold a traceback
+        return CompileError(f"{self._connection.name}: {type(error).__name__}: {last}")
 
-    def _lose(self, call: _Call) -> None:
-        """Submit a call again, by a thread that waits for the connection."""
-        with self._lock:
-            if self._is_closed:
-                call.result.cancel()
-                return
-            self._lost.append(call)
-            if self._reconnecting is None:
-                self._reconnecting = threading.Thread(target=self._reconnect, daemon=True, name="weft-reconnect")
-                self._reconnecting.start()
-
-    def _reconnect(self) -> None:
-        end = monotonic() + self._patience
-        while not (is_ready := self._connection.is_ready()) and monotonic() < end and not self._is_closed:
-            sleep(_PAUSE)
-        with self._lock:
-            lost, self._lost, self._reconnecting = self._lost, [], None
-        for call in lost:
-            if is_ready:
-                self._start(call)
-            else:
-                reason = f"{self._connection.name} has not answered for {self._patience:g} s"
-                call.result.set_exception(CompileError(f"{reason}: the same command goes on where this search ended"))
+    def _watch(self) -> None:
+        """Submit calls again that were lost with a connection; give them up when it does not come back."""
+        answered = monotonic()
+        while not self._ends.wait(_PAUSE):
+            generation = self._connection.generation()
+            if generation:
+                answered = monotonic()
+            for call in self._under_way():
+                if call.result.done():
+                    with self._lock:
+                        self._calls.discard(call)
+                elif generation and call.generation != generation:
+                    self._start(call)
+                elif monotonic() - answered > self._patience:
+                    reason = f"{self._connection.name} has not answered for {self._patience:g} s"
+                    self._end(call, CompileError(f"{reason}: the same command goes on where this search ended"))
 
 
 class _Dask:
@@ -198,6 +221,9 @@ class _Dask:
         self._address = address
         self._library = _library("distributed", self.name, "dask")
         self._client = self._connected()
+        self._lock = threading.Lock()
+        self._generation = 1
+        self._witness: Any = self._client.submit(worker_facts, pure=False)
 
     def _connected(self) -> Any:
         try:
@@ -206,15 +232,21 @@ class _Dask:
             raise CompileError(f"{self.name}: there is no scheduler: {error}") from None
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        if not self.is_ready():  # what is submitted while it connects may be lost
-            raise ConnectionError(f"{self.name} is not connected")
         return self._client.get_executor(pure=False).submit(function, *arguments)
 
-    def is_ready(self) -> bool:
-        if self._client.status == "closed":
-            with suppress(CompileError):
-                self._client = self._connected()
-        return self._client.status == "running"
+    def generation(self) -> int:
+        with self._lock:
+            is_new = self._client.status == "closed"
+            if is_new:
+                with suppress(CompileError):
+                    self._client = self._connected()
+            if self._client.status != "running":
+                return 0
+            # A client that lost its scheduler cancels all its futures, those that are done too.
+            if is_new or self._witness.status == "cancelled":
+                self._generation += 1
+                self._witness = self._client.submit(worker_facts, pure=False)
+            return self._generation
 
     def is_end_of_worker(self, error: BaseException) -> bool:
         return type(error).__name__ == "KilledWorker"
@@ -243,8 +275,8 @@ class _Ray:
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
         return self._remote.remote(function, arguments).future()
 
-    def is_ready(self) -> bool:
-        return self._library.is_initialized()
+    def generation(self) -> int:
+        return int(self._library.is_initialized())
 
     def is_end_of_worker(self, error: BaseException) -> bool:
         return type(error).__name__ in _ENDS_OF_RAY_WORKERS
@@ -257,7 +289,7 @@ class _Ray:
             self._library.shutdown()
 
 
-_CONNECT: Final = 10
+_CONNECT: Final = 30
 """Seconds to wait for a scheduler."""
 _ENDS_OF_RAY_WORKERS: Final = ("WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "LocalRayletDiedError")
 
@@ -281,7 +313,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
         yield given
         return
     engine, _, address = given.partition(":")
-    if engine.isdecimal() and engine != "0" * len(engine) and not address:
+    if engine.isdecimal() and int(engine) and not address:
         executor: Executor = ThreadPoolExecutor(int(engine), "weft-worker")  # threads that wait for their children
     elif engine == "dask" and address:
         executor = Fleet(_Dask(address))

@@ -310,7 +310,7 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
     (program := tmp_path / "matmul.mlir").write_text(str(matmul()))
     (space := tmp_path / "my_space.py").write_text(getsource(columns).replace("sch: weft.Schedule", "sch"))
     path = tmp_path / "tune.db"
-    words = ["tune", program, "--database", path, "--target", TARGET, "--trials", 3, "--builders", 1, "--timeout", 300]
+    words = ["tune", program, "--database", path, "--target", TARGET, "--trials", 3, "--executor", 1, "--timeout", 300]
     assert execute([str(word) for word in (*words, "--space", f"{space}:columns")]) == 0
     told = capsys.readouterr()
     assert "matmul" in told.out and f"saved     {path}" in told.out

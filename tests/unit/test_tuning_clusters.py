@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from tests.helpers.dask_cluster import DaskCluster
+from dask_cluster import DaskCluster
 from weft import te
 from weft.tuning.database import Database
 from weft.tuning.evaluation import DEFAULT
@@ -165,6 +165,6 @@ def test_calls_that_end_workers_of_ray_are_failures(ray_cluster) -> None:
     with opened_executor(f"ray:{ray_cluster.address}", "executor") as fleet:
         ended = fleet.submit(os._exit, 3).result(60)
         assert ended.kind == "crash" and "workers of ray:" in str(ended)
-        with pytest.raises(weft.CompileError, match=r"ray:\S+: RayTaskError\S*: .*ZeroDivisionError"):
+        with pytest.raises(weft.CompileError, match=r"ray:\S+: RayTaskError\S*: ZeroDivisionError: "):
             fleet.submit(divmod, 1, 0).result(60)
         assert fleet.submit(divmod, 7, 2).result(60) == (3, 1)

@@ -1,7 +1,7 @@
 """Spaces and the search over them: every schedule once, neighbours that are legal, and the same again under a seed."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from itertools import product
 from random import Random
@@ -226,6 +226,7 @@ class Digits(Space):
         change: int | None = None,
         *,
         takes_defaults: bool = False,
+        seen: Container[bytes] = (),
     ) -> Candidate:
         drawn = [random.randrange(10) if at == change or not wanted else wanted[at] for at in range(5)]
         return Candidate("", tuple(drawn), str(drawn).encode(), tuple(drawn))
