@@ -64,6 +64,7 @@ def build(
     verify: bool = True,
     cache: bool = True,
     database: str | os.PathLike[str] | None = None,
+    require_tuned: bool = False,
     layouts: bool = True,
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
@@ -95,7 +96,8 @@ def build(
     channels where that pays, which sums in another order; with `layouts=False` they stay as they are.
 
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
-    the place of default ones (`docs/tuning.md`).
+    the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
+    that cannot be tuned.
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
@@ -137,7 +139,9 @@ def build(
         with stopwatch.measure("copy"):
             module = copy_of(program)
     machine = Target.parse(target) if isinstance(target, str) else target
-    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify, database, layouts)
+    options = LoweringOptions(
+        scheduled, default_schedule, passes or {}, checked, verify, database, require_tuned, layouts
+    )
     kernels, source = _kernels_apart(module, machine, options, stopwatch, cache)
     traces = lower_to_low(module, machine, options, stopwatch)
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
@@ -223,7 +227,7 @@ def lower_to_scheduled(
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
         with stopwatch.measure("database"):
-            tuned = tuned_records(module, target, options.database)
+            tuned = tuned_records(module, target, options.database, options.require_tuned)
     with stopwatch.measure("schedule"):
         state_parameter_accesses(module)
         by_users = _run_schedules(module, options.scheduled)

@@ -159,7 +159,9 @@ def find_kernels(module: ModuleOp, target: Target, options: LoweringOptions) -> 
             f"default_schedule={options.default_schedule}",
         )
     ).encode()
-    tuned = tuned_records(module, target, options.database) if options.database is not None else {}
+    tuned = {}
+    if options.database is not None:
+        tuned = tuned_records(module, target, options.database, options.require_tuned)
     found: dict[str, Kernel] = {}
     for function, needed in functions.items():
         ops = [known[name] for name in needed]

@@ -318,6 +318,12 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
     make_fastest(path, 0)
     assert execute(["run", str(program), "--database", str(path), "--target", TARGET, "--check"]) == 0
     assert "@tuned_matmul by default" in capsys.readouterr().out
+    build = ["build", str(program), "-o", str(tmp_path / "matmul.o"), "--database", str(path), "--require-tuned"]
+    assert execute([*build, "--target", TARGET]) == 0
+    with pytest.raises(weft.CompileError, match=r"has no schedules for target 'llvm .*-num-threads=2.*: @matmul"):
+        execute([*build, "--target", "llvm -num-threads=2"])
+    with pytest.raises(weft.CompileError, match="--require-tuned is about the schedules of a --database"):
+        execute(["run", str(program), "--require-tuned"])
     for name, message in (
         (f"{space}:column", "has no function 'column', did you mean 'columns'"),
         (f"{tmp_path}/none.py:space", "there is no file"),

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dask_cluster import DaskCluster
 
 import weft
-from dask_cluster import DaskCluster
 from weft import te
 from weft.tuning.database import Database
 from weft.tuning.evaluation import DEFAULT

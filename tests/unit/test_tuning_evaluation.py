@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
@@ -15,11 +18,13 @@ from weft.interp.arguments import argument_recipe
 from weft.support.call_signature import Signature
 from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure, Limits
-from weft.tuning import measuring
+from weft.tuning import executors, measuring, runner
 from weft.tuning.database import Database
-from weft.tuning.evaluation import DEFAULT, Evaluator, WorkerLimits, WrongResultError
+from weft.tuning.evaluation import DEFAULT, Evaluator, WrongResultError
+from weft.tuning.executors import WorkerFacts
 from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats, measure_here
-from weft.tuning.records import Record, Workload
+from weft.tuning.records import Record, Workload, machine_kind, versions
+from weft.tuning.runner import WorkerLimits
 from weft.tuning.space import Candidate
 
 WORKLOAD = Workload("5f", "f", "func.func @f() { return }", 100)
@@ -64,7 +69,8 @@ class Workers:
 
 
 @pytest.fixture
-def workers() -> Workers:
+def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
+    monkeypatch.setattr(runner, "_drifts", {})
     return Workers()
 
 
@@ -74,7 +80,25 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield found
 
 
-def evaluator(database: Database, workers: Workers) -> Evaluator:
+class Later(Executor):
+    """Runs what is submitted when it is told to, the last first."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Callable[[], object]]] = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future[Any] = Future()
+        self.waiting.append((future, partial(fn, *args, **kwargs)))
+        return future
+
+    def run(self) -> None:
+        while self.waiting:
+            future, call = self.waiting.pop()
+            if future.set_running_or_notify_cancel():
+                future.set_result(call())
+
+
+def evaluator(database: Database, workers: Workers, **options: Any) -> Evaluator:
     return Evaluator(
         WORKLOAD,
         "llvm",
@@ -86,6 +110,7 @@ def evaluator(database: Database, workers: Workers) -> Evaluator:
         build=workers.build,  # pyright: ignore[reportArgumentType]
         measure=workers.measure,
         limits=WorkerLimits(),
+        **options,
     )
 
 
@@ -193,6 +218,60 @@ def test_a_default_that_cannot_be_built_or_run(database: Database, workers: Work
         verb = {"build": "built", "measure": "run"}[failing]
         with pytest.raises(CompileError, match=f"@f cannot be {verb} with its default schedule: it needs more than 8"):
             evaluator(database, broken)
+
+
+# Runners
+
+
+def test_runners_measure_beside_the_incumbent(database: Database, workers: Workers) -> None:
+    found = evaluator(database, workers, runner=Inline(), machine=machine_kind())
+    workers.measured.clear()
+    records = evaluate(found, 150, -1, 50, 60, -2)
+    assert [record.seconds for record in records] == [150, None, 50, 60, None] and found.best.seconds == 50
+    # The drift is measured once for each incumbent; a new one is confirmed beside the old one.
+    default = None
+    assert workers.measured == [default, 150, 50, default, 50, 50, 60, -2]
+    assert [record for record in database.records() if record.origin != DEFAULT] == records
+
+
+def test_the_results_of_a_window_are_told_in_order(database: Database, workers: Workers) -> None:
+    later, events = Later(), SimpleQueue[Callable[[], None]]()
+    found = evaluator(database, workers, runner=Inline(), events=events)
+    found._executor = found._runner = later
+    batches = [found.begin(candidates(50, 60)), found.begin(candidates(70, 80))]
+    later.run()  # the builds
+    for _ in range(4):
+        events.get_nowait()()
+    later.run()  # the measurements
+    told = [[record.seconds for _, record, _ in found.finish(batch, FOREVER)] for batch in batches]
+    assert told == [[50, 60], [70, 80]]
+    # Each was recorded when it was known.
+    recorded = [record.seconds for record in database.records() if record.origin != DEFAULT]
+    assert sorted(recorded, key=float) == [50, 60, 70, 80] and recorded[0] == 80
+
+
+def test_a_deadline_gives_up_what_is_under_way(database: Database, workers: Workers) -> None:
+    found = evaluator(database, workers, runner=Inline())
+    found._executor = later = Later()
+    batch = found.begin(candidates(50, 60))
+    assert list(found.finish(batch, 0.0)) == [] and all(future.cancelled() for future, _ in later.waiting)
+    assert len(list(database.records())) == 1
+
+
+def test_workers_of_other_kinds_or_versions_end_a_search(
+    database: Database, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = evaluator(database, workers, runner=Inline())
+    facts = WorkerFacts("h", "x86_64 cray1", versions())
+    monkeypatch.setattr(executors, "worker_facts", lambda: facts)
+    message = (
+        "runner 'h' is a machine of kind x86_64 cray1, the others are .*: times of several kinds cannot be compared"
+    )
+    with pytest.raises(CompileError, match=message):
+        evaluate(found, 50)
+    monkeypatch.setattr(executors, "worker_facts", lambda: replace(facts, versions="weft 9.9"))
+    with pytest.raises(CompileError, match=r"builder 'h' has weft 9\.9, here it is weft .*: install the same"):
+        evaluate(found, 60)
 
 
 # Building and measuring in this process
