@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from inspect import getsource
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -26,8 +28,9 @@ from weft.support.user_functions import unregister_intrinsic
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
 from weft.tuning.evaluation import DEFAULT
-from weft.tuning.runner import WorkerLimits
 from weft.tuning.measuring import Built, Repeats, measure_here
+from weft.tuning.records import Record
+from weft.tuning.runner import WorkerLimits
 
 TARGET = "llvm -num-threads=1"
 QUICK = WorkerLimits(repeats=Repeats(most=3, seconds=0.0, repeat_seconds=1e-4))
@@ -333,25 +336,77 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
             execute([*map(str, words), "--space", name])
 
 
+def test_a_full_disk_loses_the_batch_under_way_and_the_search_goes_on(
+    tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tune.db"
+    prepare = Database._prepare
+
+    def prepare_small(database: Database) -> None:
+        prepare(database)
+        pages = database._pragma("page_count") + 8
+        database._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "_prepare", prepare_small)
+        patch.setattr(driver.Evaluator, "_record_of", _padded(driver.Evaluator._record_of))
+        with pytest.raises(weft.CompileError, match=r"database '\S+tune\.db': database or disk is full"):
+            tune(matmul(), space=tiles, trials=12, database=path)
+    kept = _records(path)
+    assert 2 < len(kept) < 13
+    (task,) = tune(matmul(), space=tiles, trials=12, database=path).tasks
+    assert task.known == len(kept) - 1 and _records(path)[: len(kept)] == kept and len(_records(path)) == 13
+
+
+def _padded(record_of: Callable[..., Record]) -> Callable[..., Record]:
+    """Records that fill a page."""
+    return lambda *arguments: replace(record_of(*arguments), versions="x" * 4000)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of the size of files")
+def test_a_search_whose_file_may_not_grow_says_so_and_goes_on(tmp_path: Path) -> None:
+    (program := tmp_path / "matmul.mlir").write_text(str(matmul(32)))
+    (space := tmp_path / "my_space.py").write_text(getsource(tiles).replace("sch: weft.Schedule", "sch"))
+    path = tmp_path / "tune.db"
+    words = ["tune", program, "--space", f"{space}:tiles", "--trials", 40, "--database", path]
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000));"
+        "from weft.tools.weft_cli import main; main()"
+    )
+    first = subprocess.run(
+        [sys.executable, "-c", limited, *map(str, words)], check=False, capture_output=True, text=True
+    )
+    assert first.returncode == 1 and "Traceback" not in first.stderr
+    reason = first.stderr.partition(f"error: database '{path}': ")[2].strip()
+    assert reason in ("disk I/O error", "database or disk is full")
+    kept = _records(path)
+    assert 1 < len(kept) < 41
+    assert execute([str(word) for word in words]) == 0
+    assert _records(path)[: len(kept)] == kept and len(_records(path)) == 41
+
+
 @pytest.mark.slow
 def test_a_search_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    """Killed again and again while it measures, and resumed: the trials are those of a search that nobody killed."""
+    """Killed ten times while it measures, and resumed: the trials are those of a search that nobody killed."""
     (program := tmp_path / "matmul.mlir").write_text(str(matmul(32)))
     (space := tmp_path / "my_space.py").write_text(getsource(tiles).replace("sch: weft.Schedule", "sch"))
     path = tmp_path / "tune.db"
     weft_command = Path(sys.executable).parent / "weft"
-    command = [weft_command, "tune", program, "--space", f"{space}:tiles", "--trials", "24", "--database", path]
+    trials, random = 60, Random(0)
+    command = [weft_command, "tune", program, "--space", f"{space}:tiles", "--trials", str(trials), "--database", path]
     seen: list[object] = []
     kills = 0
-    while kills < 5 and len(seen) <= 24:
+    while kills < 10 and len(seen) <= trials:
         process = subprocess.Popen(
             [str(word) for word in command], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
-        end = time.monotonic() + 60
+        end, more = time.monotonic() + 60, random.randint(1, 5)
         while process.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
-            if path.exists() and len(_records(path)) >= len(seen) + 3:
+            if path.exists() and len(_records(path)) >= len(seen) + more:
                 break
+        time.sleep(random.uniform(0, 0.3))  # at any point of the next trial
         process.kill()
         kills += process.wait() == -signal.SIGKILL
         records = _records(path)
@@ -360,7 +415,7 @@ def test_a_search_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert kills
     assert subprocess.run([str(word) for word in command], check=False, capture_output=True).returncode == 0
     records = _records(path)
-    assert records[: len(seen)] == seen and len(records) == 24 + 1
+    assert records[: len(seen)] == seen and len(records) == trials + 1
     candidates = [(record.trace, record.decisions) for record in records]
     assert len(candidates) == len(set(candidates))
 
