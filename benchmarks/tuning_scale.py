@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,7 @@ from typing import Any
 
 import weft
 from weft import te
+from weft.driver import tune as driver
 from weft.driver.tune import default_program
 from weft.support.call_signature import Signature
 from weft.support.limited_calls import Failure
@@ -35,9 +36,10 @@ from weft.support.target import Target
 from weft.tuning.executors import Fleet, Reply, worker_facts
 from weft.tuning.features import features_of
 from weft.tuning.measuring import Built
+from weft.tuning.records import Decision
 from weft.tuning.runner import Outcome, compare, measure_default
 from weft.tuning.search import EvolutionarySearch
-from weft.tuning.space import Space
+from weft.tuning.space import Candidate, Space
 
 TARGET = "llvm -num-threads=1"
 BUILD_SECONDS, MEASURE_SECONDS = 2.0, 1.0
@@ -69,6 +71,26 @@ def tiles(sch: weft.Schedule) -> None:
     j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
     k0, k1 = sch.split(k, sch.sample_perfect_tile(k, n=2))
     sch.reorder(i0, j0, k0, i1, k1, j1)
+
+
+class FreeSpace(Space):
+    """A million candidates without IR, which cost nothing: what is left is the coordinator."""
+
+    def run(
+        self,
+        random: Random,
+        wanted: Sequence[Decision | None] = (),
+        change: int | None = None,
+        *,
+        takes_defaults: bool = False,
+        seen: Container[bytes] = (),
+    ) -> Candidate | None:
+        digits = tuple(random.randrange(10) if at == change or not wanted else wanted[at] for at in range(6))
+        digest = str(digits).encode()
+        if digest in seen:
+            return None
+        numbers = tuple(float(digit or 0) for digit in digits)
+        return Candidate("sched.func @trace {}", digits, digest, tuple(d or 0 for d in digits), numbers * 4)
 
 
 @dataclass
@@ -158,7 +180,9 @@ class Run:
 
 
 def run(workers: Simulated, space: Callable[[weft.Schedule], object] | None, n: int, **options: Any) -> Run:
+    """A search; one of `free` makes its candidates without IR."""
     fleet = Fleet(workers)
+    driver.Space = FreeSpace if space is free else Space
     with tempfile.TemporaryDirectory() as folder:
         begin, cpu = time.perf_counter(), time.thread_time()
         tuned = weft.tune(
@@ -175,63 +199,34 @@ def run(workers: Simulated, space: Callable[[weft.Schedule], object] | None, n: 
     return Run(tuned.num_trials, seconds, cpu, workers.busy / (seconds * workers.workers))
 
 
+def free(sch: weft.Schedule) -> None:
+    """The program of `FreeSpace`, which is not run."""
+
+
 def coordinator(trials: int) -> None:
     """Builders and runners that take no time."""
-    for name, space, n in (("annotations", small_space, 64), ("tiles", tiles, 1024), ("default space", None, 1024)):
-        count = trials if name == "annotations" else trials // 10
+    spaces = (
+        ("free", free, 64),
+        ("annotations", small_space, 64),
+        ("tiles", tiles, 1024),
+        ("default space", None, 1024),
+    )
+    for name, space, n in spaces:
+        count = trials if space is free else trials // 10
         found = run(Simulated(8, scale=0.0), space, n, trials=count, window=64)
         rate, of_cpu = found.trials / found.seconds, found.trials / found.cpu
         print(f"{name:14} {found.trials:5} trials, {rate:7.1f} a second, {of_cpu:7.1f} a second of cpu")
-    evaluation(trials)
-
-
-def evaluation(trials: int) -> None:
-    """All of a trial but its proposal: known or not, build, measurement, record, what the search is told."""
-    from weft.interp.arguments import argument_recipe
-    from weft.tuning.database import Database
-    from weft.tuning.evaluation import Evaluator
-    from weft.tuning.measuring import ArgumentSpec
-    from weft.tuning.records import Workload
-    from weft.tuning.runner import WorkerLimits
-    from weft.tuning.space import Candidate
-
-    module = matmul(64)
-    spec = ArgumentSpec(argument_recipe(next(iter(module.ops))), 0, 64)  # pyright: ignore[reportArgumentType]
-    fleet = Fleet(Simulated(8, scale=0.0))
-    with tempfile.TemporaryDirectory() as folder, Database(Path(folder) / "tune.db") as database:
-        evaluator = Evaluator(
-            Workload("5f", "matmul", str(module)),
-            TARGET,
-            spec,
-            Candidate("default", (), b""),
-            "space",
-            database=database,
-            executor=fleet,
-            build=lambda *_: Failure("error", "never called"),
-            measure=lambda *_: Failure("error", "never called"),
-            limits=WorkerLimits(),
-            runner=fleet,
-        )
-        begin, cpu = time.perf_counter(), time.thread_time()
-        for at in range(0, trials, 8):
-            batch = [Candidate("sched.func @trace {}", (at + j,), b"") for j in range(8)]
-            for _ in evaluator.evaluate(batch, float("inf")):
-                pass
-        seconds, cpu = time.perf_counter() - begin, time.thread_time() - cpu
-    fleet.shutdown()
-    print(
-        f"{'none proposed':14} {trials:5} trials, {trials / seconds:7.1f} a second, {trials / cpu:7.1f} a second of cpu"
-    )
 
 
 def fleets(sizes: list[int], seconds: float) -> None:
     """Trials take 3 seconds of workers on average, and more for stragglers and deaths."""
-    for size in sizes:
-        for factor in (1, 2, 4):
-            found = run(Simulated(size), small_space, 64, trials=10**6, timeout=seconds, window=factor * size)
+    for name, space in (("free", free), ("annotations", small_space)):
+        for size, factor in itertools.product(sizes, (1, 2, 4)):
+            found = run(Simulated(size), space, 64, trials=10**6, timeout=seconds, window=factor * size)
             print(
-                f"{size:5} workers, window {factor * size:5}: {found.trials / found.seconds:6.1f} trials a second,"
-                f" workers busy {found.used:4.0%}, search {found.cpu / found.seconds:4.0%} of a core"
+                f"{name:11} {size:5} workers, window {factor * size:5}: {found.trials / found.seconds:6.1f} trials a"
+                f" second, workers busy {found.used:4.0%}, search {found.cpu / found.seconds:4.0%} of a core",
+                flush=True,
             )
 
 

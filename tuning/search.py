@@ -9,6 +9,7 @@ others wait for later batches. The search knows nothing of building and measurin
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -147,8 +148,7 @@ class EvolutionarySearch:
     def tell(self, candidate: Candidate, seconds: float | None) -> None:
         """The time of a candidate; None for one that failed, which has no children."""
         if seconds is not None:
-            self._ranked.append((seconds, len(self._ranked), candidate))
-            self._ranked.sort(key=lambda entry: entry[:2])
+            insort(self._ranked, (seconds, len(self._ranked), candidate), key=lambda entry: entry[:2])
             if self._ranking is not None:
                 self._ranking.tell(candidate, seconds)
 
