@@ -2,7 +2,7 @@
 fleets of workers with stragglers and failures; and how fast schedules are proposed.
 
     python benchmarks/tuning_scale.py coordinator [--trials 2000]
-    python benchmarks/tuning_scale.py fleets [--workers 10 100 1000] [--seconds 30]
+    python benchmarks/tuning_scale.py fleets [--workers 10 100 1000] [--seconds 60]
     python benchmarks/tuning_scale.py proposals [--seconds 10]
 
 The coordinator is `weft.tune` itself, with its database on disk. Workers are simulated by timers: no candidate is built
@@ -33,6 +33,7 @@ from weft.driver.tune import default_program
 from weft.support.call_signature import Signature
 from weft.support.limited_calls import Failure
 from weft.support.target import Target
+from weft.tuning.database import Database
 from weft.tuning.executors import Fleet, Reply, worker_facts
 from weft.tuning.features import features_of
 from weft.tuning.measuring import Built
@@ -185,7 +186,7 @@ def run(workers: Simulated, space: Callable[[weft.Schedule], object] | None, n: 
     driver.Space = FreeSpace if space is free else Space
     with tempfile.TemporaryDirectory() as folder:
         begin, cpu = time.perf_counter(), time.thread_time()
-        tuned = weft.tune(
+        weft.tune(
             matmul(n),
             space=space,
             target=TARGET,
@@ -194,9 +195,11 @@ def run(workers: Simulated, space: Callable[[weft.Schedule], object] | None, n: 
             runner=fleet,
             **options,
         )
+        with Database(Path(folder) / "tune.db") as database:
+            trials = sum(count for *_, count, _ in database.places()) - 1  # without the default
         seconds, cpu = time.perf_counter() - begin, time.thread_time() - cpu
     fleet.shutdown()
-    return Run(tuned.num_trials, seconds, cpu, workers.busy / (seconds * workers.workers))
+    return Run(trials, seconds, cpu, workers.busy / (seconds * workers.workers))
 
 
 def free(sch: weft.Schedule) -> None:
@@ -218,11 +221,11 @@ def coordinator(trials: int) -> None:
         print(f"{name:14} {found.trials:5} trials, {rate:7.1f} a second, {of_cpu:7.1f} a second of cpu")
 
 
-def fleets(sizes: list[int], seconds: float) -> None:
-    """Trials take 3 seconds of workers on average, and more for stragglers and deaths."""
+def fleets(sizes: list[int], seconds: float, scale: float) -> None:
+    """Trials take 3.7 seconds of workers on average, with stragglers and deaths, times `scale`."""
     for name, space in (("free", free), ("annotations", small_space)):
         for size, factor in itertools.product(sizes, (1, 2, 4)):
-            found = run(Simulated(size), space, 64, trials=10**6, timeout=seconds, window=factor * size)
+            found = run(Simulated(size, scale), space, 64, trials=10**6, timeout=seconds, window=factor * size)
             print(
                 f"{name:11} {size:5} workers, window {factor * size:5}: {found.trials / found.seconds:6.1f} trials a"
                 f" second, workers busy {found.used:4.0%}, search {found.cpu / found.seconds:4.0%} of a core",
@@ -257,12 +260,13 @@ def main() -> None:
     parser.add_argument("what", choices=("coordinator", "fleets", "proposals"))
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--workers", type=int, nargs="+", default=[10, 100, 1000])
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the time that workers take (default 1)")
     arguments = parser.parse_args()
     if arguments.what == "coordinator":
         coordinator(arguments.trials)
     elif arguments.what == "fleets":
-        fleets(arguments.workers, arguments.seconds)
+        fleets(arguments.workers, arguments.seconds, arguments.scale)
     else:
         proposals(arguments.seconds)
 
