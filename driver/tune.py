@@ -7,7 +7,7 @@ import importlib
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel
+from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel, next_done
 from weft.tuning.executors import Fleet, check_runner, opened_executor
 from weft.tuning.features import features_of
 from weft.tuning.measuring import ArgumentSpec, measure
@@ -288,12 +288,31 @@ class _Search:
     search: EvolutionarySearch
     best: list[float]
     """Seconds before the first batch, and after each that ended."""
-    begun: int = 0
+    begun: float = 0.0
     """Batches that were begun."""
 
     def gain(self) -> tuple[float, float]:
         """What another batch is expected to save."""
         return expected_gain(self.found.calls, self.best, self.begun)
+
+    def begin(self, most: int) -> list[Trial]:
+        """Have new candidates evaluated."""
+        trials = self.evaluator.begin(self.search.propose(most))
+        self.begun += len(trials) / SearchOptions.batch
+        return trials
+
+    def tell(self, trial: Trial) -> None:
+        """Take a trial into account that has its record."""
+        if trial.record is None:
+            return
+        self.search.tell(trial.candidate, trial.record.seconds)
+        found = self.found
+        found.trials.append(trial.record)
+        found.known += trial.was_known
+        found.best, found.counts = self.evaluator.best, self.search.counts
+        found.is_exhausted = self.search.is_exhausted
+        if len(found.trials) % SearchOptions.batch == 0:
+            self.best.append(found.seconds)
 
 
 class _Searches:
@@ -410,31 +429,67 @@ class _Searches:
         return _Search(found, evaluator, search, [found.seconds])
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
-        """Evaluate batches until trials, time or spaces are spent: a window of them is under way at once. What is
-        proposed depends on the batches before the window alone, in the order in which they were proposed, whichever
-        ended first: so a search can be resumed."""
-        left = trials
-        window = self._window()
+        """Evaluate candidates until trials, time or spaces are spent."""
+        evaluate = self._measure_here if self._workers.runner is None else self._have_measured
+        for at, _ in enumerate(evaluate(trials, end), 1):
+            if progress is not None and at % SearchOptions.batch == 0:
+                progress(tuned)
+        if progress is not None and tuned.num_trials % SearchOptions.batch:
+            progress(tuned)
+
+    def _next(self) -> _Search | None:
+        """The search whose next batch is expected to gain most."""
+        able = [search for search in self._searches if not search.search.is_exhausted]
+        return max(able, key=_Search.gain, default=None)
+
+    def _measure_here(self, trials: int, end: float) -> Iterator[Trial]:
+        """Batches one after the other. Of a window of several the builders work on the later ones meanwhile."""
         under_way: deque[tuple[_Search, list[Trial]]] = deque()
+        left, window = trials, self._window()
         try:
             while True:
                 while left > 0 and monotonic() < end and sum(len(batch) for _, batch in under_way) < window:
-                    able = [search for search in self._searches if not search.search.is_exhausted]
-                    if not able:
+                    search = self._next()
+                    if search is None:
                         break
-                    search = max(able, key=_Search.gain)
-                    search.begun += 1
-                    batch = search.evaluator.begin(search.search.propose(left))
-                    under_way.append((search, batch))
+                    batch = search.begin(left)
                     left -= len(batch)
+                    under_way.append((search, batch))
                 if not under_way:
-                    break
-                self._finish(*under_way.popleft(), end)
-                if progress is not None:
-                    progress(tuned)
+                    return
+                search, batch = under_way.popleft()
+                for trial in search.evaluator.finish(batch, end):
+                    search.tell(trial)
+                    yield trial
+                search.found.is_exhausted = search.search.is_exhausted
         finally:
             for _, batch in under_way:
                 cancel(batch)
+
+    def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
+        """As many trials at once as the window has: when one is done, the next begins. What is proposed depends on those
+        that were done before, in the order of their records: a search that is started again proposes the same."""
+        under_way: list[tuple[_Search, Trial]] = []
+        left, window = trials, self._window()
+        try:
+            while True:
+                while left > 0 and monotonic() < end and len(under_way) < window:
+                    search = self._next()
+                    if search is None:
+                        break
+                    begun = search.begin(min(left, window - len(under_way)))
+                    left -= len(begun)
+                    under_way += [(search, trial) for trial in begun]
+                done = next_done([trial for _, trial in under_way], self._events, end) if under_way else None
+                if done is None:
+                    return
+                ((search, trial),) = [entry for entry in under_way if entry[1] is done]
+                under_way = [entry for entry in under_way if entry[1] is not done]
+                search.evaluator.tell(trial)
+                search.tell(trial)
+                yield trial
+        finally:
+            cancel([trial for _, trial in under_way])
 
     def _window(self) -> int:
         """Trials under way at once: those with which this search began first, or it would propose others now."""
@@ -442,17 +497,6 @@ class _Searches:
         digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
         key = f"{digest} {self._target} {self._workers.machine} {self._seed}"
         return self._database.window(key, self._workers.window)
-
-    def _finish(self, search: _Search, batch: list[Trial], end: float) -> None:
-        """Wait for a batch, and tell the search."""
-        found = search.found
-        for candidate, record, was_known in search.evaluator.finish(batch, end):
-            search.search.tell(candidate, record.seconds)
-            found.trials.append(record)
-            found.known += was_known
-        found.best, found.counts = search.evaluator.best, search.search.counts
-        found.is_exhausted = search.search.is_exhausted
-        search.best.append(found.seconds)
 
     def reproducer(self, error: WrongResultError, folder: Path) -> str:
         """Write a file that shows a wrong result; returns the message."""

@@ -196,6 +196,12 @@ class Database:
         values = (workload, target, machine, trace, decisions_text(decisions))
         return next(self._select(query, values), None)
 
+    def number(self, record: Record) -> int:
+        """The number of a record, larger for one that was added later; 0 where it is not there."""
+        with self._errors():
+            row = self._connection.execute("SELECT id FROM records WHERE uid = ?", (record.uid,)).fetchone()
+        return 0 if row is None else row[0]
+
     def workload(self, key: str) -> Workload | None:
         """The workload of a key."""
         with self._errors():

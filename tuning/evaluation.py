@@ -2,7 +2,7 @@
 
 Here, a batch is built on all cores, then measured one after the other: building and measuring are phases that do not
 overlap, since a build on another core slows down what is measured (caches, memory, clock). Runners are other machines:
-each candidate goes to one when it is built. However many are under way, the results of a batch are told in its order.
+each candidate goes to one when it is built.
 
 Each record is added to the database at once. What the database knows already is neither built nor measured, so a search
 that was ended in any way is resumed by running it again.
@@ -54,6 +54,8 @@ class Trial:
     """What is known of it, in the end."""
     was_known: bool
     """Whether the database had it."""
+    number: int = 0
+    """Of its record in the database."""
     built: Built | None = None
     future: Future[Any] | None = None
     """Of its build, or of its measurement by a runner."""
@@ -98,13 +100,13 @@ class Evaluator:
         self.best: Record = self.default
         """The fastest so far."""
 
-    def evaluate(self, candidates: Sequence[Candidate], deadline: float) -> Iterator[tuple[Candidate, Record, bool]]:
-        """`begin` and `finish`."""
-        return self.finish(self.begin(candidates), deadline)
-
     def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
         """Have candidates built, but those that the database knows; runners then measure them."""
-        trials = [Trial(candidate, record := self._known(candidate), record is not None) for candidate in candidates]
+        trials: list[Trial] = []
+        for candidate in candidates:
+            record = self._known(candidate)
+            number = 0 if record is None else self._database.number(record)
+            trials.append(Trial(candidate, record, record is not None, number))
         new = [trial for trial in trials if not trial.was_known]
         if new and self._runner is not None:
             self._scale()
@@ -114,18 +116,18 @@ class Evaluator:
                 trial.future.add_done_callback(partial(self._call_later, self._have_measured, trial))
         return trials
 
-    def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[tuple[Candidate, Record, bool]]:
-        """The record of each candidate, and whether the database had it. Ends at `deadline` (`time.monotonic`), with
-        records of some of them. Raises `WrongResultError` where one computes something else, and `CompileError` where
-        workers are not what they must be."""
+    # Measured here
+
+    def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
+        """The trials, each when it has its record. Ends at `deadline` (`time.monotonic`), with records of some of them.
+        Raises `WrongResultError` where a candidate computes something else, and `CompileError` where builders are not
+        what they must be."""
         try:
-            yield from (self._finish_here if self._runner is None else self._wait)(trials, deadline)
+            yield from self._finish(trials, deadline)
         finally:
             cancel(trials)
 
-    # Measured here
-
-    def _finish_here(self, trials: Sequence[Trial], deadline: float) -> Iterator[tuple[Candidate, Record, bool]]:
+    def _finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
         built = [None if trial.future is None else self._of_builder(trial.future.result()) for trial in trials]
         drift = self._drift() if any(isinstance(result, Built) for result in built) else 1.0
         for trial, result in zip(trials, built, strict=True):
@@ -135,7 +137,8 @@ class Evaluator:
                 trial.built = result if isinstance(result, Built) else None
                 outcome = Outcome(result) if isinstance(result, Failure) else self._compared(result, drift)
                 self._record(trial, outcome)
-            yield self._told(trial)
+            self.tell(trial)
+            yield trial
 
     def _compared(self, built: Built, drift: float) -> Outcome:
         return alone(compare, self._measure, built, self._scale(), drift).value
@@ -145,16 +148,6 @@ class Evaluator:
         return alone(measure_drift, self._measure, scale).value
 
     # Measured by runners
-
-    def _wait(self, trials: Sequence[Trial], deadline: float) -> Iterator[tuple[Candidate, Record, bool]]:
-        for trial in trials:
-            while trial.record is None:
-                try:
-                    self._events.get(timeout=max(min(deadline - monotonic(), _LONGEST_WAIT), 0.0))()
-                except Empty:
-                    if monotonic() > deadline:
-                        return
-            yield self._told(trial)
 
     def _call_later(self, then: Callable[[Trial], None], trial: Trial, future: Future[Any]) -> None:
         if not future.cancelled():
@@ -174,7 +167,7 @@ class Evaluator:
     def _was_measured(self, trial: Trial) -> None:
         if trial.future is not None and not trial.future.cancelled():
             self._record(trial, self._of_runner(trial.future.result()))
-            self._told(trial)
+            self.tell(trial)
 
     # Both
 
@@ -194,7 +187,7 @@ class Evaluator:
             self._built_default = built
         return self._built_default
 
-    def _submit(self, trace: str, decisions: Sequence[Decision | None]) -> Future[Reply[Built | Failure] | Failure]:
+    def _submit(self, trace: str, decisions: Sequence[Decision | None]) -> Future[Any]:
         arguments = (self.workload.ir, trace, decisions, self._target, self._limits.build)
         return self._executor.submit(sharing, self._build, *arguments)
 
@@ -240,16 +233,12 @@ class Evaluator:
             raise WrongResultError(self.workload, trial.candidate, outcome.difference)
         record = self._record_of(trial.candidate, outcome)
         self._database.add(record)
-        trial.record = record
+        trial.record, trial.number = record, self._database.number(record)
 
-    def _told(self, trial: Trial) -> tuple[Candidate, Record, bool]:
-        """A trial that has its record, which may be the fastest."""
-        record = trial.record
-        if record is None:
-            raise ValueError("a trial is told when it has its record")
-        if _is_faster(record, self.best):
-            self.best, self._incumbent = record, trial.built
-        return trial.candidate, record, trial.was_known
+    def tell(self, trial: Trial) -> None:
+        """Take the record of a trial into account: it may be the fastest."""
+        if trial.record is not None and _is_faster(trial.record, self.best):
+            self.best, self._incumbent = trial.record, trial.built
 
     def _record_of(self, candidate: Candidate, outcome: Outcome) -> Record:
         times, failure = ((), str(outcome.found)) if isinstance(outcome.found, Failure) else (outcome.found, "")
@@ -266,6 +255,21 @@ class Evaluator:
             versions(),
             now(),
         )
+
+
+def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
+    """Wait for one of the trials that runners measure; None at `deadline`. Of several that are done the one whose
+    record is the oldest: a search that is started again is told results in the order of the first time. Raises what
+    `Evaluator.finish` does."""
+    while True:
+        done = [trial for trial in trials if trial.record is not None]
+        if done:
+            return min(done, key=lambda trial: trial.number)
+        try:
+            events.get(timeout=max(min(deadline - monotonic(), _LONGEST_WAIT), 0.0))()
+        except Empty:
+            if monotonic() > deadline:
+                return None
 
 
 def cancel(trials: Sequence[Trial]) -> None:

@@ -16,13 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from time import monotonic
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar
 
 from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure
 from weft.support.machine_lease import machine_lease
 from weft.tuning.records import machine_kind, versions
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE: Final = 60.0
@@ -121,7 +122,7 @@ class Fleet(Executor):
         """How many calls can run at once, now."""
         return self._connection.num_workers()
 
-    def submit(self, fn: Callable[..., T], /, *args: object, **kwargs: object) -> Future[T]:
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a call, when there is a worker."""
         call = _Call(partial(fn, **kwargs) if kwargs else fn, args, Future())
         with self._lock:

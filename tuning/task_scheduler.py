@@ -21,7 +21,7 @@ _BACK: Final = 3
 """Batches over which a gain is observed."""
 
 
-def expected_gain(weight: int, best: Sequence[float], begun: int) -> tuple[float, float]:
+def expected_gain(weight: int, best: Sequence[float], begun: float) -> tuple[float, float]:
     """The seconds that another batch of a task is expected to save, then its weighted seconds. These order tasks that
     had no batch: each has one before any has two.
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import getsource
 from pathlib import Path
 from random import Random
@@ -148,6 +148,42 @@ def test_a_search_is_resumed_by_running_it_again(
     assert other.tasks[0].trials != more.tasks[0].trials[:8]
 
 
+class LastFirst(Executor):
+    """Three threads that begin with what was submitted last."""
+
+    def __init__(self) -> None:
+        self._pool, self._waiting = ThreadPoolExecutor(3), list[tuple[Future[object], Callable[[], object]]]()
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future[object] = Future()
+        self._waiting.append((future, partial(fn, *args, **kwargs)))
+        self._pool.submit(self._run)
+        return future
+
+    def _run(self) -> None:
+        future, call = self._waiting.pop()
+        if future.set_running_or_notify_cancel():
+            future.set_result(call())
+
+
+def test_a_search_by_runners_is_resumed(tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tune.db"
+
+    def search(trials: int, window: int) -> weft.Tuned:
+        runner = LastFirst()
+        return tune(matmul(), space=tiles, trials=trials, database=path, runner=runner, window=window)
+
+    first = search(20, 5)
+    recorded = _records(path)[1:]
+    assert recorded == first.tasks[0].trials and len(recorded) == 20
+    # The window is that of the first time.
+    more = search(26, 3)
+    assert more.tasks[0].trials[:20] == recorded and more.tasks[0].known == 20
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "build_candidate", None)
+        assert search(26, 9).tasks[0].trials == more.tasks[0].trials
+
+
 def test_records_that_cannot_be_replayed_are_left_out(tmp_path: Path, in_process: None) -> None:
     path = tmp_path / "tune.db"
     tune(matmul(), space=columns, trials=2, database=path)
@@ -242,6 +278,9 @@ def test_sched_ir_is_a_space(in_process: None) -> None:
     [
         (matmul, {"target": "cuda"}, "programs for target kind llvm are measured, got 'cuda'"),
         (matmul, {"trials": 0}, "trials must be at least 1, got 0"),
+        (matmul, {"window": 0}, "window must be at least 1, got 0"),
+        (matmul, {"executor": "dusk:1"}, "executor is a number of processes, dask:ADDRESS"),
+        (matmul, {"runner": "none"}, "runner is a number of processes, dask:ADDRESS"),
         (matmul, {"func": "matmol"}, "there is no function 'matmol' with blocks, did you mean 'matmul'"),
         (lambda: weft.parse("func.func @f() { func.return }"), {}, "there is no function to tune, none holds blocks"),
         (
@@ -255,7 +294,7 @@ def test_sched_ir_is_a_space(in_process: None) -> None:
             "@matmul: a schedule of the program works on it",
         ),
     ],
-    ids=["target", "trials", "func", "empty", "dynamic", "scheduled"],
+    ids=["target", "trials", "window", "executor", "runner", "func", "empty", "dynamic", "scheduled"],
 )
 def test_what_cannot_be_tuned(program: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(weft.CompileError, match=message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure, Limits
 from weft.tuning import executors, measuring, runner
 from weft.tuning.database import Database
-from weft.tuning.evaluation import DEFAULT, Evaluator, WrongResultError
+from weft.tuning.evaluation import DEFAULT, Evaluator, Trial, WrongResultError, cancel, next_done
 from weft.tuning.executors import WorkerFacts
 from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats, measure_here
 from weft.tuning.records import Record, Workload, machine_kind, versions
@@ -123,7 +123,22 @@ def candidates(*seconds: int) -> list[Candidate]:
 
 
 def evaluate(found: Evaluator, *seconds: int) -> list[Record]:
-    return [record for _, record, _ in found.evaluate(candidates(*seconds), FOREVER)]
+    return [_record(trial) for trial in found.finish(found.begin(candidates(*seconds)), FOREVER)]
+
+
+def _record(trial: Trial | None) -> Record:
+    assert trial is not None and trial.record is not None
+    return trial.record
+
+
+def have_measured(found: Evaluator, *seconds: int) -> list[Record]:
+    """By runners, in the order in which they are done."""
+    trials, records = found.begin(candidates(*seconds)), list[Record]()
+    while trials:
+        done = next_done(trials, found._events, FOREVER)
+        records.append(_record(done))
+        trials = [trial for trial in trials if trial is not done]
+    return records
 
 
 def test_the_default_is_measured_first_and_kept_when_nothing_is_faster(database: Database, workers: Workers) -> None:
@@ -146,7 +161,7 @@ def test_what_is_known_is_neither_built_nor_measured(database: Database, workers
     evaluate(evaluator(database, workers), 50, -1, 200)
     again = Workers()
     found = evaluator(database, again)
-    known = [was_known for _, _, was_known in found.evaluate(candidates(50, -1, 200), FOREVER)]
+    known = [trial.was_known for trial in found.finish(found.begin(candidates(50, -1, 200)), FOREVER)]
     assert known == [True] * 3 and found.best.seconds == 50
     assert again.built == again.measured == []
     # The reference and the incumbent are built when something new is measured.
@@ -200,7 +215,8 @@ def test_a_wrong_result_ends_the_search(database: Database, workers: Workers) ->
 
 def test_an_interrupt_loses_the_batch_under_way_only(database: Database, workers: Workers) -> None:
     found = evaluator(database, workers)
-    batch = found.evaluate(candidates(50, 60, 70), FOREVER)
+    batch = found.finish(found.begin(candidates(50, 60, 70)), FOREVER)
+    assert isinstance(batch, Generator)
     next(batch)
     next(batch)
     batch.close()
@@ -208,7 +224,8 @@ def test_an_interrupt_loses_the_batch_under_way_only(database: Database, workers
 
 
 def test_the_deadline_ends_a_batch(database: Database, workers: Workers) -> None:
-    assert list(evaluator(database, workers).evaluate(candidates(50, 60), 0.0)) == []
+    found = evaluator(database, workers)
+    assert list(found.finish(found.begin(candidates(50, 60)), 0.0)) == []
 
 
 def test_a_default_that_cannot_be_built_or_run(database: Database, workers: Workers) -> None:
@@ -226,15 +243,19 @@ def test_a_default_that_cannot_be_built_or_run(database: Database, workers: Work
 def test_runners_measure_beside_the_incumbent(database: Database, workers: Workers) -> None:
     found = evaluator(database, workers, runner=Inline(), machine=machine_kind())
     workers.measured.clear()
-    records = evaluate(found, 150, -1, 50, 60, -2)
-    assert [record.seconds for record in records] == [150, None, 50, 60, None] and found.best.seconds == 50
+    records = have_measured(found, 150, -1, 50, 60, -2)
+    # What cannot be built is done first.
+    assert [record.seconds for record in records] == [None, 150, 50, 60, None] and found.best.seconds == 50
     # The drift is measured once for each incumbent, and what is faster is confirmed: both, for both were under way.
     default = None
     assert workers.measured == [default, 150, 50, default, 50, 60, default, 60, -2]
-    assert {record for record in database.records() if record.origin != DEFAULT} == {*records}
+    assert [record for record in database.records() if record.origin != DEFAULT] == records
+    again = Workers()
+    resumed = evaluator(database, again, runner=Inline())
+    assert have_measured(resumed, -2, 60, 50, 150, -1) == records and not again.built
 
 
-def test_the_results_of_a_window_are_told_in_order(database: Database, workers: Workers) -> None:
+def test_whoever_is_first_is_told_first(database: Database, workers: Workers) -> None:
     later, events = Later(), SimpleQueue[Callable[[], None]]()
     found = evaluator(database, workers, runner=Inline(), events=events)
     found._runner = later
@@ -242,19 +263,22 @@ def test_the_results_of_a_window_are_told_in_order(database: Database, workers: 
     for _ in range(4):
         events.get_nowait()()
     later.run()
-    told = [[record.seconds for _, record, _ in found.finish(batch, FOREVER)] for batch in batches]
-    assert told == [[50, 60], [70, 80]]
-    # Each was recorded when it was known.
-    recorded = [record.seconds for record in database.records() if record.origin != DEFAULT]
-    assert sorted(recorded, key=float) == [50, 60, 70, 80] and recorded[0] == 80
+    trials, told = [*batches[0], *batches[1]], list[float | None]()
+    while trials:
+        done = next_done(trials, events, FOREVER)
+        told.append(_record(done).seconds)
+        trials = [trial for trial in trials if trial is not done]
+    assert told == [80, 70, 60, 50]
+    assert [record.seconds for record in database.records() if record.origin != DEFAULT] == told
 
 
 def test_a_deadline_gives_up_what_is_under_way(database: Database, workers: Workers) -> None:
     found = evaluator(database, workers, runner=Inline())
     found._executor = later = Later()
-    batch = found.begin(candidates(50, 60))
-    assert list(found.finish(batch, 0.0)) == [] and all(future.cancelled() for future, _ in later.waiting)
-    assert len(list(database.records())) == 1
+    trials = found.begin(candidates(50, 60))
+    assert next_done(trials, found._events, 0.0) is None
+    cancel(trials)
+    assert all(future.cancelled() for future, _ in later.waiting) and len(list(database.records())) == 1
 
 
 def test_workers_of_other_kinds_or_versions_end_a_search(
@@ -265,10 +289,10 @@ def test_workers_of_other_kinds_or_versions_end_a_search(
     monkeypatch.setattr(executors, "worker_facts", lambda: facts)
     message = "runner 'h' is a machine of kind x86_64 cray1, the others are .*: times of several kinds cannot be"
     with pytest.raises(CompileError, match=message):
-        evaluate(found, 50)
+        have_measured(found, 50)
     monkeypatch.setattr(executors, "worker_facts", lambda: replace(facts, versions="weft 9.9"))
     with pytest.raises(CompileError, match=r"builder 'h' has weft 9\.9, here it is weft .*: install the same"):
-        evaluate(found, 60)
+        have_measured(found, 60)
 
 
 # Building and measuring in this process
