@@ -467,7 +467,7 @@ class _Searches:
                 cancel(batch)
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
-        """As many trials at once as the window has: when one is done, the next begins. What is proposed depends on those
+        """As many trials at once as the window has: when one is done, the next begins. What is proposed depends on all
         that were done before, in the order of their records: a search that is started again proposes the same."""
         under_way: list[tuple[_Search, Trial]] = []
         left, window = trials, self._window()

@@ -173,15 +173,15 @@ def test_a_search_by_runners_is_resumed(tmp_path: Path, in_process: None, monkey
         runner = LastFirst()
         return tune(matmul(), space=tiles, trials=trials, database=path, runner=runner, window=window)
 
-    first = search(20, 5)
+    first = search(12, 5)
     recorded = _records(path)[1:]
-    assert recorded == first.tasks[0].trials and len(recorded) == 20
+    assert recorded == first.tasks[0].trials and len(recorded) == 12
     # The window is that of the first time.
-    more = search(26, 3)
-    assert more.tasks[0].trials[:20] == recorded and more.tasks[0].known == 20
+    more = search(16, 3)
+    assert more.tasks[0].trials[:12] == recorded and more.tasks[0].known == 12
     with monkeypatch.context() as patch:
         patch.setattr(driver, "build_candidate", None)
-        assert search(26, 9).tasks[0].trials == more.tasks[0].trials
+        assert search(16, 9).tasks[0].trials == more.tasks[0].trials
 
 
 def test_records_that_cannot_be_replayed_are_left_out(tmp_path: Path, in_process: None) -> None:
