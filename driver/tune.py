@@ -42,7 +42,7 @@ from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel, next_done
+from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel, handle, next_done
 from weft.tuning.executors import Fleet, check_runner, opened_executor
 from weft.tuning.features import features_of
 from weft.tuning.measuring import ArgumentSpec, measure
@@ -480,6 +480,7 @@ class _Searches:
                     begun = search.begin(min(left, window - len(under_way)))
                     left -= len(begun)
                     under_way += [(search, trial) for trial in begun]
+                    handle(self._events)
                 done = next_done([trial for _, trial in under_way], self._events, end) if under_way else None
                 if done is None:
                     return

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -270,6 +271,13 @@ def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial
         except Empty:
             if monotonic() > deadline:
                 return None
+
+
+def handle(events: Events) -> None:
+    """What is to be done for builds and measurements that ended until now: runners get what was built."""
+    with suppress(Empty):
+        while True:
+            events.get_nowait()()
 
 
 def cancel(trials: Sequence[Trial]) -> None:
