@@ -95,9 +95,7 @@ def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
     defaults = scheduled and not arguments.no_default_schedule
     passes = parse_insertions(arguments.insert)
     if arguments.require_tuned and (arguments.database is None or not defaults):
-        raise CompileError(
-            "--require-tuned is about the schedules of a --database, in the place of default ones"
-        )
+        raise CompileError("--require-tuned is about the schedules of a --database, in the place of default ones")
     return LoweringOptions(
         *(scheduled, defaults, passes, arguments.checked),
         database=arguments.database,
