@@ -325,7 +325,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
     try:
         yield executor
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        executor.shutdown(cancel_futures=True)
 
 
 def check_runner(runner: Executor, kind: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from weft import graph as G
 from weft import te
 from weft.driver import tune as driver
 from weft.driver.candidates import build_here
-from weft.support.limited_calls import Limits
+from weft.support.limited_calls import Limits, limited_call
 from weft.support.user_functions import unregister_intrinsic
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
@@ -400,6 +402,39 @@ def test_a_full_disk_loses_the_batch_under_way_and_the_search_goes_on(
 def _padded(record_of: Callable[..., Record]) -> Callable[..., Record]:
     """Records that fill a page."""
     return lambda *arguments: replace(record_of(*arguments), versions="x" * 4000)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory, signals")
+@pytest.mark.parametrize("role", ["build_candidate", "measure"])
+def test_workers_that_crash_hang_exit_or_fill_the_memory_are_failed_trials(
+    tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    faults = {
+        "its process was ended by SIGABRT": (os.abort,),
+        "its process was ended by SIGSEGV": (ctypes.string_at, 8),
+        "its process ended: its process ended with status 3": (os._exit, 3),
+        "it takes longer than 0.5 s": (exec, "while True: pass"),
+        "it needs more than 0.0625 GiB": (bytearray, 1 << 34),
+    }
+    left, limits = list(faults.values()), Limits(0.5, 64 << 20)
+    works = getattr(driver, role)
+    calls = 0
+
+    def breaks(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1  # the default is built once and measured twice
+        return limited_call(limits, *left.pop(0)) if calls > 3 and left else works(*arguments)
+
+    monkeypatch.setattr(driver, role, breaks)
+    path = tmp_path / "tune.db"
+    (task,) = tune(matmul(), space=tiles, trials=14, database=path).tasks
+    failures = [record.failure for record in task.trials if record.failure]
+    assert len(task.trials) == 14 and len(failures) >= len(faults) - 1
+    assert all(any(failure.startswith(reason) for reason in faults) for failure in failures)
+    # One may have been the incumbent's, which is measured again: then it tells nothing of a trial.
+    assert len({failure[:24] for failure in failures}) >= len(faults) - 1
+    assert _records(path)[1:] == task.trials
 
 
 @pytest.mark.slow
