@@ -40,7 +40,7 @@ from weft.tuning.measuring import Built
 from weft.tuning.records import Decision
 from weft.tuning.runner import Outcome, compare, measure_default
 from weft.tuning.search import EvolutionarySearch
-from weft.tuning.space import Candidate, Space
+from weft.tuning.space import Candidate, Refused, Space
 
 TARGET = "llvm -num-threads=1"
 BUILD_SECONDS, MEASURE_SECONDS = 2.0, 1.0
@@ -255,6 +255,29 @@ def proposals(seconds: float) -> None:
         )
 
 
+def refused(sch: weft.Schedule) -> None:
+    """All are refused, after the steps that users write first."""
+    tiles(sch)
+    sch.compute_inline("C")
+
+
+def failures(seconds: float) -> None:
+    """What is no trial: candidates that are refused, and decisions that were tried."""
+    random, space = Random(0), Space(matmul(1024), refused, "refused")
+    count, cpu = 0, time.thread_time()
+    while time.thread_time() - cpu < seconds and not space.is_exhausted:
+        count += isinstance(space.run(random), Refused)
+    print(f"{'refused':14} {count / (time.thread_time() - cpu):7.1f} candidates a second of cpu")
+    space = Space(matmul(1024), tiles, "tiles")
+    tried = [found for _ in range(16) if isinstance(found := space.run(random), Candidate)]
+    for name, change in (("tried", None), ("near tried", 0)):
+        count, cpu = 0, time.thread_time()
+        while time.thread_time() - cpu < seconds and not space.is_exhausted:
+            space.run(random, random.choice(tried).choices, change)
+            count += 1
+        print(f"{name:14} {count / (time.thread_time() - cpu):7.1f} candidates a second of cpu")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("coordinator", "fleets", "proposals"))
@@ -269,6 +292,7 @@ def main() -> None:
         fleets(arguments.workers, arguments.seconds, arguments.scale)
     else:
         proposals(arguments.seconds)
+        failures(arguments.seconds)
 
 
 if __name__ == "__main__":
