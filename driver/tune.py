@@ -177,7 +177,7 @@ def tune(
     limits: WorkerLimits | None = None,
     progress: Callable[[Tuned], object] | None = None,
 ) -> Tuned:
-    """Search for fast schedules of a program by measuring them on this machine.
+    """Search for fast schedules of a program by measuring them, on this machine or others.
 
         def space(sch):
             i, j, k = sch.get_loops("C")
@@ -197,13 +197,13 @@ def tune(
     the trial under way.
 
     `executor` runs the builders: one of `concurrent.futures`, or the name of one, `"4"` (processes), `"dask:ADDRESS"`,
-    `"ray"` or `"ray:ADDRESS"`; by default as many processes as cores. `runner`, another or the same, runs the runners,
-    one candidate at a time on each machine; without it candidates are measured here, while no builder runs. `window`
-    trials are under way at once, by default two for each worker, and at least a batch of 8.
+    `"ray"` or `"ray:ADDRESS"`; by default as many processes as cores. `runner`, another or the same, measures one
+    candidate at a time on each machine; without it candidates are measured here, while no builder runs. `window` trials
+    are under way at once, by default two for each worker, and at least a batch of 8.
 
-    Raises `CompileError` for a program that cannot be tuned, and where workers do not answer, are of another version or
-    of several kinds; what `space` raises; `InternalError` when a schedule
-    computes something else than the default, with the name of a file that shows it.
+    Raises `CompileError` for a program that cannot be tuned, and where workers do not answer, have another version or
+    are of several kinds of machines; what `space` raises; `InternalError` when a schedule computes something else than
+    the default, with the name of a file that shows it.
     """
     module = copy_of(_parsed(program))
     machine = Target.parse(target) if isinstance(target, str) else target
@@ -254,8 +254,9 @@ def _opened_workers(
     for fleet in fleets:
         fleet.first_worker()
     kind = machine_kind() if measures is None else check_runner(measures, f"{target.architecture} {target.cpu}")
-    found = max([2 * fleet.num_workers for fleet in fleets], default=0) if window is None else window
-    return _Workers(builder, measures, kind, max(found, 1 if window else SearchOptions.batch))
+    if window is None:
+        window = max([SearchOptions.batch, *(2 * fleet.num_workers for fleet in fleets)])
+    return _Workers(builder, measures, kind, window)
 
 
 def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
