@@ -69,6 +69,7 @@ def build(
     verify: bool = True,
     cache: bool = True,
     database: str | os.PathLike[str] | None = None,
+    require_tuned: bool = False,
     layouts: bool = True,
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
@@ -101,7 +102,8 @@ def build(
     they are.
 
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
-    the place of default ones (`docs/tuning.md`).
+    the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
+    that cannot be tuned.
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
@@ -119,7 +121,9 @@ def build(
     ):
         _check_kind(argument, value, kinds, wanted)
     machine = target if isinstance(target, Target) else Target.parse(target)
-    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify, database, layouts)
+    options = LoweringOptions(
+        scheduled, default_schedule, passes or {}, checked, verify, database, require_tuned, layouts
+    )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
         return _built_file(Path(program), machine, options, stopwatch, store)
@@ -289,7 +293,7 @@ def lower_to_scheduled(
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
         with stopwatch.measure("database"):
-            tuned = tuned_records(module, target, options.database)
+            tuned = tuned_records(module, target, options.database, options.require_tuned)
     with stopwatch.measure("schedule"):
         state_parameter_accesses(module)
         by_users = _run_schedules(module, options.scheduled)

@@ -145,7 +145,9 @@ def find_kernels(module: ModuleOp, target: Target, options: LoweringOptions) -> 
     if not functions:
         return []
     depends = code_depends_on(target, default_schedule=options.default_schedule)
-    tuned = tuned_records(module, target, options.database) if options.database is not None else {}
+    tuned = {}
+    if options.database is not None:
+        tuned = tuned_records(module, target, options.database, options.require_tuned)
     found: dict[str, Kernel] = {}
     for function, needed in functions.items():
         ops = [known[name] for name in needed]

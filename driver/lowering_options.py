@@ -25,6 +25,8 @@ class LoweringOptions:
     """Whether blocks are checked first."""
     database: str | os.PathLike[str] | None = None
     """The file whose records take the place of default schedules."""
+    require_tuned: bool = False
+    """Whether each function that can be tuned must have a record in the database."""
     layouts: bool = True
     """Whether images of a graph are laid out in blocks of channels where that pays."""
 

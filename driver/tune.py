@@ -6,12 +6,14 @@ import hashlib
 import importlib
 import math
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
+from queue import SimpleQueue
 from random import Random
 from time import monotonic
 from typing import Any, Final
@@ -41,12 +43,15 @@ from weft.support.limited_calls import end_idle_children
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator, WorkerLimits, WrongResultError
+from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel, handle, next_done
+from weft.tuning.executors import Fleet, check_runner, opened_executor
 from weft.tuning.features import Assessment
 from weft.tuning.measuring import ArgumentSpec, measure
 from weft.tuning.records import Decision, Record, Workload, machine_kind
-from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts
+from weft.tuning.runner import WorkerLimits
+from weft.tuning.search import EvolutionarySearch, Ranking, SearchCounts, SearchOptions
 from weft.tuning.space import Candidate, Program, Refused, Space, SteeredSchedule
+from weft.tuning.task_scheduler import expected_gain
 
 _COLUMNS: Final = (
     *("ID", "name", "FLOP", "weight", "speed", "latency"),
@@ -169,11 +174,13 @@ def tune(
     target: Target | str = "llvm",
     func: str | None = None,
     timeout: float | None = None,
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
+    runner: Executor | str | None = None,
+    window: int | None = None,
     limits: WorkerLimits | None = None,
     progress: Callable[[Tuned], object] | None = None,
 ) -> Tuned:
-    """Search for fast schedules of a program by measuring them on this machine.
+    """Search for fast schedules of a program by measuring them, on this machine or others.
 
         def space(sch):
             i, j, k = sch.get_loops("C")
@@ -190,24 +197,30 @@ def tune(
 
     Records go to `database` one by one. The same search with the same database and seed finds its trials there and
     goes on behind them, however it ended; `trials` counts them too. `timeout` is in seconds, and ends the search with
-    the trial under way. `executor` runs the builders (`concurrent.futures`), by default as many processes as cores;
-    measuring happens here, while no builder runs.
+    the trial under way.
 
-    Raises `CompileError` for a program that cannot be tuned, and what `space` raises; `InternalError` when a schedule
-    computes something else than the default, with the name of a file that shows it.
+    `executor` runs the builders: one of `concurrent.futures`, or the name of one, `"4"` (processes), `"dask:ADDRESS"`,
+    `"ray"` or `"ray:ADDRESS"`; by default as many processes as cores. `runner`, another or the same, measures one
+    candidate at a time on each machine; without it candidates are measured here, while no builder runs. `window` trials
+    are under way at once, by default two for each worker, and at least a batch of 8.
+
+    Raises `CompileError` for a program that cannot be tuned, and where workers do not answer, have another version or
+    are of several kinds of machines; what `space` raises; `InternalError` when a schedule computes something else than
+    the default, with the name of a file that shows it.
     """
     module = copy_of(_parsed(program))
     machine = Target.parse(target) if isinstance(target, str) else target
     _check(machine, trials)
+    if window is not None and window < 1:
+        raise CompileError(f"tune: window must be at least 1, got {window}")
     lower_to_tir(module, str(machine))
     path = None if database is None else Path(database)
     end = float("inf") if timeout is None else monotonic() + timeout
     with ExitStack() as stack:
         stack.callback(end_idle_children)
-        if executor is None:
-            executor = stack.enter_context(ThreadPoolExecutor(_processors(), "weft-build"))
         opened = stack.enter_context(Database(":memory:" if path is None else path))
-        made = _Searches(opened, executor, str(machine), seed, limits or default_limits(machine))
+        workers = _opened_workers(stack, executor, runner, window, machine)
+        made = _Searches(opened, workers, str(machine), seed, limits or default_limits(machine))
         tuned = made.begin(module, func, space, machine)
         try:
             made.run(trials, end, tuned, progress)
@@ -216,6 +229,43 @@ def tune(
         finally:
             made.save_model()
     return tuned
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """Who builds and who measures."""
+
+    builder: Executor
+    runner: Executor | None
+    """None measures here."""
+    machine: str
+    """The kind of machine that measures."""
+    window: int
+    """Trials under way at once."""
+
+
+def _opened_workers(
+    stack: ExitStack, executor: Executor | str | None, runner: Executor | str | None, window: int | None, target: Target
+) -> _Workers:
+    """Connect to builders and runners. Raises `CompileError` where they do not answer or do not fit the target."""
+    builder = stack.enter_context(opened_executor(str(_processors()) if executor is None else executor, "executor"))
+    if runner is None or runner is executor or runner == executor:
+        measures = None if runner is None else builder
+    else:
+        measures = stack.enter_context(opened_executor(runner, "runner"))
+    fleets = [fleet for fleet in (builder, measures) if isinstance(fleet, Fleet)]
+    for fleet in fleets:
+        fleet.first_worker()
+    if measures is not None and target.has_kernels:
+        raise CompileError(
+            f"runner: programs for target kind '{target.kind}' are measured on the device of this machine"
+        )
+    kind = (
+        machine_kind(str(target)) if measures is None else check_runner(measures, f"{target.architecture} {target.cpu}")
+    )
+    if window is None:
+        window = max([SearchOptions.batch, *(2 * fleet.num_workers for fleet in fleets)])
+    return _Workers(builder, measures, kind, window)
 
 
 def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
@@ -269,18 +319,41 @@ class _Search:
     found: TunedTask
     evaluator: Evaluator
     search: EvolutionarySearch
-    batches: int = 0
+    best: list[float]
+    """Seconds before the first batch, and after each that ended."""
+    begun: float = 0.0
+    """Batches that were begun."""
 
-    def urgency(self) -> float:
-        """What another batch may gain: the time that the program spends in it, less with each batch."""
-        return self.found.seconds * self.found.calls / (1 + self.batches)
+    def gain(self) -> tuple[float, float]:
+        """What another batch is expected to save."""
+        return expected_gain(self.found.calls, self.best, self.begun)
+
+    def begin(self, most: int) -> list[Trial]:
+        """Have new candidates evaluated."""
+        trials = self.evaluator.begin(self.search.propose(most))
+        self.begun += len(trials) / SearchOptions.batch
+        return trials
+
+    def tell(self, trial: Trial) -> None:
+        """Take a trial into account that has its record."""
+        if trial.record is None:
+            return
+        self.search.tell(trial.candidate, trial.record.seconds)
+        found = self.found
+        found.trials.append(trial.record)
+        found.known += trial.was_known
+        found.best, found.counts = self.evaluator.best, self.search.counts
+        found.is_exhausted = self.search.is_exhausted
+        if len(found.trials) % SearchOptions.batch == 0:
+            self.best.append(found.seconds)
 
 
 class _Searches:
     """The searches of the functions of a program."""
 
-    def __init__(self, database: Database, executor: Executor, target: str, seed: int, limits: WorkerLimits) -> None:
-        self._database, self._executor = database, executor
+    def __init__(self, database: Database, workers: _Workers, target: str, seed: int, limits: WorkerLimits) -> None:
+        self._database, self._workers = database, workers
+        self._events: Events = SimpleQueue()
         self._target, self._seed, self._limits = target, seed, limits
         self._searches: list[_Search] = []
         self._model: CostModel = AnalyticalModel()
@@ -333,10 +406,8 @@ class _Searches:
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
-            begun = self._database.begin_search(
-                f"model {digest} {self._target} {machine_kind(self._target)} {self._seed}"
-            )
-            text = self._database.model(self._target, machine_kind(self._target), until=begun)
+            begun = self._database.begin_search(f"model {digest} {self._target} {self._workers.machine} {self._seed}")
+            text = self._database.model(self._target, self._workers.machine, until=begun)
             if text is not None:
                 model.learn(samples_from_text(text))
         return model
@@ -344,7 +415,7 @@ class _Searches:
     def save_model(self) -> None:
         """Keep what the cost model learned."""
         if isinstance(self._model, BoostedTrees) and self._model.samples:
-            self._database.save_model(self._target, machine_kind(self._target), self._model.to_text())
+            self._database.save_model(self._target, self._workers.machine, self._model.to_text())
 
     def _begin(
         self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
@@ -373,10 +444,13 @@ class _Searches:
             default,
             origin,
             database=self._database,
-            executor=self._executor,
+            executor=self._workers.builder,
             build=build_candidate,
             measure=measure,
             limits=self._limits,
+            runner=self._workers.runner,
+            machine=self._workers.machine,
+            events=self._events,
         )
         first = self._found_elsewhere(workload, origin, machine)
         ranking = Ranking(self._model, default.features, evaluator.default.seconds or 1.0)
@@ -385,37 +459,87 @@ class _Searches:
             search.adopt(default)
             search.tell(default, evaluator.default.seconds)
         found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
-        return _Search(found, evaluator, search)
+        return _Search(found, evaluator, search, [found.seconds])
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
         """The decisions of the fastest schedules that other searches of a space found. Those of rules for kernels are
         none for processors."""
-        kind = machine_kind(self._target)
+        kind = self._workers.machine
         begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
         alike = [record for record in others if (record.target.split()[0] in GPU_KINDS) is machine.has_kernels]
         return [record.decisions for record in alike if record.origin == origin]
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
-        """Evaluate batches until trials, time or spaces are spent."""
-        left = trials
-        while left > 0 and monotonic() < end:
-            able = [search for search in self._searches if not search.search.is_exhausted]
-            if not able:
-                break
-            search = max(able, key=_Search.urgency)
-            candidates = search.search.propose(left)
-            found = search.found
-            for candidate, record, was_known in search.evaluator.evaluate(candidates, end):
-                search.search.tell(candidate, record.seconds)
-                found.trials.append(record)
-                found.known += was_known
-                left -= 1
-            search.batches += 1
-            found.best, found.counts = search.evaluator.best, search.search.counts
-            found.is_exhausted = search.search.is_exhausted
-            if progress is not None:
+        """Evaluate candidates until trials, time or spaces are spent."""
+        evaluate = self._measure_here if self._workers.runner is None else self._have_measured
+        for at, _ in enumerate(evaluate(trials, end), 1):
+            if progress is not None and at % SearchOptions.batch == 0:
                 progress(tuned)
+        if progress is not None and tuned.num_trials % SearchOptions.batch:
+            progress(tuned)
+
+    def _next(self) -> _Search | None:
+        """The search whose next batch is expected to gain most."""
+        able = [search for search in self._searches if not search.search.is_exhausted]
+        return max(able, key=_Search.gain, default=None)
+
+    def _measure_here(self, trials: int, end: float) -> Iterator[Trial]:
+        """Batches one after the other. Of a window of several the builders work on the later ones meanwhile."""
+        under_way: deque[tuple[_Search, list[Trial]]] = deque()
+        left, window = trials, self._window()
+        try:
+            while True:
+                while left > 0 and monotonic() < end and sum(len(batch) for _, batch in under_way) < window:
+                    search = self._next()
+                    if search is None:
+                        break
+                    batch = search.begin(left)
+                    left -= len(batch)
+                    under_way.append((search, batch))
+                if not under_way:
+                    return
+                search, batch = under_way.popleft()
+                for trial in search.evaluator.finish(batch, end):
+                    search.tell(trial)
+                    yield trial
+                search.found.is_exhausted = search.search.is_exhausted
+        finally:
+            for _, batch in under_way:
+                cancel(batch)
+
+    def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
+        """As many trials at once as the window has: when one is done, the next begins. What is proposed depends on all
+        that were done before, in the order of their records: a search that is started again proposes the same."""
+        under_way: list[tuple[_Search, Trial]] = []
+        left, window = trials, self._window()
+        try:
+            while True:
+                while left > 0 and monotonic() < end and len(under_way) < window:
+                    search = self._next()
+                    if search is None:
+                        break
+                    begun = search.begin(min(left, window - len(under_way)))
+                    left -= len(begun)
+                    under_way += [(search, trial) for trial in begun]
+                    handle(self._events)
+                done = next_done([trial for _, trial in under_way], self._events, end) if under_way else None
+                if done is None:
+                    return
+                ((search, trial),) = [entry for entry in under_way if entry[1] is done]
+                under_way = [entry for entry in under_way if entry[1] is not done]
+                search.evaluator.tell(trial)
+                search.tell(trial)
+                yield trial
+        finally:
+            cancel([trial for _, trial in under_way])
+
+    def _window(self) -> int:
+        """Trials under way at once: those with which this search began first, or it would propose others now."""
+        keys = " ".join(search.found.workload.key for search in self._searches)
+        digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
+        key = f"{digest} {self._target} {self._workers.machine} {self._seed}"
+        return self._database.window(key, self._workers.window)
 
     def reproducer(self, error: WrongResultError, folder: Path) -> str:
         """Write a file that shows a wrong result; returns the message."""

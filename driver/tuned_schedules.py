@@ -12,9 +12,10 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.structure import functions
+from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects.effects import declared_callees
 from weft.dialects.traversal import copy_of
-from weft.driver.programs import functions_of
+from weft.driver.programs import functions_of, schedules_of
 from weft.driver.traces import name_function, trace_with_decisions
 from weft.driver.workloads import tasks_of
 from weft.runtime.devices import DeviceError
@@ -36,24 +37,37 @@ _MOST: Final = 4
 """Records of a function that are tried."""
 
 
-def tuned_records(module: ModuleOp, target: Target, database: str | os.PathLike[str]) -> dict[str, list[Record]]:
+def tuned_records(
+    module: ModuleOp, target: Target, database: str | os.PathLike[str], required: bool
+) -> dict[str, list[Record]]:
     """The records of each function of a module at tir level that has some, the fastest first: of this target, on the
-    kind of machine that runs its programs here, else on that which the target names. Tells by a remark where there is
-    no device for kernels."""
+    kind of machine that runs its programs here, else on that which the target names. Raises `CompileError` where they
+    are `required` and functions that could be tuned have none. Tells by a remark where there is no device for
+    kernels."""
     found: dict[str, list[Record]] = {}
+    tasks = tasks_of(module)
     with Database(Path(database), must_exist=True) as opened:
         try:
             here = machine_kind(str(target))
         except DeviceError as error:
+            if required:
+                raise CompileError(f"records of '{database}' cannot be taken: {error.message}") from error
             warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
             return {}
         machines = [here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"]
-        for task in tasks_of(module):
+        for task in tasks:
             key = task.key
             for machine in dict.fromkeys(machines):
                 if records := opened.best(key, str(target), machine, _MOST):
                     found[task.function.sym_name.data] = records
                     break
+    if required:
+        by_users = {name for schedule in schedules_of(module) for name in scheduled_by(schedule, module)}
+        able = [task.function.sym_name.data for task in tasks if not task.obstacle(target.kind)]
+        missing = [f"@{name}" for name in able if name not in found and name not in by_users]
+        if missing:
+            place = f"for target '{target}' on machines of kind {' or '.join(machines)}"
+            raise CompileError(f"database '{database}' has no schedules {place}: {', '.join(missing)}")
     return found
 
 

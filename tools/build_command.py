@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--insert`, `--no-schedule`, `--no-default-schedule`, `--database` and `--checked`."""
+    """`--insert`, `--no-schedule`, `--no-default-schedule`, `--database`, `--require-tuned` and `--checked`."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -81,6 +81,9 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--database", metavar="FILE", help="take the fastest schedules that weft tune recorded there")
     parser.add_argument(
+        "--require-tuned", action="store_true", help="functions that have no schedule in the database are an error"
+    )
+    parser.add_argument(
         "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
     )
 
@@ -91,4 +94,10 @@ def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
     passes = parse_insertions(arguments.insert)
-    return LoweringOptions(scheduled, defaults, passes, arguments.checked, database=arguments.database)
+    if arguments.require_tuned and (arguments.database is None or not defaults):
+        raise CompileError("--require-tuned is about the schedules of a --database, in the place of default ones")
+    return LoweringOptions(
+        *(scheduled, defaults, passes, arguments.checked),
+        database=arguments.database,
+        require_tuned=arguments.require_tuned,
+    )

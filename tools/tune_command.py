@@ -1,7 +1,8 @@
-"""Search for fast schedules of an .mlir file by measuring them on this machine.
+"""Search for fast schedules of an .mlir or .onnx file by measuring them.
 
   weft tune matmul.mlir --space my_space.py:space --trials 64 --timeout 300 --database tune.db
   weft tune matmul.mlir --space trace.mlir --func matmul --target "llvm -num-threads=1"
+  weft tune model.onnx --database tune.db --executor dask:tcp://127.0.0.1:8786 --runner dask:tcp://127.0.0.1:8787
   weft run matmul.mlir --database tune.db --time
 
 A space is a Python function of a schedule that samples, or sched IR with sampling steps; without one the sampling steps
@@ -15,7 +16,6 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weft.driver.parsing import decode_text
 from weft.driver.tune import Tuned, tune
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.files import check_output
 from weft.support.target import Target
 from weft.tools.python_files import load_python_file
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the program, an .mlir file at any level")
+    parser.add_argument("file", help="the program: an .mlir file at any level, or an .onnx file")
     parser.add_argument(
         "--space", metavar="FILE:NAME", help="a function in a Python file, or a .mlir file with sampling steps"
     )
@@ -41,17 +42,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="llvm", help='such as "llvm -num-threads=1" (default: this machine)')
     parser.add_argument("--func", metavar="NAME", help="the function to tune, when the file has several")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default 0)")
-    parser.add_argument("--builders", type=int, metavar="N", help="processes that build (default: one a core)")
+    parser.add_argument(
+        "--executor",
+        metavar="N|dask:ADDRESS|ray[:ADDRESS]",
+        help="what builds: processes here (default: one a core), or workers of Dask or Ray",
+    )
+    parser.add_argument(
+        "--runner",
+        metavar="N|dask:ADDRESS|ray[:ADDRESS]",
+        help="what measures, one candidate at a time on each machine (default: this machine)",
+    )
+    parser.add_argument(
+        "--window", type=int, metavar="N", help="trials under way at once (default: two for each worker, at least 8)"
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the best time over the trials, by matplotlib")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError`, `OSError` and what the space raises."""
-    if arguments.builders is not None and arguments.builders < 1:
-        raise CompileError(f"--builders must be at least 1, got {arguments.builders}")
+    if arguments.plot is not None:
+        check_output(Path(arguments.plot))
     target = Target.parse(arguments.target)
     space = None if arguments.space is None else load_space(arguments.space)
     with ExitStack() as stack:
-        builders = stack.enter_context(ThreadPoolExecutor(arguments.builders)) if arguments.builders else None
         progress = stack.enter_context(_progress(arguments.trials, arguments.timeout))
         tuned = tune(
             Path(arguments.file),
@@ -62,7 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
             target=target,
             func=arguments.func,
             timeout=arguments.timeout,
-            executor=builders,
+            executor=arguments.executor,
+            runner=arguments.runner,
+            window=arguments.window,
             progress=progress,
         )
     print(tuned.table())
@@ -71,8 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
     failures = [record.failure for task in tuned.tasks for record in task.trials if record.failure]
     for reason in dict.fromkeys(failures):
         print(f"failed    {failures.count(reason)} trials: {reason}")
-    if arguments.database is not None:
-        print(f"saved     {arguments.database}")
+    if arguments.plot is not None:
+        tuned.plot(arguments.plot)
+    for path in (arguments.database, arguments.plot):
+        if path is not None:
+            print(f"saved     {path}")
     return 0
 
 

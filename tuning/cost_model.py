@@ -24,6 +24,8 @@ _LEAST: Final = 16
 """Samples from which on trees are trained."""
 _MOST: Final = 4000
 """Samples that a model is trained with: the last."""
+_SHARE: Final = 8
+"""Trees are trained when one of so many samples is new: training takes no growing part of a long search."""
 _ROUNDS: Final = 60
 _TEXT_OF_ALL: Final = 64 << 20
 """Characters of a saved model, at most."""
@@ -87,7 +89,8 @@ class BoostedTrees:
     name = "boosted trees"
     samples: list[Sample] = field(default_factory=list[Sample])
     _booster: Any = None
-    _stale: bool = False
+    _new: int = 0
+    """Samples since trees were trained."""
 
     @property
     def choice(self) -> int:
@@ -95,13 +98,14 @@ class BoostedTrees:
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """Add samples; trees are trained again when they are needed next."""
+        """Add samples; trees are trained again when they are needed next, and there are an eighth more."""
         self.samples = [*self.samples, *samples][-_MOST:]
-        self._stale = self._stale or bool(samples)
+        self._new += len(samples)
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
         """By the trees."""
-        if self._stale and len(self.samples) >= _LEAST:
+        is_stale = self._booster is None or self._new * _SHARE >= len(self.samples)
+        if self._new and is_stale and len(self.samples) >= _LEAST:
             self._train()
         if self._booster is None:
             return AnalyticalModel().predict(candidates, default)
@@ -114,7 +118,7 @@ class BoostedTrees:
         targets = [math.log2(sample.ratio) for sample in self.samples]
         data = library.Dataset(rows, targets, params={"verbose": -1, "min_data_in_bin": 1})
         self._booster = library.train(_PARAMETERS, data, num_boost_round=_ROUNDS)
-        self._stale = False
+        self._new = 0
 
     def to_text(self) -> str:
         """What it was trained with, as JSON: trees are trained again from it, so that nothing of a library's own format

@@ -54,6 +54,7 @@ CREATE TABLE IF NOT EXISTS models (
   text TEXT NOT NULL
 )
 """
+_WINDOWS: Final = "CREATE TABLE IF NOT EXISTS windows (key TEXT PRIMARY KEY, trials INTEGER NOT NULL)"
 _KEPT_MODELS: Final = 4
 """Cost models of a target on a kind of machine that stay: a search that is resumed begins with the one it had."""
 _COLUMNS: Final = (
@@ -102,6 +103,7 @@ class Database:
         if found != _VERSION:
             raise CompileError(f"'{self.path}' has format {found}, this weft reads {_VERSION}")
         execute(_MODELS)
+        execute(_WINDOWS)
         # With a write-ahead log, what is committed survives the end of the process.
         execute("PRAGMA synchronous = NORMAL")
 
@@ -194,6 +196,12 @@ class Database:
         values = (workload, target, machine, trace, decisions_text(decisions))
         return next(self._select(query, values), None)
 
+    def number(self, record: Record) -> int:
+        """The number of a record, larger for one that was added later; 0 where it is not there."""
+        with self._errors():
+            row = self._connection.execute("SELECT id FROM records WHERE uid = ?", (record.uid,)).fetchone()
+        return 0 if row is None else row[0]
+
     def workload(self, key: str) -> Workload | None:
         """The workload of a key."""
         with self._errors():
@@ -237,6 +245,13 @@ class Database:
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO searches SELECT ?, IFNULL(MAX(id), 0) FROM records", (key,))
             return execute("SELECT last_record FROM searches WHERE key = ?", (key,)).fetchone()[0]
+
+    def window(self, key: str, trials: int) -> int:
+        """How many trials were under way at once when the search of this key began first: `trials` if it begins now."""
+        with self._errors(), self._changes():
+            execute = self._connection.execute
+            execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, trials))
+            return execute("SELECT trials FROM windows WHERE key = ?", (key,)).fetchone()[0]
 
     def save_model(self, target: str, machine: str, text: str) -> None:
         """Keep a cost model that learned from the records until now."""
@@ -308,6 +323,7 @@ class Database:
                 execute("DELETE FROM workloads WHERE key NOT IN (SELECT workload FROM records)")
                 execute("DELETE FROM traces WHERE id NOT IN (SELECT trace FROM records)")
                 execute("DELETE FROM searches")
+                execute("DELETE FROM windows")
             execute("VACUUM")
         return removed
 

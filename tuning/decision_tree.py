@@ -7,7 +7,7 @@ after other decisions: the tree needs not know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -51,6 +51,10 @@ class DecisionTree:
         """A new way through the tree."""
         return DecisionPath(self._root)
 
+    def has_tried(self, decisions: Sequence[Decision | None]) -> bool:
+        """Whether these decisions, each legal where it is reached, end in a schedule that was tried."""
+        return _has_tried(self._root, decisions)
+
 
 class DecisionPath:
     """The decisions of one run of a space, from the root of a tree."""
@@ -77,10 +81,19 @@ class DecisionPath:
         left = node.left()
         return pick(left) if left else draw()
 
+    def has_tried(self, decision: Decision, later: Sequence[Decision | None]) -> bool:
+        """Whether a decision of the step that was reached leads to a schedule that was tried, with `later` ones."""
+        return _has_tried(self._nodes[-1], [decision, *later])
+
     def take(self, decision: Decision) -> None:
         """Go on with a decision of the step that was reached."""
         self.decisions.append(decision)
         self._nodes.append(self._nodes[-1].child(decision))
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether all that follows was tried."""
+        return self._nodes[-1].is_complete
 
     def end(self) -> bool:
         """The run is over; returns whether it was one that no run before took."""
@@ -93,3 +106,13 @@ class DecisionPath:
                 break
             node.is_complete = True
         return is_new
+
+
+def _has_tried(node: _Node, decisions: Sequence[Decision | None]) -> bool:
+    for decision in decisions:
+        if node.is_complete:
+            return True
+        if decision is None or decision not in node.children:
+            return False
+        node = node.children[decision]
+    return node.is_complete

@@ -1,9 +1,8 @@
-"""Evaluates candidates of a workload: builds a batch on all cores, then measures one after the other.
+"""Evaluates candidates of a workload: builds them by builders, and measures them here or by runners.
 
-Building and measuring are phases that do not overlap, since a build on another core slows down what is measured
-(caches, memory, clock). Each batch measures the incumbent again first: where the machine has become slower or faster
-since, times are corrected by the ratio. Before a candidate becomes the incumbent both are measured again, and the
-slower of its corrected times counts.
+Here, a batch is built on all cores, then measured one after the other: building and measuring are phases that do not
+overlap, since a build on another core slows down what is measured (caches, memory, clock). Runners are other machines:
+each candidate goes to one when it is built.
 
 Each record is added to the database at once. What the database knows already is neither built nor measured, so a search
 that was ended in any way is resumed by running it again.
@@ -13,36 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure, Limits
 from weft.tuning.database import Database
-from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats
-from weft.tuning.records import Decision, Record, Workload, machine_kind, now, time_that_counts, versions
+from weft.tuning.executors import Reply, alone, sharing
+from weft.tuning.measuring import ArgumentSpec, Built
+from weft.tuning.records import Decision, Record, Workload, machine_kind, now, versions
+from weft.tuning.runner import Measure, Outcome, Scale, WorkerLimits, compare, measure_default, measure_drift
 from weft.tuning.space import Candidate
 
 Build: TypeAlias = Callable[[str, str, Sequence[Decision | None], str, Limits], Built | Failure]
 """From the text of a module and of a trace, decisions and a target to code."""
-Measure: TypeAlias = Callable[[Built, Built, ArgumentSpec, Repeats, Limits], Measured | Failure]
+Events: TypeAlias = SimpleQueue[Callable[[], None]]
+"""What is to be done, by the thread of the search, for builds and measurements that ended."""
 
 DEFAULT: Final = "default"
 """The origin of records of default schedules."""
-_HOPELESS: Final = 5.0
-"""A candidate that is so many times slower than the incumbent is called once."""
-_NOISE: Final = 0.05
-"""Differences of the incumbent's time that are no drift."""
-
-
-@dataclass(frozen=True)
-class WorkerLimits:
-    """What building and measuring a candidate may take."""
-
-    build: Limits = field(default_factory=lambda: Limits(seconds=30.0))
-    run: Limits = field(default_factory=lambda: Limits(seconds=10.0))
-    repeats: Repeats = field(default_factory=Repeats)
+_LONGEST_WAIT: Final = 3600.0
 
 
 class WrongResultError(Exception):
@@ -51,6 +44,22 @@ class WrongResultError(Exception):
     def __init__(self, workload: Workload, candidate: Candidate, difference: str) -> None:
         super().__init__(difference)
         self.workload, self.candidate, self.difference = workload, candidate, difference
+
+
+@dataclass
+class Trial:
+    """A candidate under way."""
+
+    candidate: Candidate
+    record: Record | None
+    """What is known of it, in the end."""
+    was_known: bool
+    """Whether the database had it."""
+    number: int = 0
+    """Of its record in the database."""
+    built: Built | None = None
+    future: Future[Any] | None = None
+    """Of its build, or of its measurement by a runner."""
 
 
 class Evaluator:
@@ -69,15 +78,21 @@ class Evaluator:
         build: Build,
         measure: Measure,
         limits: WorkerLimits,
+        runner: Executor | None = None,
+        machine: str | None = None,
+        events: Events | None = None,
     ) -> None:
-        """`default` is the default schedule; `origin` is that of the candidates; `executor` runs `build`.
+        """`default` is the default schedule; `origin` is that of the candidates; `executor` runs `build`. Without a
+        `runner` candidates are measured here. `machine` is the kind of machine that measures, by default that of this
+        one. Evaluators whose trials are under way at once share their `events`.
 
         Raises `CompileError` where the program cannot be built or run with its default schedule.
         """
         self.workload = workload
         self._target, self._arguments, self._origin = target, arguments, origin
         self._database, self._executor, self._build, self._measure = database, executor, build, measure
-        self._limits = limits
+        self._limits, self._runner, self._machine = limits, runner, machine or machine_kind(target)
+        self._events: Events = SimpleQueue() if events is None else events
         self._default = default
         self._built_default: Built | None = None
         self._incumbent: Built | None = None
@@ -86,115 +101,197 @@ class Evaluator:
         self.best: Record = self.default
         """The fastest so far."""
 
-    def evaluate(self, candidates: Sequence[Candidate], deadline: float) -> Iterator[tuple[Candidate, Record, bool]]:
-        """The record of each candidate, and whether the database had it. Ends at `deadline` (`time.monotonic`), with
-        records of some of them. Raises `WrongResultError` where one computes something else."""
-        known = [self._known(candidate) for candidate in candidates]
-        building: dict[int, Future[Built | Failure]] = {
-            at: self._submit(candidate.trace, candidate.decisions)
-            for at, candidate in enumerate(candidates)
-            if known[at] is None
-        }
+    def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
+        """Have candidates built, but those that the database knows; runners then measure them."""
+        trials: list[Trial] = []
+        for candidate in candidates:
+            record = self._known(candidate)
+            number = 0 if record is None else self._database.number(record)
+            trials.append(Trial(candidate, record, record is not None, number))
+        new = [trial for trial in trials if not trial.was_known]
+        if new and self._runner is not None:
+            self._scale()
+        for trial in new:
+            trial.future = self._submit(trial.candidate.trace, trial.candidate.decisions)
+            if self._runner is not None:
+                trial.future.add_done_callback(partial(self._call_later, self._have_measured, trial))
+        return trials
+
+    # Measured here
+
+    def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
+        """The trials, each when it has its record. Ends at `deadline` (`time.monotonic`), with records of some of them.
+        Raises `WrongResultError` where a candidate computes something else, and `CompileError` where builders are not
+        what they must be."""
         try:
-            built = {at: future.result() for at, future in building.items()}
-        except BaseException:
-            for future in building.values():
-                future.cancel()
-            raise
-        drift = self._drift() if any(isinstance(result, Built) for result in built.values()) else 1.0
-        for at, candidate in enumerate(candidates):
-            record = known[at]
-            if record is None:
+            yield from self._finish(trials, deadline)
+        finally:
+            cancel(trials)
+
+    def _finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
+        built = [None if trial.future is None else self._of_builder(trial.future.result()) for trial in trials]
+        drift = self._drift() if any(isinstance(result, Built) for result in built) else 1.0
+        for trial, result in zip(trials, built, strict=True):
+            if trial.record is None and result is not None:
                 if monotonic() > deadline:
                     return
-                record = self._measured(candidate, built[at], drift)
-                self._database.add(record)
-            if _is_faster(record, self.best):
-                self.best = record
-                self._incumbent = result if isinstance(result := built.get(at), Built) else None
-            yield candidate, record, known[at] is not None
+                trial.built = result if isinstance(result, Built) else None
+                outcome = Outcome(result) if isinstance(result, Failure) else self._compared(result, drift)
+                self._record(trial, outcome)
+            self.tell(trial)
+            yield trial
+
+    def _compared(self, built: Built, drift: float) -> Outcome:
+        return alone(compare, self._measure, built, self._scale(), drift).value
+
+    def _drift(self) -> float:
+        scale = self._scale()
+        return alone(measure_drift, self._measure, scale).value
+
+    # Measured by runners
+
+    def _call_later(self, then: Callable[[Trial], None], trial: Trial, future: Future[Any]) -> None:
+        if not future.cancelled():
+            self._events.put(partial(then, trial))
+
+    def _have_measured(self, trial: Trial) -> None:
+        if trial.future is None or self._runner is None or trial.future.cancelled():
+            return
+        result = self._of_builder(trial.future.result())
+        if isinstance(result, Failure):
+            self._record(trial, Outcome(result))
+            return
+        trial.built = result
+        trial.future = self._runner.submit(alone, compare, self._measure, result, self._scale())
+        trial.future.add_done_callback(partial(self._call_later, self._was_measured, trial))
+
+    def _was_measured(self, trial: Trial) -> None:
+        if trial.future is not None and not trial.future.cancelled():
+            self._record(trial, self._of_runner(trial.future.result()))
+            self.tell(trial)
+
+    # Both
+
+    def _scale(self) -> Scale:
+        """What candidates are measured by now."""
+        if self._incumbent is None:  # its record was there before
+            built = self._built(self.best.trace, self.best.decisions)
+            self._incumbent = built if isinstance(built, Built) else None
+        return Scale(self._reference(), self._incumbent, self.best.seconds or 0.0, self._arguments, self._limits)
 
     def _reference(self) -> Built:
         """The default schedule, built when it is needed first."""
         if self._built_default is None:
-            built = self._submit(self._default.trace, self._default.decisions).result()
+            built = self._built(self._default.trace, self._default.decisions)
             if isinstance(built, Failure):
                 raise CompileError(f"@{self.workload.name} cannot be built with its default schedule: {built}")
             self._built_default = built
         return self._built_default
 
-    def _submit(self, trace: str, decisions: Sequence[Decision | None]) -> Future[Built | Failure]:
-        return self._executor.submit(self._build, self.workload.ir, trace, decisions, self._target, self._limits.build)
+    def _submit(self, trace: str, decisions: Sequence[Decision | None]) -> Future[Any]:
+        arguments = (self.workload.ir, trace, decisions, self._target, self._limits.build)
+        return self._executor.submit(sharing, self._build, *arguments)
+
+    def _built(self, trace: str, decisions: Sequence[Decision | None]) -> Built | Failure:
+        return self._of_builder(self._submit(trace, decisions).result())
+
+    def _of_builder(self, reply: Reply[Built | Failure] | Failure) -> Built | Failure:
+        return reply if isinstance(reply, Failure) else _checked(reply, "builder").value
+
+    def _of_runner(self, reply: Reply[Outcome] | Failure) -> Outcome:
+        if isinstance(reply, Failure):
+            return Outcome(reply)
+        facts = _checked(reply, "runner").facts
+        if facts.machine != self._machine:
+            raise CompileError(
+                f"runner '{facts.host}' is a machine of kind {facts.machine}, the others are {self._machine}: times of"
+                " several kinds cannot be compared"
+            )
+        return reply.value
 
     def _known(self, candidate: Candidate) -> Record | None:
-        place = self.workload.key, self._target, machine_kind(self._target)
+        place = self.workload.key, self._target, self._machine
         return self._database.known(*place, candidate.trace, candidate.decisions)
-
-    def _measured(self, candidate: Candidate, built: Built | Failure, drift: float) -> Record:
-        """The record of a candidate that is built."""
-        if isinstance(built, Failure):
-            return self._record(candidate, built, 1.0)
-        best = self.best.seconds or 0.0
-        found = self._record(candidate, self._run(candidate, built, best * drift), drift)
-        if found.seconds is None or found.seconds >= best:
-            return found
-        drift = self._drift()
-        again = self._record(candidate, self._run(candidate, built, best * drift), drift)
-        return again if again.seconds is None or again.seconds > found.seconds else found
-
-    def _run(self, candidate: Candidate, built: Built, best: float) -> tuple[float, ...] | Failure:
-        hopeless = _HOPELESS * best if best else self._limits.repeats.hopeless_seconds
-        repeats = replace(self._limits.repeats, hopeless_seconds=hopeless)
-        found = self._measure(built, self._reference(), self._arguments, repeats, self._limits.run)
-        if isinstance(found, Failure):
-            return found
-        if found.difference:
-            raise WrongResultError(self.workload, candidate, found.difference)
-        return found.times
 
     def _measured_default(self) -> Record:
         self._incumbent = self._reference()
-        # Twice, for what runs first in a process is slower.
-        series: list[tuple[float, ...]] = []
-        for _ in range(2):
-            found = self._run(self._default, self._incumbent, 0.0)
-            if isinstance(found, Failure):
-                raise CompileError(f"@{self.workload.name} cannot be run with its default schedule: {found}")
-            series.append(found)
-        found = min(series, key=time_that_counts)
-        record = replace(self._record(self._default, found, 1.0), origin=DEFAULT)
+        scale = Scale(self._incumbent, None, 0.0, self._arguments, self._limits)
+        if self._runner is None:
+            outcome = alone(measure_default, self._measure, scale).value
+        else:
+            outcome = self._of_runner(self._runner.submit(alone, measure_default, self._measure, scale).result())
+        if outcome.difference:
+            raise WrongResultError(self.workload, self._default, outcome.difference)
+        if isinstance(outcome.found, Failure):
+            raise CompileError(f"@{self.workload.name} cannot be run with its default schedule: {outcome.found}")
+        record = replace(self._record_of(self._default, outcome), origin=DEFAULT)
         self._database.add(self.workload, record)
         return record
 
-    def _drift(self) -> float:
-        """How much slower than recorded the incumbent is now."""
-        if self._incumbent is None:  # its record was there before
-            built = self._submit(self.best.trace, self.best.decisions).result()
-            self._incumbent = built if isinstance(built, Built) else None
-        if self._incumbent is None:
-            return 1.0
-        found = self._run(Candidate(self.best.trace, self.best.decisions, b""), self._incumbent, 0.0)
-        recorded = self.best.seconds
-        if isinstance(found, Failure) or recorded is None:
-            return 1.0
-        ratio = time_that_counts(found) / recorded
-        return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
+    def _record(self, trial: Trial, outcome: Outcome) -> None:
+        """Add the record of a trial to the database."""
+        if outcome.difference:
+            raise WrongResultError(self.workload, trial.candidate, outcome.difference)
+        record = self._record_of(trial.candidate, outcome)
+        self._database.add(record)
+        trial.record, trial.number = record, self._database.number(record)
 
-    def _record(self, candidate: Candidate, found: tuple[float, ...] | Failure, drift: float) -> Record:
-        times, failure = ((), str(found)) if isinstance(found, Failure) else (found, "")
+    def tell(self, trial: Trial) -> None:
+        """Take the record of a trial into account: it may be the fastest."""
+        if trial.record is not None and _is_faster(trial.record, self.best):
+            self.best, self._incumbent = trial.record, trial.built
+
+    def _record_of(self, candidate: Candidate, outcome: Outcome) -> Record:
+        times, failure = ((), str(outcome.found)) if isinstance(outcome.found, Failure) else (outcome.found, "")
         return Record(
             self.workload.key,
             self._target,
-            machine_kind(self._target),
+            self._machine,
             candidate.trace,
             candidate.decisions,
             times,
             failure,
-            drift if times else 1.0,
+            outcome.drift if times else 1.0,
             self._origin,
             versions(),
             now(),
         )
+
+
+def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
+    """Wait for one of the trials that runners measure; None at `deadline`. Of several that are done the one whose
+    record is the oldest: a search that is started again is told results in the order of the first time. Raises what
+    `Evaluator.finish` does."""
+    while True:
+        done = [trial for trial in trials if trial.record is not None]
+        if done:
+            return min(done, key=lambda trial: trial.number)
+        try:
+            events.get(timeout=max(min(deadline - monotonic(), _LONGEST_WAIT), 0.0))()
+        except Empty:
+            if monotonic() > deadline:
+                return None
+
+
+def handle(events: Events) -> None:
+    """What is to be done for builds and measurements that ended until now: runners get what was built."""
+    with suppress(Empty):
+        while True:
+            events.get_nowait()()
+
+
+def cancel(trials: Sequence[Trial]) -> None:
+    """Give up what is not done yet."""
+    for trial in trials:
+        if trial.future is not None:
+            trial.future.cancel()
+
+
+def _checked(reply: Reply[Any], role: str) -> Reply[Any]:
+    if reply.facts.versions != versions():
+        host, found = reply.facts.host, reply.facts.versions
+        raise CompileError(f"{role} '{host}' has {found}, here it is {versions()}: install the same")
+    return reply
 
 
 def _is_faster(record: Record, other: Record) -> bool:

@@ -9,6 +9,7 @@ others wait for later batches. The search knows nothing of building and measurin
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -147,8 +148,7 @@ class EvolutionarySearch:
     def tell(self, candidate: Candidate, seconds: float | None) -> None:
         """The time of a candidate; None for one that failed, which has no children."""
         if seconds is not None:
-            self._ranked.append((seconds, len(self._ranked), candidate))
-            self._ranked.sort(key=lambda entry: entry[:2])
+            insort(self._ranked, (seconds, len(self._ranked), candidate), key=lambda entry: entry[:2])
             if self._ranking is not None:
                 self._ranking.tell(candidate, seconds)
 
@@ -171,7 +171,7 @@ class EvolutionarySearch:
             self._has_begun = True
             return self._space.run(self._random, takes_defaults=True)
         if self._first:
-            return self._space.run(self._random, self._first.pop(0))
+            return self._space.run(self._random, self._first.pop(0), seen=self._seen)
         if not self._ranked or self._random.random() < self._options.epsilon:
             return self._draw()
         parent = self._parent()
@@ -183,13 +183,14 @@ class EvolutionarySearch:
         if partners and self._random.random() < self._options.crossover:
             other = self._random.choice(partners)
             pairs = zip(parent.choices, other.choices, strict=False)
-            return self._space.run(self._random, [self._random.choice(pair) for pair in pairs])
+            return self._space.run(self._random, [self._random.choice(pair) for pair in pairs], seen=self._seen)
         if not parent.choices:
             return self._draw()
-        return self._space.run(self._random, parent.choices, self._random.randrange(len(parent.choices)))
+        change = self._random.randrange(len(parent.choices))
+        return self._space.run(self._random, parent.choices, change, seen=self._seen)
 
     def _draw(self) -> Candidate | Refused | None:
-        return self._space.run(self._random)
+        return self._space.run(self._random, seen=self._seen)
 
     def _parent(self) -> Candidate:
         """One of the fastest, the better of two that are drawn."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,6 +20,9 @@ from weft.schedule.traces import decisions_of, simplify_trace, trace_without_dec
 from weft.support.errors import ScheduleError
 from weft.tuning.decision_tree import DecisionPath, DecisionTree
 from weft.tuning.records import Decision
+
+_NEIGHBOURS: Final = 8
+"""Attempts to find a neighbour that is new."""
 
 Program: TypeAlias = Callable[[Schedule], object]
 """Schedules a program by steps that sample among others. It may return another schedule that was made from its own
@@ -85,23 +88,31 @@ class Space:
         change: int | None = None,
         *,
         takes_defaults: bool = False,
+        seen: Container[bytes] = (),
     ) -> Candidate | Refused | None:
         """The schedule with the decisions that are `wanted`, one for each sampling step that the program takes; others,
         and those that are not legal there, are drawn, or with `takes_defaults` those that the program gives. Of the
         step number `change` a neighbour of what is wanted.
 
-        None for decisions that were tried before. Raises `CompileError` and what the program raises.
+        None for decisions that were tried before, and where the digest of the scheduled program is in `seen`. Raises
+        `CompileError` and what the program raises.
         """
+        if change is None and wanted and self._tree.has_tried(wanted):
+            return None
         path = self._tree.path()
         schedule = SteeredSchedule(self._module, random, path, wanted, change, takes_defaults)
         try:
             result = self._program(schedule)
+        except _Tried:
+            return None
         except ScheduleError as refusal:
             return Refused(refusal) if path.end() else None
         if not path.end():
             return None
         schedule = result if isinstance(result, SteeredSchedule) else schedule
         digest = structural_digest(schedule.mod)
+        if digest in seen:
+            return None
         features = self._assess(schedule.mod, digest)
         if isinstance(features, ScheduleError):
             return Refused(features)
@@ -177,6 +188,11 @@ class SteeredSchedule(Schedule):
         return schedule
 
 
+class _Tried(BaseException):
+    """Ends the program of a space when all schedules that it may still come to were tried. No `Exception`, which the
+    program could take for one of its own."""
+
+
 class _SteeredReplay(Replay):
     is_replaying = False
 
@@ -194,14 +210,26 @@ class _SteeredReplay(Replay):
         path.reach(free.options)
         wanted = self._wanted[at] if at < len(self._wanted) else None
         if wanted is not None and at == self._change:
-            wanted = mutated(free, wanted, self.random)
+            wanted = self._neighbour(free, wanted)
         decision = None if wanted is None else _legal(free, wanted)
         if decision is None and self._takes_defaults and free != sampler:
             decision = sampler.draw(self.random)
         if decision is None:
             decision = path.choose(lambda: free.draw(self.random), self.random.choice)
         path.take(decision)
+        if path.is_tried:
+            raise _Tried
         return decision
+
+    def _neighbour(self, sampler: Sampler, decision: Decision) -> Decision | None:
+        """A neighbour of a decision that leads to something new with the decisions that follow, where one is found."""
+        later = self._wanted[len(self._path.decisions) + 1 :]
+        found = mutated(sampler, decision, self.random)
+        for _ in range(_NEIGHBOURS):
+            if found is None or not self._path.has_tried(found, later):
+                break
+            found = mutated(sampler, decision, self.random)
+        return found
 
 
 def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import getsource
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -21,12 +25,14 @@ from weft import graph as G
 from weft import te
 from weft.driver import tune as driver
 from weft.driver.candidates import build_here
-from weft.support.limited_calls import Limits
+from weft.support.limited_calls import Limits, limited_call
 from weft.support.user_functions import unregister_intrinsic
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
-from weft.tuning.evaluation import DEFAULT, WorkerLimits
+from weft.tuning.evaluation import DEFAULT
 from weft.tuning.measuring import Built, Repeats, measure_here
+from weft.tuning.records import Record
+from weft.tuning.runner import WorkerLimits
 
 TARGET = "llvm -num-threads=1"
 QUICK = WorkerLimits(repeats=Repeats(most=3, seconds=0.0, repeat_seconds=1e-4))
@@ -144,6 +150,42 @@ def test_a_search_is_resumed_by_running_it_again(
     assert other.tasks[0].trials != more.tasks[0].trials[:8]
 
 
+class LastFirst(Executor):
+    """Three threads that begin with what was submitted last."""
+
+    def __init__(self) -> None:
+        self._pool, self._waiting = ThreadPoolExecutor(3), list[tuple[Future[object], Callable[[], object]]]()
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future[object] = Future()
+        self._waiting.append((future, partial(fn, *args, **kwargs)))
+        self._pool.submit(self._run)
+        return future
+
+    def _run(self) -> None:
+        future, call = self._waiting.pop()
+        if future.set_running_or_notify_cancel():
+            future.set_result(call())
+
+
+def test_a_search_by_runners_is_resumed(tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tune.db"
+
+    def search(trials: int, window: int) -> weft.Tuned:
+        runner = LastFirst()
+        return tune(matmul(), space=tiles, trials=trials, database=path, runner=runner, window=window)
+
+    first = search(12, 5)
+    recorded = _records(path)[1:]
+    assert recorded == first.tasks[0].trials and len(recorded) == 12
+    # The window is that of the first time.
+    more = search(16, 3)
+    assert more.tasks[0].trials[:12] == recorded and more.tasks[0].known == 12
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "build_candidate", None)
+        assert search(16, 9).tasks[0].trials == more.tasks[0].trials
+
+
 def test_records_that_cannot_be_replayed_are_left_out(tmp_path: Path, in_process: None) -> None:
     path = tmp_path / "tune.db"
     tune(matmul(), space=columns, trials=2, database=path)
@@ -238,6 +280,9 @@ def test_sched_ir_is_a_space(in_process: None) -> None:
     [
         (matmul, {"target": "metal"}, "programs for target kind llvm, opencl, cuda are measured, got 'metal'"),
         (matmul, {"trials": 0}, "trials must be at least 1, got 0"),
+        (matmul, {"window": 0}, "window must be at least 1, got 0"),
+        (matmul, {"executor": "dusk:1"}, "executor is a number of processes, dask:ADDRESS"),
+        (matmul, {"runner": "none"}, "runner is a number of processes, dask:ADDRESS"),
         (matmul, {"func": "matmol"}, "there is no function 'matmol' with blocks, did you mean 'matmul'"),
         (lambda: weft.parse("func.func @f() { func.return }"), {}, "there is no function to tune, none holds blocks"),
         (
@@ -251,7 +296,7 @@ def test_sched_ir_is_a_space(in_process: None) -> None:
             "@matmul: a schedule of the program works on it",
         ),
     ],
-    ids=["target", "trials", "func", "empty", "dynamic", "scheduled"],
+    ids=["target", "trials", "window", "executor", "runner", "func", "empty", "dynamic", "scheduled"],
 )
 def test_what_cannot_be_tuned(program: object, options: dict[str, object], message: str) -> None:
     with pytest.raises(weft.CompileError, match=message):
@@ -309,7 +354,7 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
     (program := tmp_path / "matmul.mlir").write_text(str(matmul()))
     (space := tmp_path / "my_space.py").write_text(getsource(columns).replace("sch: weft.Schedule", "sch"))
     path = tmp_path / "tune.db"
-    words = ["tune", program, "--database", path, "--target", TARGET, "--trials", 3, "--builders", 1, "--timeout", 300]
+    words = ["tune", program, "--database", path, "--target", TARGET, "--trials", 3, "--executor", 1, "--timeout", 300]
     assert execute([str(word) for word in (*words, "--space", f"{space}:columns")]) == 0
     told = capsys.readouterr()
     assert "matmul" in told.out and f"saved     {path}" in told.out
@@ -317,6 +362,12 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
     make_fastest(path, 0)
     assert execute(["run", str(program), "--database", str(path), "--target", TARGET, "--check"]) == 0
     assert "@tuned_matmul by default" in capsys.readouterr().out
+    build = ["build", str(program), "-o", str(tmp_path / "matmul.o"), "--database", str(path), "--require-tuned"]
+    assert execute([*build, "--target", TARGET]) == 0
+    with pytest.raises(weft.CompileError, match=r"has no schedules for target 'llvm .*-num-threads=2.*: @matmul"):
+        execute([*build, "--target", "llvm -num-threads=2"])
+    with pytest.raises(weft.CompileError, match="--require-tuned is about the schedules of a --database"):
+        execute(["run", str(program), "--require-tuned"])
     for name, message in (
         (f"{space}:column", "has no function 'column', did you mean 'columns'"),
         (f"{tmp_path}/none.py:space", "there is no file"),
@@ -326,25 +377,110 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
             execute([*map(str, words), "--space", name])
 
 
+def test_a_full_disk_loses_the_batch_under_way_and_the_search_goes_on(
+    tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tune.db"
+    prepare = Database._prepare
+
+    def prepare_small(database: Database) -> None:
+        prepare(database)
+        pages = database._pragma("page_count") + 8
+        database._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "_prepare", prepare_small)
+        patch.setattr(driver.Evaluator, "_record_of", _padded(driver.Evaluator._record_of))
+        with pytest.raises(weft.CompileError, match=r"database '\S+tune\.db': database or disk is full"):
+            tune(matmul(), space=tiles, trials=12, database=path)
+    kept = _records(path)
+    assert 2 < len(kept) < 13
+    (task,) = tune(matmul(), space=tiles, trials=12, database=path).tasks
+    assert task.known == len(kept) - 1 and _records(path)[: len(kept)] == kept and len(_records(path)) == 13
+
+
+def _padded(record_of: Callable[..., Record]) -> Callable[..., Record]:
+    """Records that fill a page."""
+    return lambda *arguments: replace(record_of(*arguments), versions="x" * 4000)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory, signals")
+@pytest.mark.parametrize("role", ["build_candidate", "measure"])
+def test_workers_that_crash_hang_exit_or_fill_the_memory_are_failed_trials(
+    tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    faults = {
+        "its process was ended by SIGABRT": (os.abort,),
+        "its process was ended by SIGSEGV": (ctypes.string_at, 8),
+        "its process ended: its process ended with status 3": (os._exit, 3),
+        "it takes longer than 0.5 s": (exec, "while True: pass"),
+        "it needs more than 0.0625 GiB": (bytearray, 1 << 34),
+    }
+    left, limits = list(faults.values()), Limits(0.5, 64 << 20)
+    works = getattr(driver, role)
+    calls = 0
+
+    def breaks(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1  # the default is built once and measured twice
+        return limited_call(limits, *left.pop(0)) if calls > 3 and left else works(*arguments)
+
+    monkeypatch.setattr(driver, role, breaks)
+    path = tmp_path / "tune.db"
+    (task,) = tune(matmul(), space=tiles, trials=14, database=path).tasks
+    failures = [record.failure for record in task.trials if record.failure]
+    assert len(task.trials) == 14 and len(failures) >= len(faults) - 1
+    assert all(any(failure.startswith(reason) for reason in faults) for failure in failures)
+    # One may have been the incumbent's, which is measured again: then it tells nothing of a trial.
+    assert len({failure[:24] for failure in failures}) >= len(faults) - 1
+    assert _records(path)[1:] == task.trials
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of the size of files")
+def test_a_search_whose_file_may_not_grow_says_so_and_goes_on(tmp_path: Path) -> None:
+    (program := tmp_path / "matmul.mlir").write_text(str(matmul(32)))
+    (space := tmp_path / "my_space.py").write_text(getsource(tiles).replace("sch: weft.Schedule", "sch"))
+    path = tmp_path / "tune.db"
+    words = ["tune", program, "--space", f"{space}:tiles", "--trials", 40, "--database", path]
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000));"
+        "from weft.tools.weft_cli import main; main()"
+    )
+    first = subprocess.run(
+        [sys.executable, "-c", limited, *map(str, words)], check=False, capture_output=True, text=True
+    )
+    assert first.returncode == 1 and "Traceback" not in first.stderr
+    reason = first.stderr.partition(f"error: database '{path}': ")[2].strip()
+    assert reason in ("disk I/O error", "database or disk is full")
+    kept = _records(path)
+    assert 1 < len(kept) < 41
+    assert execute([str(word) for word in words]) == 0
+    assert _records(path)[: len(kept)] == kept and len(_records(path)) == 41
+
+
 @pytest.mark.slow
 def test_a_search_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    """Killed again and again while it measures, and resumed: the trials are those of a search that nobody killed."""
+    """Killed ten times while it measures, and resumed: the trials are those of a search that nobody killed."""
     (program := tmp_path / "matmul.mlir").write_text(str(matmul(32)))
     (space := tmp_path / "my_space.py").write_text(getsource(tiles).replace("sch: weft.Schedule", "sch"))
     path = tmp_path / "tune.db"
     weft_command = Path(sys.executable).parent / "weft"
-    command = [weft_command, "tune", program, "--space", f"{space}:tiles", "--trials", "24", "--database", path]
+    trials, random = 40, Random(0)
+    command = [weft_command, "tune", program, "--space", f"{space}:tiles", "--trials", str(trials), "--database", path]
     seen: list[object] = []
     kills = 0
-    while kills < 5 and len(seen) <= 24:
+    while kills < 10 and len(seen) <= trials:
         process = subprocess.Popen(
             [str(word) for word in command], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
-        end = time.monotonic() + 60
+        end, more = time.monotonic() + 600, random.randint(1, 3)
         while process.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-            if path.exists() and len(_records(path)) >= len(seen) + 3:
+            time.sleep(0.1)
+            if path.exists() and len(_records(path)) >= len(seen) + more:
                 break
+        time.sleep(random.uniform(0, 0.3))  # at any point of the next trial
         process.kill()
         kills += process.wait() == -signal.SIGKILL
         records = _records(path)
@@ -353,7 +489,7 @@ def test_a_search_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert kills
     assert subprocess.run([str(word) for word in command], check=False, capture_output=True).returncode == 0
     records = _records(path)
-    assert records[: len(seen)] == seen and len(records) == 24 + 1
+    assert records[: len(seen)] == seen and len(records) == trials + 1
     candidates = [(record.trace, record.decisions) for record in records]
     assert len(candidates) == len(set(candidates))
 

@@ -28,9 +28,9 @@ from weft.support.limited_calls import Failure, Limits
 from weft.support.target import Target
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
-from weft.tuning.evaluation import WorkerLimits
 from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats, measure, measure_here
 from weft.tuning.records import machine_kind
+from weft.tuning.runner import WorkerLimits
 from weft.tuning.search import EvolutionarySearch, Ranking
 from weft.tuning.space import Space
 

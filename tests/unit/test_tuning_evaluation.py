@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
@@ -15,11 +18,13 @@ from weft.interp.arguments import argument_recipe
 from weft.support.call_signature import Signature
 from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure, Limits
-from weft.tuning import measuring
+from weft.tuning import executors, measuring, runner
 from weft.tuning.database import Database
-from weft.tuning.evaluation import DEFAULT, Evaluator, WorkerLimits, WrongResultError
+from weft.tuning.evaluation import DEFAULT, Evaluator, Trial, WrongResultError, cancel, next_done
+from weft.tuning.executors import WorkerFacts
 from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats, measure_here
-from weft.tuning.records import Record, Workload
+from weft.tuning.records import Record, Workload, machine_kind, versions
+from weft.tuning.runner import WorkerLimits
 from weft.tuning.space import Candidate
 
 WORKLOAD = Workload("5f", "f", "func.func @f() { return }", 100)
@@ -64,7 +69,8 @@ class Workers:
 
 
 @pytest.fixture
-def workers() -> Workers:
+def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
+    monkeypatch.setattr(runner, "_drifts", {})
     return Workers()
 
 
@@ -74,7 +80,25 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield found
 
 
-def evaluator(database: Database, workers: Workers) -> Evaluator:
+class Later(Executor):
+    """Runs what is submitted when it is told to, the last first."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Callable[[], object]]] = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future[Any] = Future()
+        self.waiting.append((future, partial(fn, *args, **kwargs)))
+        return future
+
+    def run(self) -> None:
+        while self.waiting:
+            future, call = self.waiting.pop()
+            if future.set_running_or_notify_cancel():
+                future.set_result(call())
+
+
+def evaluator(database: Database, workers: Workers, **options: Any) -> Evaluator:
     return Evaluator(
         WORKLOAD,
         "llvm",
@@ -86,6 +110,7 @@ def evaluator(database: Database, workers: Workers) -> Evaluator:
         build=workers.build,  # pyright: ignore[reportArgumentType]
         measure=workers.measure,
         limits=WorkerLimits(),
+        **options,
     )
 
 
@@ -98,7 +123,22 @@ def candidates(*seconds: int) -> list[Candidate]:
 
 
 def evaluate(found: Evaluator, *seconds: int) -> list[Record]:
-    return [record for _, record, _ in found.evaluate(candidates(*seconds), FOREVER)]
+    return [_record(trial) for trial in found.finish(found.begin(candidates(*seconds)), FOREVER)]
+
+
+def _record(trial: Trial | None) -> Record:
+    assert trial is not None and trial.record is not None
+    return trial.record
+
+
+def have_measured(found: Evaluator, *seconds: int) -> list[Record]:
+    """By runners, in the order in which they are done."""
+    trials, records = found.begin(candidates(*seconds)), list[Record]()
+    while trials:
+        done = next_done(trials, found._events, FOREVER)
+        records.append(_record(done))
+        trials = [trial for trial in trials if trial is not done]
+    return records
 
 
 def test_the_default_is_measured_first_and_kept_when_nothing_is_faster(database: Database, workers: Workers) -> None:
@@ -121,7 +161,7 @@ def test_what_is_known_is_neither_built_nor_measured(database: Database, workers
     evaluate(evaluator(database, workers), 50, -1, 200)
     again = Workers()
     found = evaluator(database, again)
-    known = [was_known for _, _, was_known in found.evaluate(candidates(50, -1, 200), FOREVER)]
+    known = [trial.was_known for trial in found.finish(found.begin(candidates(50, -1, 200)), FOREVER)]
     assert known == [True] * 3 and found.best.seconds == 50
     assert again.built == again.measured == []
     # The reference and the incumbent are built when something new is measured.
@@ -175,7 +215,8 @@ def test_a_wrong_result_ends_the_search(database: Database, workers: Workers) ->
 
 def test_an_interrupt_loses_the_batch_under_way_only(database: Database, workers: Workers) -> None:
     found = evaluator(database, workers)
-    batch = found.evaluate(candidates(50, 60, 70), FOREVER)
+    batch = found.finish(found.begin(candidates(50, 60, 70)), FOREVER)
+    assert isinstance(batch, Generator)
     next(batch)
     next(batch)
     batch.close()
@@ -183,7 +224,8 @@ def test_an_interrupt_loses_the_batch_under_way_only(database: Database, workers
 
 
 def test_the_deadline_ends_a_batch(database: Database, workers: Workers) -> None:
-    assert list(evaluator(database, workers).evaluate(candidates(50, 60), 0.0)) == []
+    found = evaluator(database, workers)
+    assert list(found.finish(found.begin(candidates(50, 60)), 0.0)) == []
 
 
 def test_a_default_that_cannot_be_built_or_run(database: Database, workers: Workers) -> None:
@@ -193,6 +235,64 @@ def test_a_default_that_cannot_be_built_or_run(database: Database, workers: Work
         verb = {"build": "built", "measure": "run"}[failing]
         with pytest.raises(CompileError, match=f"@f cannot be {verb} with its default schedule: it needs more than 8"):
             evaluator(database, broken)
+
+
+# Runners
+
+
+def test_runners_measure_beside_the_incumbent(database: Database, workers: Workers) -> None:
+    found = evaluator(database, workers, runner=Inline(), machine=machine_kind())
+    workers.measured.clear()
+    records = have_measured(found, 150, -1, 50, 60, -2)
+    # What cannot be built is done first.
+    assert [record.seconds for record in records] == [None, 150, 50, 60, None] and found.best.seconds == 50
+    # The drift is measured once for each incumbent, and what is faster is confirmed: both, for both were under way.
+    default = None
+    assert workers.measured == [default, 150, 50, default, 50, 60, default, 60, -2]
+    assert [record for record in database.records() if record.origin != DEFAULT] == records
+    again = Workers()
+    resumed = evaluator(database, again, runner=Inline())
+    assert have_measured(resumed, -2, 60, 50, 150, -1) == records and not again.built
+
+
+def test_whoever_is_first_is_told_first(database: Database, workers: Workers) -> None:
+    later, events = Later(), SimpleQueue[Callable[[], None]]()
+    found = evaluator(database, workers, runner=Inline(), events=events)
+    found._runner = later
+    batches = [found.begin(candidates(50, 60)), found.begin(candidates(70, 80))]
+    for _ in range(4):
+        events.get_nowait()()
+    later.run()
+    trials, told = [*batches[0], *batches[1]], list[float | None]()
+    while trials:
+        done = next_done(trials, events, FOREVER)
+        told.append(_record(done).seconds)
+        trials = [trial for trial in trials if trial is not done]
+    assert told == [80, 70, 60, 50]
+    assert [record.seconds for record in database.records() if record.origin != DEFAULT] == told
+
+
+def test_a_deadline_gives_up_what_is_under_way(database: Database, workers: Workers) -> None:
+    found = evaluator(database, workers, runner=Inline())
+    found._executor = later = Later()
+    trials = found.begin(candidates(50, 60))
+    assert next_done(trials, found._events, 0.0) is None
+    cancel(trials)
+    assert all(future.cancelled() for future, _ in later.waiting) and len(list(database.records())) == 1
+
+
+def test_workers_of_other_kinds_or_versions_end_a_search(
+    database: Database, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = evaluator(database, workers, runner=Inline())
+    facts = WorkerFacts("h", "x86_64 cray1", versions())
+    monkeypatch.setattr(executors, "worker_facts", lambda: facts)
+    message = "runner 'h' is a machine of kind x86_64 cray1, the others are .*: times of several kinds cannot be"
+    with pytest.raises(CompileError, match=message):
+        have_measured(found, 50)
+    monkeypatch.setattr(executors, "worker_facts", lambda: replace(facts, versions="weft 9.9"))
+    with pytest.raises(CompileError, match=r"builder 'h' has weft 9\.9, here it is weft .*: install the same"):
+        have_measured(found, 60)
 
 
 # Building and measuring in this process

@@ -1,7 +1,7 @@
 """Spaces and the search over them: every schedule once, neighbours that are legal, and the same again under a seed."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from itertools import product
 from random import Random
@@ -106,6 +106,36 @@ def test_wanted_decisions_are_taken_where_they_are_legal() -> None:
     changed = space.run(Random(0), found.decisions, 0)
     assert isinstance(changed, Candidate)
     assert changed.decisions[0] != (3, 4) and changed.decisions[1:] == found.decisions[1:]
+
+
+def test_what_was_tried_is_not_scheduled_again() -> None:
+    started: list[int] = []
+    ended: list[int] = []
+
+    def counted(sch: weft.Schedule) -> None:
+        started.append(1)
+        rows(sch)
+        ended.append(1)
+
+    space = Space(MODULE, counted, "counted")
+    found = space.run(Random(0), ((3, 4),))
+    assert isinstance(found, Candidate) and len(started) == 1
+    # Crossings are known before the program runs.
+    assert space.run(Random(0), found.choices) is None and len(started) == 1
+    # Neighbours are new ones, three from here: a factor 3, 2 or 4 moves.
+    others = [space.run(Random(seed), found.choices, 0) for seed in range(3)]
+    assert {other.decisions[0] for other in others if isinstance(other, Candidate)} == {(1, 12), (6, 2), (12, 1)}
+    # All are tried: the program ends at the decision.
+    del ended[:]
+    assert space.run(Random(0), found.choices, 0) is None and not ended
+    # A program that was seen is no candidate, whatever its decisions.
+    assert space.run(Random(0), ((2, 6),), seen={_digest((2, 6))}) is None and ended
+
+
+def _digest(decision: tuple[int, int]) -> bytes:
+    found = Space(MODULE, rows, "rows").run(Random(0), (decision,))
+    assert isinstance(found, Candidate)
+    return found.digest
 
 
 def test_decisions_that_a_space_gives_are_its_defaults() -> None:
@@ -226,6 +256,7 @@ class Digits(Space):
         change: int | None = None,
         *,
         takes_defaults: bool = False,
+        seen: Container[bytes] = (),
     ) -> Candidate:
         drawn = [random.randrange(10) if at == change or not wanted else wanted[at] for at in range(5)]
         return Candidate("", tuple(drawn), str(drawn).encode(), tuple(drawn))

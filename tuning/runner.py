@@ -1,0 +1,118 @@
+"""What a runner does with a candidate: measures it beside the incumbent, the fastest schedule so far.
+
+The incumbent is measured again first: where the machine has become slower or faster since its time was recorded, times
+are corrected by the ratio, the drift. So runners of one kind that are not equally fast now give times of one scale.
+Before a candidate counts as faster than the incumbent both are measured again, and the slower of its two corrected
+times counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Final, TypeAlias
+
+from weft.support.limited_calls import Failure, Limits
+from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats
+from weft.tuning.records import time_that_counts
+
+Measure: TypeAlias = Callable[[Built, Built, ArgumentSpec, Repeats, Limits], Measured | Failure]
+
+_HOPELESS: Final = 5.0
+"""A candidate that is so many times slower than the incumbent is called three times."""
+_NOISE: Final = 0.05
+"""Differences of the incumbent's time that are no drift."""
+_FRESH: Final = 10.0
+"""Seconds for which a runner of a fleet takes its drift to be what it was."""
+
+
+@dataclass(frozen=True)
+class WorkerLimits:
+    """What building and measuring a candidate may take."""
+
+    build: Limits = field(default_factory=lambda: Limits(seconds=30.0))
+    run: Limits = field(default_factory=lambda: Limits(seconds=10.0))
+    repeats: Repeats = field(default_factory=Repeats)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What candidates of a workload are measured by."""
+
+    reference: Built
+    """The program with its default schedule, which says what is computed."""
+    incumbent: Built | None
+    best: float
+    """The recorded seconds of the incumbent; 0 where there is none yet."""
+    arguments: ArgumentSpec
+    limits: WorkerLimits
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Seconds of repeats, or why there are none; and how much slower than recorded the machine was."""
+
+    found: tuple[float, ...] | Failure
+    drift: float = 1.0
+    difference: str = ""
+    """From the result of the reference: a bug, and there are no times."""
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that counts; None where there is none."""
+        return time_that_counts(self.found) / self.drift if isinstance(self.found, tuple) and self.found else None
+
+
+def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Outcome:
+    """Measure a candidate; without a `drift` that of this process, which is measured again every ten seconds."""
+    drift = _recent_drift(measure, scale) if drift is None else drift
+    first = _run(measure, candidate, scale, drift)
+    if first.seconds is None or first.seconds >= scale.best:
+        return first
+    again = _run(measure, candidate, scale, measure_drift(measure, scale))
+    return again if again.seconds is None or again.seconds > first.seconds else first
+
+
+def measure_default(measure: Measure, scale: Scale) -> Outcome:
+    """Measure the reference twice, for what runs first in a process is slower."""
+    outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
+    for outcome in outcomes:
+        if outcome.seconds is None:
+            return outcome
+    return min(outcomes, key=lambda outcome: outcome.seconds or 0.0)
+
+
+def measure_drift(measure: Measure, scale: Scale) -> float:
+    """How much slower than recorded the incumbent is now."""
+    if scale.incumbent is None or not scale.best:
+        return 1.0
+    now = _run(measure, scale.incumbent, replace(scale, best=0.0), 1.0).seconds
+    ratio = 1.0 if now is None else now / scale.best
+    return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
+
+
+_drifts: dict[bytes, tuple[float, float]] = {}
+"""When a drift was measured, and what it was, of the last incumbent."""
+
+
+def _recent_drift(measure: Measure, scale: Scale) -> float:
+    code = b"" if scale.incumbent is None else scale.incumbent.code
+    key = hashlib.blake2b(code + f"{scale.best} {scale.arguments}".encode()).digest()
+    when, drift = _drifts.get(key, (-_FRESH, 1.0))
+    if monotonic() - when > _FRESH:
+        drift = measure_drift(measure, scale)
+        _drifts.clear()
+        _drifts[key] = monotonic(), drift
+    return drift
+
+
+def _run(measure: Measure, built: Built, scale: Scale, drift: float) -> Outcome:
+    limits = scale.limits
+    hopeless = _HOPELESS * scale.best * drift if scale.best else limits.repeats.hopeless_seconds
+    repeats = replace(limits.repeats, hopeless_seconds=hopeless)
+    found = measure(built, scale.reference, scale.arguments, repeats, limits.run)
+    if isinstance(found, Failure):
+        return Outcome(found)
+    return Outcome(found.times, drift, found.difference)
