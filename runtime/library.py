@@ -345,6 +345,11 @@ class Library:
     def _report_source(self) -> ReportSource | None:
         return self.report_source()
 
+    @property
+    def has_report(self) -> bool:
+        """Whether the library is a model, whose kernels `report` and `profile` know."""
+        return self._report_source is not None
+
     def _reported(self, name: str | None) -> tuple[ReportSource, str]:
         """What knows the kernels, and the function whose kernels are reported."""
         if self._report_source is None:

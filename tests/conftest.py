@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from weft.runtime.compile_cache import CompileCache
+from weft.support import user_functions
 from weft.support.errors import CompileError
 
 ROOT = Path(__file__).parents[1]
@@ -64,3 +66,13 @@ def pytest_runtest_setup() -> Generator[None]:
 def pytest_runtest_call() -> Generator[None]:
     with _skipped_where_code_cannot_run():
         return (yield)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CompileCache:
+    """An empty compile cache, switched on; programs that depend on what tests have registered are not kept."""
+    monkeypatch.setattr(user_functions, "_intrinsics", {})
+    monkeypatch.setattr(user_functions, "_rules", {})
+    monkeypatch.delenv("WEFT_CACHE", raising=False)
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
+    return CompileCache.of_user()

@@ -51,14 +51,6 @@ def scaled(scale: float) -> Any:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CompileCache:
-    """An empty cache, switched on."""
-    monkeypatch.delenv("WEFT_CACHE", raising=False)
-    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
-    return CompileCache.of_user()
-
-
-@pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the model files that are imported."""
     names: list[str] = []

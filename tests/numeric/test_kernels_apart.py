@@ -73,14 +73,6 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CompileCache:
-    """An empty cache, switched on."""
-    monkeypatch.delenv("WEFT_CACHE", raising=False)
-    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
-    return CompileCache.of_user()
-
-
 def test_equal_kernels_are_compiled_once(compiled: list[str]) -> None:
     library = weft.build(program())
     check(library)

@@ -87,7 +87,7 @@ def measured(
     library = build(program, target, **vars(options))
     signature = library[symbol].signature
     values = make_arguments(signature, Request({}, {}, 0, needs_positive(program), extent))
-    if library.report_source is not None:
+    if library.has_report:
         rows = library.profile(symbol, *values.values()).rows
     else:
         seconds = library.time_evaluator(symbol, number=1, repeat=5, min_repeat_ms=20.0)(*values.values()).min
