@@ -98,14 +98,10 @@ def _without_zeros(op: Operation) -> Replacement:
     batch, *_ = extents_of(value)
     term = None
     if convolution is not op:
-        term = _channel_constant(op.operands[1], result.get_num_dims())
+        term = _term(op, value)
         if not value.has_one_use() or term is None:
             return None
-    elif value.has_one_use() and any(
-        name_of(use.operation) == "add"
-        and _channel_constant(use.operation.operands[1], result.get_num_dims()) is not None
-        for use in value.uses
-    ):
+    elif value.has_one_use() and any(_term(use.operation, value) is not None for use in value.uses):
         return None  # replaced with its term
     if axes is None or batch is None:
         return None
@@ -140,11 +136,14 @@ def _without_zeros(op: Operation) -> Replacement:
     return made("strided_slice", [found.results[0]], **bounds, axes=[2 + at for at in range(len(axes))])
 
 
-def _channel_constant(value: SSAValue, rank: int) -> Array | None:
-    """A constant with one element for each channel, or for all, of tensors with channels behind the batch."""
-    if not isinstance(value.owner, ConstantOp):
+def _term(op: Operation, value: SSAValue) -> Array | None:
+    """What `op` adds to a value with channels behind the batch: a constant with one element for each, or for all."""
+    if name_of(op) != "add" or op.operands[0] is not value or op.results[0].type != value.type:
         return None
-    array = array_of_constant(value.owner)
+    constant, rank = op.operands[1].owner, type_of(value).get_num_dims()
+    if not isinstance(constant, ConstantOp):
+        return None
+    array = array_of_constant(constant)
     is_channels = array.ndim in (rank - 1, rank) and array.size == array.shape[array.ndim - rank + 1]
     return array if is_channels or array.size == 1 else None
 

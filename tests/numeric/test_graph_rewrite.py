@@ -174,6 +174,14 @@ def test_transposed_convolutions_that_stay():
     check(lambda x, w: G.conv2d_transpose(x, w, strides=2), x, G.var("w", (4, 3, 2, 2)))
 
 
+def test_terms_of_more_channels_than_a_transposed_convolution():
+    def model(x):
+        return G.conv2d_transpose(x, const(2, 1, 2, 2), strides=2) + const(3, 1, 1)
+
+    found = operators(rewritten(model, G.var("x", (1, 2, 3, 3)), sizes=(1,)))
+    assert found == ["conv2d", "reshape", "transpose", "reshape", "add"]
+
+
 def test_a_transposed_convolution_that_others_use_keeps_its_term():
     def model(x):
         y = G.conv2d_transpose(x, const(4, 3, 2, 2), strides=2)
