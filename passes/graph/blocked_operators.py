@@ -16,9 +16,9 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr, KnownExtent
-from weft.passes.graph.operators import OPERATOR_OF, extents_of, made, made_constant, name_of, type_of
+from weft.passes.graph.operators import OPERATOR_OF, extents_of, made, made_constant, name_of, properties_of, type_of
 from weft.passes.graph.view_motion import ELEMENTWISE
-from weft.texpr.graph_operators import SEGMENTS, Operator
+from weft.texpr.graph_operators import Operator
 
 InBlocks: TypeAlias = Callable[[SSAValue], SSAValue]
 """The value in blocks that stands for one without."""
@@ -272,7 +272,7 @@ def _elementwise(op: Operator) -> Form | None:
     def build(in_blocks: InBlocks, width: int) -> Operation:
         values = [in_blocks(v) if v in joined else _broadcast(v, channels, width) for v in op.operands]
         groups = op.grouped(values, op.properties)
-        return made(name_of(op), groups, **{key: a for key, a in op.properties.items() if key != SEGMENTS})
+        return made(name_of(op), groups, **properties_of(op))
 
     return Form(op, tuple(joined), None, 0, 0, build)
 

@@ -13,7 +13,7 @@ from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Shape, shape_of
 from weft.interp.values import narrow, round_array
 from weft.support.errors import CompileError
-from weft.texpr.graph_operators import OPERATORS, Operator
+from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +47,11 @@ def source_of(value: SSAValue, *names: str) -> Operator | None:
 
 def type_of(value: SSAValue) -> Tensor:
     return cast("Tensor", value.type)
+
+
+def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
+    """The properties of an operator that `made` takes, but those of some names."""
+    return {name: attribute for name, attribute in op.properties.items() if name not in (SEGMENTS, *without)}
 
 
 def extents_of(value: SSAValue) -> Shape:

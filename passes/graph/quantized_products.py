@@ -20,10 +20,19 @@ from weft.analysis.graph_patterns import arguments_of, array_of_constant, number
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.passes.graph.graph_simplify import VIEWS
-from weft.passes.graph.operators import axes_of, detached_ops, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.operators import (
+    axes_of,
+    detached_ops,
+    made,
+    made_constant,
+    name_of,
+    properties_of,
+    source_of,
+    type_of,
+)
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.passes.graph.weight_folding import channel_axes
-from weft.texpr.graph_operators import SEGMENTS, Operator
+from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
 
@@ -178,7 +187,7 @@ def _product(op: Operation) -> Replacement:
         if right is None:
             return None
         weight, first = _centred(right[0], right[2]), np.asarray(right[1])
-    given = {name: a for name, a in op.properties.items() if name not in (SEGMENTS, "out_dtype")}
+    given = properties_of(op, "out_dtype")
     total = made(name_of(op), [_centred(left[0], left[2]), weight], **given, out_dtype="int32")
     greatest = _greatest_sum(total.results[0])
     if greatest is None or greatest > _MOST_SUM:
@@ -295,7 +304,7 @@ def _quantized_sums(op: Operation) -> Replacement:
     if kept:
         result = made("clip", [result], **kept).results[0]
     operands = op.grouped(op.operands, op.properties)
-    given = {name: a for name, a in op.properties.items() if name not in (SEGMENTS, "axis")}
+    given = properties_of(op, "axis")
     return made("quantize", [result, made_constant(np.asarray(1.0), f32).result, operands[2]], **given)
 
 
@@ -326,7 +335,7 @@ def _moved(op: Operation) -> Replacement:
     if name_of(move) == "relu":
         return made("clip", same, a_min=wanted[1])
     groups = move.grouped(same, move.properties)
-    return made(name_of(move), groups, **{key: a for key, a in move.properties.items() if key != SEGMENTS})
+    return made(name_of(move), groups, **properties_of(move))
 
 
 # Numbers between products

@@ -14,9 +14,18 @@ from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr
 from weft.passes.graph.graph_simplify import VIEWS
-from weft.passes.graph.operators import axes_of, extents_of, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.operators import (
+    axes_of,
+    extents_of,
+    made,
+    made_constant,
+    name_of,
+    properties_of,
+    source_of,
+    type_of,
+)
 from weft.passes.graph.rewriting import Replacement, Rule
-from weft.texpr.graph_operators import SEGMENTS, Operator
+from weft.texpr.graph_operators import Operator
 from weft.texpr.ops import activations, elementwise
 
 _ACTIVATIONS: Final = cast("list[str]", activations.__all__)
@@ -48,7 +57,7 @@ def _moved(op: Operation, names: Sequence[str], operand: Callable[[Operator], _M
             return None
         values.append(source)
     groups = op.grouped(values, op.properties)
-    return made(name_of(op), groups, **{key: a for key, a in op.properties.items() if key != SEGMENTS})
+    return made(name_of(op), groups, **properties_of(op))
 
 
 def _source_like(view: Operator, first: Operator) -> SSAValue | None:
@@ -199,7 +208,7 @@ def _narrow(op: Operation) -> Replacement:
             return None
         sources.append(cast_.operands[0])
     groups = inner.grouped(sources, inner.properties)
-    return made(name_of(inner), groups, **{key: a for key, a in inner.properties.items() if key != SEGMENTS})
+    return made(name_of(inner), groups, **properties_of(inner))
 
 
 TRANSPOSES: Final = (

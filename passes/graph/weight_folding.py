@@ -17,9 +17,9 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
-from weft.passes.graph.operators import made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.operators import made, made_constant, name_of, properties_of, source_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule
-from weft.texpr.graph_operators import SEGMENTS, Operator
+from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
 
@@ -222,8 +222,8 @@ def _fold_affine(op: Operation) -> Replacement:
     term = np.broadcast_to(shift, _total(channels))
     if is_dense:
         bias = made_constant(term, element).result
-        return made("dense", [product.op.operands[0], made_weight, bias], **_properties(product.op))
-    new = made(name_of(product.op), [product.op.operands[0], made_weight], **_properties(product.op))
+        return made("dense", [product.op.operands[0], made_weight, bias], **properties_of(product.op))
+    new = made(name_of(product.op), [product.op.operands[0], made_weight], **properties_of(product.op))
     new.results[0].name_hint = product.op.results[0].name_hint
     if not shift.any():
         return new
@@ -237,10 +237,6 @@ def _total(channels: Sequence[int]) -> int:
     for extent in channels:
         total *= extent
     return total
-
-
-def _properties(op: Operator) -> dict[str, Attribute]:
-    return {name: attribute for name, attribute in op.properties.items() if name != SEGMENTS}
 
 
 # Constants with constants
@@ -333,7 +329,7 @@ def _merge(group: Sequence[Operator]) -> None:
         constant = made_constant(np.concatenate(parts, axis if position == 1 else 0), element)
         new.append(constant)
         joined.append(constant.result)
-    product = made(name_of(first), [first.operands[0], *joined], **_properties(first))
+    product = made(name_of(first), [first.operands[0], *joined], **properties_of(first))
     widths = [type_of(op.operands[1]).get_shape()[axis] for op in group]
     ends = [sum(widths[: at + 1]) for at in range(len(widths) - 1)]
     parts = made("split", [product.results[0]], indices_or_sections=ends, axis=len(_shape(product)) - 1)
