@@ -46,6 +46,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE
 from weft.passes.schedule.annotate import Annotation
+from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -60,8 +61,6 @@ _WIDTHS: Final = (1, 2, 4, 8)
 """Vectors side by side, and rows at a time, that a search may choose."""
 _UNROLLED: Final = 16
 """Steps of a reduction, such as a window, that are unrolled: results stay in registers."""
-_SHUFFLED: Final = 4
-"""The distance of elements up to which `tir-lower-vectorized` shuffles them out of vectors."""
 _ACCUMULATORS: Final = 4
 """Registers of partial results: enough additions in flight to hide that one takes several cycles."""
 
@@ -141,7 +140,7 @@ def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
     along which what is read is so near that a few vectors, shuffled, have it."""
     pattern = member.pattern
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
-    for most in (1, _SHUFFLED):
+    for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
             if consecutive(pattern, iterator, writes=1, most=most):
                 return iterator

@@ -54,10 +54,10 @@ def tuned_records(
                 raise CompileError(f"records of '{database}' cannot be taken: {error.message}") from error
             warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
             return {}
-        machines = [here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"]
+        machines = dict.fromkeys([here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"])
         for task in tasks:
             key = task.key
-            for machine in dict.fromkeys(machines):
+            for machine in machines:
                 if records := opened.best(key, str(target), machine, _MOST):
                     found[task.function.sym_name.data] = records
                     break

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import cast
+from typing import Final, cast
 
 from xdsl.dialects import affine, arith, memref, scf, vector
 from xdsl.dialects.builtin import (
@@ -179,7 +179,7 @@ def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
 
 
 _INDEX = IndexType()
-_MOST_SHUFFLED = 4
+MOST_SHUFFLED: Final = 4
 """Vectors from which lanes are shuffled at most; a gather reads each lane by itself."""
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
@@ -384,32 +384,28 @@ class Vectorizer:
             return None
         active = [offset for offset, on in zip(offsets, runs, strict=True) if on]
         first, span = min(active), max(active) - min(active) + 1
-        if span > _MOST_SHUFFLED * count:
+        if span > MOST_SHUFFLED * count:
             return None
         width = min(span, count)
-        type_ = _vector_type(op.res.type, width)
-        # The last vector ends at the last element.
-        starts = [min((offset - first) // width * width, span - width) for offset in offsets]
-        positions = [offset - first - start for offset, start in zip(offsets, starts, strict=True)]
-        places = [place if on else None for place, on in zip(zip(starts, positions, strict=True), runs, strict=True)]
+        # Lanes that do not run read the first element; the last vector ends at the last one.
+        places = [offset - first if on else 0 for offset, on in zip(offsets, runs, strict=True)]
+        starts = [min(place // width * width, span - width) for place in places]
         found: SSAValue | None = None
-        taken = [0] * count
-        """Where the lanes of the vectors so far are in `found`; 0 for the others."""
-        for start in dict.fromkeys(place[0] for place in places if place is not None):
-            load = vector.LoadOp(op.memref, [self.scalar(base + (first + start))], type_)
+        taken = places
+        """The lanes of `found` that hold what is loaded so far."""
+        for start in dict.fromkeys(starts):
+            load = vector.LoadOp(op.memref, [self.scalar(base + (first + start))], _vector_type(op.res.type, width))
             lanes = self.value(load, op.res.name_hint)
-            own = [place[1] if place is not None and place[0] == start else None for place in places]
+            own = [place - start if at == start else None for at, place in zip(starts, places, strict=True)]
             if found is None:
                 found, taken = lanes, [position or 0 for position in own]
             else:
                 size = _width_of(found)
                 mask = [old if new is None else size + new for old, new in zip(taken, own, strict=True)]
                 found, taken = self.shuffle(found, lanes, mask), list(range(count))
-        if found is None:
-            return None
-        if taken != list(range(count)):
+        if found is not None and taken != list(range(count)):
             found = self.shuffle(found, found, taken)
-        return found if self.mask is None else self.select(self.mask, found, self.zeros(op.res.type))
+        return found if found is None or self.mask is None else self.select(self.mask, found, self.zeros(op.res.type))
 
     def shuffle(self, left: SSAValue, right: SSAValue, mask: Sequence[int]) -> SSAValue:
         element = cast("VectorType", left.type).element_type
