@@ -120,6 +120,8 @@ def build(
         ("target", target, (Target, str), "Target or str"),
     ):
         _check_kind(argument, value, kinds, wanted)
+    if require_tuned and database is None:
+        raise CompileError("build: require_tuned is about the schedules of a database: give database, too")
     machine = target if isinstance(target, Target) else Target.parse(target)
     options = LoweringOptions(
         scheduled, default_schedule, passes or {}, checked, verify, database, require_tuned, layouts

@@ -366,6 +366,8 @@ def test_the_command(tmp_path: Path, in_process: None, capsys: pytest.CaptureFix
     assert execute([*build, "--target", TARGET]) == 0
     with pytest.raises(weft.CompileError, match=r"has no schedules for target 'llvm .*-num-threads=2.*: @matmul"):
         execute([*build, "--target", "llvm -num-threads=2"])
+    with pytest.raises(weft.CompileError, match="build: require_tuned is about the schedules of a database"):
+        weft.build(program, require_tuned=True)
     with pytest.raises(weft.CompileError, match="--require-tuned is about the schedules of a --database"):
         execute(["run", str(program), "--require-tuned"])
     for name, message in (

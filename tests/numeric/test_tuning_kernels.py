@@ -304,6 +304,13 @@ def test_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_pr
     ):
         lib = weft.build(matmul(), "cuda", database=tmp_path / "tune.db")
     assert "@default_matmul" in lib.trace
+    with pytest.raises(weft.CompileError, match=r"records of .* cannot be taken: there is no cuda device"):
+        weft.build(matmul(), "cuda", database=tmp_path / "tune.db", require_tuned=True)
+
+
+def test_runners_measure_programs_for_cpus() -> None:
+    with pytest.raises(weft.CompileError, match="target kind 'opencl' are measured on the device of this machine"):
+        tune(matmul(), runner="1")
 
 
 def test_devices_of_another_architecture() -> None:
