@@ -165,11 +165,11 @@ def _compiled_file(
     path: Path, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, list[Kernel], frozenset[str]]:
     """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
-    from weft.driver.programs import onnx_module_and_files, parse_file
+    from weft.driver.programs import onnx_module, parse_file
 
     with stopwatch.measure("read"):
         is_model = path.suffix == ".onnx"
-        module, files = onnx_module_and_files(path) if is_model else (parse_file(path), frozenset[str]())
+        module, files = onnx_module(path) if is_model else (parse_file(path), frozenset[str]())
     return *_compiled(module, target, options, stopwatch, store), files
 
 

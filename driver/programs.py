@@ -52,7 +52,7 @@ def parse_file(file: str | Path) -> ModuleOp:
     """The verified module in an `.mlir` file, or that of an `.onnx` file. Raises `CompileError` and `OSError`."""
     path = Path(file)
     if path.suffix == ".onnx":
-        return onnx_module(path)
+        return onnx_module(path)[0]
     if path.suffix != ".mlir":
         raise CompileError(f"'{file}': weft runs .mlir and .onnx files, got '{path.suffix or path.name}'")
     return parse(decode_text(path.read_bytes(), str(file)), str(file))
@@ -65,20 +65,9 @@ def onnx_module(
     *,
     fallback: bool = False,
     into: BlockBuilder | None = None,
-) -> ModuleOp:
-    """The module of an ONNX model, see `weft.from_onnx`; `into` makes it. Raises `CompileError` and `OSError`."""
-    return onnx_module_and_files(model, shapes, constants, fallback=fallback, into=into)[0]
-
-
-def onnx_module_and_files(
-    model: str | os.PathLike[str] | bytes | ModelProto,
-    shapes: Mapping[str, InputShape] | None = None,
-    constants: Mapping[str, ArrayLike] | None = None,
-    *,
-    fallback: bool = False,
-    into: BlockBuilder | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
-    """Likewise, and the files that the model's file refers to, by their paths from its folder."""
+    """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
+    from its folder; `into` makes the module. Raises `CompileError` and `OSError`."""
     from weft.frontends.graph_builder import BlockBuilder
 
     try:

@@ -27,6 +27,11 @@ class KernelRow:
     seconds: float | None = None
     """Of all its calls together, once they were measured."""
 
+    @property
+    def title(self) -> str:
+        """The first of its functions, and how many others are the same kernel."""
+        return self.names[0] + (f" (+{len(self.names) - 1})" if len(self.names) > 1 else "")
+
 
 @dataclass(frozen=True)
 class MachinePeaks:
@@ -123,8 +128,13 @@ class Report:
         return f"{title}\n{_table(lines)}{outside}"
 
     def _cells(self, row: KernelRow) -> list[str]:
-        name = row.names[0] + (f" (+{len(row.names) - 1})" if len(row.names) > 1 else "")
-        cells = [name, str(row.calls), bytes_text(row.constant_bytes), _millions(row.flops), _millions(row.moved_bytes)]
+        cells = [
+            row.title,
+            str(row.calls),
+            bytes_text(row.constant_bytes),
+            _millions(row.flops),
+            _millions(row.moved_bytes),
+        ]
         if self.seconds is not None:
             seconds, share = row.seconds or 0.0, self.share_of_peak(row)
             cells += [_ms(seconds), self._part(seconds), _rate(row.flops, seconds), _rate(row.moved_bytes, seconds)]

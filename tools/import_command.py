@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"the weights '{weights}' must be another file in the folder of '{output}'")
     shapes = {name: _shape(text) for name, text in assigned(arguments.shape, "--shape").items()}
     constants = {name: read_npy(path) for name, path in assigned(arguments.bind, "--bind").items()}
-    module = onnx_module(source, shapes, constants, fallback=arguments.fallback)
+    module, _ = onnx_module(source, shapes, constants, fallback=arguments.fallback)
     save_weights(module, weights, _LEAST)
     text = StringIO()
     ScopedMLIRTarget().emit(Context(), module, text)

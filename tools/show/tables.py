@@ -57,8 +57,7 @@ def kernel_table(roofline: Roofline) -> Table:
     rows: list[tuple[str, ...]] = []
     for row in roofline.rows:
         limit = attainable(roofline, row)
-        name = row.names[0] + (f" (+{len(row.names) - 1})" if len(row.names) > 1 else "")
-        cells = (name, ", ".join(row.holds), str(row.calls), _scaled(row.flops, 1e6), _size(row.moved_bytes))
+        cells = (row.title, ", ".join(row.holds), str(row.calls), _scaled(row.flops, 1e6), _size(row.moved_bytes))
         cells += (_number(intensity(row)), "-" if limit is None else f"{limit:.4g} GFLOP/s")
         if is_timed:
             rate = speed(row)
