@@ -1,0 +1,196 @@
+"""Write the ONNX models that benchmarks/results/*-models.md measure: seeded random weights, batch 1, float32.
+
+python benchmarks/export_models.py FOLDER [NAME...]
+
+Wants torch, torchvision, transformers and onnx, in an environment of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
+from torch import Tensor, nn
+
+# torchvision of PyPI is built for CUDA's torch; its own kernels are not wanted here, only their names.
+_VISION = torch.library.Library("torchvision", "DEF")
+_VISION.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+_VISION.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+import torchvision  # noqa: E402  # the definitions above come first
+import transformers  # noqa: E402
+
+Case = tuple[nn.Module, tuple[Tensor, ...]]
+
+
+class _Outputs(nn.Module):
+    """The first results of a model of transformers, as a tuple."""
+
+    def __init__(self, model: nn.Module, *names: str) -> None:
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        # A mask of ones: without, transformers looks for sequences packed into one, which ONNX has no operator for.
+        outputs = self.model(tokens, attention_mask=torch.ones_like(tokens), use_cache=False)
+        return tuple(outputs[name] for name in self.names)
+
+
+class _Step(nn.Module):
+    """One token behind others, whose keys and values are inputs; returns the new ones with the logits."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, token: Tensor, position: Tensor, *cache: Tensor) -> tuple[Tensor, ...]:
+        past = transformers.DynamicCache(config=self.model.config)
+        for layer in range(len(cache) // 2):
+            past.update(cache[2 * layer], cache[2 * layer + 1], layer)
+        outputs = self.model(token, position_ids=position, past_key_values=past, use_cache=True)
+        states = [state for layer in outputs.past_key_values.layers for state in (layer.keys, layer.values)]
+        return (outputs.logits, *states)
+
+
+class _Tagger(nn.Module):
+    """Two layers of LSTM in both directions over 64 words, and a tag for each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(10_000, 128)
+        self.lstm = nn.LSTM(128, 256, num_layers=2, bidirectional=True, batch_first=True)
+        self.tags = nn.Linear(512, 20)
+
+    def forward(self, words: Tensor) -> Tensor:
+        return self.tags(self.lstm(self.words(words))[0])
+
+
+def _twice(before: int, after: int) -> nn.Sequential:
+    def once(channels: int) -> list[nn.Module]:
+        return [nn.Conv2d(channels, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
+
+    return nn.Sequential(*once(before), *once(after))
+
+
+class _UNet(nn.Module):
+    """Four levels of 32 to 256 channels; upwards by transposed convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = [32, 64, 128, 256]
+        self.down = nn.ModuleList(_twice(a, b) for a, b in zip([3, *sizes], sizes, strict=False))
+        self.bottom = _twice(256, 512)
+        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * c, c, 2, stride=2) for c in reversed(sizes))
+        self.merge = nn.ModuleList(_twice(2 * c, c) for c in reversed(sizes))
+        self.last = nn.Conv2d(32, 4, 1)
+
+    def forward(self, image: Tensor) -> Tensor:
+        kept = []
+        for down in self.down:
+            image = down(image)
+            kept.append(image)
+            image = nn.functional.max_pool2d(image, 2)
+        image = self.bottom(image)
+        for up, merge, skipped in zip(self.up, self.merge, reversed(kept), strict=True):
+            image = merge(torch.cat([up(image), skipped], dim=1))
+        return self.last(image)
+
+
+def _image(size: int = 224) -> tuple[Tensor, ...]:
+    return (torch.randn(1, 3, size, size),)
+
+
+def _tokens(count: int, vocabulary: int) -> tuple[Tensor, ...]:
+    return (torch.randint(0, vocabulary, (1, count)),)
+
+
+def _vision(name: str) -> Callable[[], Case]:
+    return lambda: (getattr(torchvision.models, name)(weights=None), _image())
+
+
+def _bert() -> Case:
+    model = transformers.BertModel(transformers.BertConfig(attn_implementation="eager"))
+    return _Outputs(model, "last_hidden_state", "pooler_output"), _tokens(128, 30_522)
+
+
+def _gpt2_model() -> nn.Module:
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(attn_implementation="eager"))
+
+
+def _llama_model() -> nn.Module:
+    sizes = transformers.LlamaConfig(
+        vocab_size=32_000, hidden_size=512, intermediate_size=1536, num_hidden_layers=8, num_attention_heads=8,
+        num_key_value_heads=4, attn_implementation="eager",
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(sizes)
+
+
+def _step(model: nn.Module, layers: int, heads: int, vocabulary: int) -> Case:
+    cache = [torch.randn(1, heads, 64, 64) for _ in range(2 * layers)]
+    return _Step(model), (*_tokens(1, vocabulary), torch.tensor([[64]]), *cache)
+
+
+MODELS: dict[str, Callable[[], Case]] = {
+    "perceptron": lambda: (nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)), (torch.randn(1, 784),)),
+    "squeezenet": _vision("squeezenet1_1"),
+    "mobilenet_v2": _vision("mobilenet_v2"),
+    "mobilenet_v3": _vision("mobilenet_v3_large"),
+    "efficientnet_b0": _vision("efficientnet_b0"),
+    "resnet18": _vision("resnet18"),
+    "resnet50": _vision("resnet50"),
+    "unet": lambda: (_UNet(), _image(128)),
+    "tagger": lambda: (_Tagger(), _tokens(64, 10_000)),
+    "convnext_t": _vision("convnext_tiny"),
+    "vit_b_16": _vision("vit_b_16"),
+    "bert_base": _bert,
+    "gpt2": lambda: (_Outputs(_gpt2_model(), "logits"), _tokens(64, 50_257)),
+    "llama": lambda: (_Outputs(_llama_model(), "logits"), _tokens(64, 32_000)),
+    "gpt2_step": lambda: _step(_gpt2_model(), 12, 12, 50_257),
+    "llama_step": lambda: _step(_llama_model(), 8, 4, 32_000),
+}
+
+
+def _randomize(model: nn.Module) -> None:
+    """Norms and scales of layers by chance too: a branch that starts at zero would measure nothing."""
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d) and module.running_mean is not None and module.running_var is not None:
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.uniform_(module.bias, -0.5, 0.5)
+            nn.init.uniform_(module.running_mean, -0.5, 0.5)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    for name, parameter in model.named_parameters():
+        if name.endswith("layer_scale"):
+            nn.init.uniform_(parameter, 0.1, 1.0)
+        elif not parameter.any():
+            nn.init.normal_(parameter, std=0.02)
+
+
+def export(name: str, folder: Path) -> Path:
+    """Write one model."""
+    torch.manual_seed(0)
+    model, inputs = MODELS[name]()
+    _randomize(model)
+    path = folder / f"{name}.onnx"
+    # Gradients stay on: without, torch takes kernels of attention that ONNX has no operator for.
+    torch.onnx.export(model.eval(), inputs, str(path), dynamo=False, opset_version=17, verbose=False)
+    onnx.checker.check_model(str(path))
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", choices=[[], *MODELS], help="all models where none is named")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for name in options.names or MODELS:
+        path = export(name, options.folder)
+        print(f"{path}  {path.stat().st_size / 1e6:.1f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
