@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from weft.dialects.constant_data import dense_attribute
+from weft.dialects.constant_data import dense_attribute, elements_of
 from weft.dialects.element_types import TYPES, element_name
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Expression, KnownExtent
@@ -34,6 +34,14 @@ class Known:
     dtype: str
     name: str | None = None
     """That of its value, where the model has one."""
+    attribute: DenseIntOrFPElementsAttr | None = None
+    """The tensor as a constant, whose memory the array is."""
+
+    @staticmethod
+    def copy_of(array: NDArray[Any], dtype: str) -> Known:
+        """The tensor of a copy of an array: one, for all constants that are made of it."""
+        attribute = dense_attribute(_plain(array), TYPES[dtype])
+        return Known(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
 
     @staticmethod
     def of(elements: Any, dtype: str = "int64") -> Known:
@@ -62,7 +70,7 @@ class Known:
     def constant(self) -> Value:
         """The tensor as a value, which stands nowhere yet."""
         if not self.is_symbolic:
-            op = ConstantOp(dense_attribute(_plain(self.array), TYPES[self.dtype]))
+            op = ConstantOp(self.attribute or dense_attribute(_plain(self.array), TYPES[self.dtype]))
             op.result.name_hint = self.name
             return Value(op.result)
         flat = ops.extents(self.extents(), dtype=self.dtype)

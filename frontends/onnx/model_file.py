@@ -17,10 +17,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto, defs, numpy_helper
 
+from weft.dialects.constant_data import LARGE_BYTES
 from weft.dialects.element_types import STORED, TYPES
 from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.node import Refusal, dtype_of
 from weft.frontends.onnx.registry import domain_name
+from weft.frontends.onnx.wire_format import without_elements
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class ModelFile:
     model: ModelProto
     name: str
     folder: Path | None
+    file_name: str = ""
+    """In the folder."""
     others: set[str] = dataclasses.field(default_factory=set[str])
     """The files of elements that were read, by their paths from the folder."""
 
@@ -49,7 +53,7 @@ class ModelFile:
             file = ModelFile(_parsed(source, "the model"), "the model", None)
         else:
             path = Path(source)
-            file = ModelFile(_parsed(path.read_bytes(), f"'{path}'"), f"'{path}'", path.parent)
+            file = ModelFile(_read(path), f"'{path}'", path.parent, path.name)
         file._check()
         file._check_memory()
         return file
@@ -90,7 +94,8 @@ class ModelFile:
             raise Refusal(f"a tensor has the negative shape {shape}")
         try:
             if proto.data_location == TensorProto.EXTERNAL:
-                return Known(self._external(proto, dtype, shape), dtype)
+                mapped = self._external(proto, dtype, shape)
+                return Known.copy_of(mapped, dtype) if mapped.nbytes >= LARGE_BYTES else Known(mapped, dtype)
             return Known(numpy_helper.to_array(proto), dtype)
         except (ValueError, TypeError, OverflowError) as error:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
@@ -98,8 +103,9 @@ class ModelFile:
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """The elements of a tensor in a file of the model's folder, mapped."""
         entries = {entry.key: entry.value for entry in proto.external_data}
-        label = f"tensor '{proto.name}': external data"
         location = entries.get("location", "")
+        is_own = self.file_name != "" and location == self.file_name
+        label = f"tensor '{proto.name}': {'its elements in' if is_own else 'external data'}"
         if self.folder is None:
             raise Refusal(f"{label} '{location}' need the model as a file, which says where their folder is")
         folder = self.folder.resolve()
@@ -123,13 +129,27 @@ class ModelFile:
             raise Refusal(f"{label}: '{location}' has {size} bytes, but is read up to {offset + length}")
         if length == 0:
             return np.zeros(shape, element)
-        self.others.add(path.relative_to(folder).as_posix())
+        if not is_own:
+            self.others.add(path.relative_to(folder).as_posix())
+        before = offset % mmap.ALLOCATIONGRANULARITY
         with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[offset : offset + length]
+            pages = mmap.mmap(file.fileno(), before + length, access=mmap.ACCESS_READ, offset=offset - before)
+        data = memoryview(pages)[before:]
         if bits < 8:
             packed = TensorProto(data_type=proto.data_type, dims=shape, raw_data=bytes(data))
             return numpy_helper.to_array(packed)
         return np.frombuffer(data, element).reshape(shape)
+
+
+def _read(path: Path) -> ModelProto:
+    """The model in a file; the elements of large tensors stay there. Raises `CompileError` and `OSError`."""
+    with path.open("rb") as file:
+        try:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pages, memoryview(pages) as data:
+                content = without_elements(data, path.name)
+        except ValueError:  # no message, or nothing to map: what is wrong is said by the parser
+            content = file.read()
+    return _parsed(content, f"'{path}'")
 
 
 def _parsed(data: bytes, name: str) -> ModelProto:

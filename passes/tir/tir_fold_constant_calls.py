@@ -68,8 +68,7 @@ def _interpreted(module: ModuleOp) -> Run:
 def fold_constant_calls(module: ModuleOp, compile_: Compile, *, declared: bool = False) -> int:
     """Do what the pass does, by functions that `compile_` makes. Returns the number of calls. With `declared`, it also
     makes those that are compiled already, and that the module declares at low level."""
-    search = _Search(module, declared)
-    calls = [call for function in tir_functions(module) for call in search.calls_in(function)]
+    calls = _Search(module, declared).calls()  # what searches holds constants, which go away one by one below
     if not calls:
         return 0
     callees = {call.function.sym_name.data: call.function for call in calls}
@@ -99,8 +98,12 @@ class _Search:
         self._declared = declared
         self._accesses = ParameterAccesses()
         self._globals = {op.sym_name.data: op for op in module.ops if isinstance(op, GlobalOp)}
+        self._functions = list(tir_functions(module))
 
-    def calls_in(self, function: FuncOp) -> list[_ConstantCall]:
+    def calls(self) -> list[_ConstantCall]:
+        return [call for function in self._functions for call in self._calls_in(function)]
+
+    def _calls_in(self, function: FuncOp) -> list[_ConstantCall]:
         """The calls of a function, each after those that compute what it reads."""
         known: set[SSAValue] = set()
         found: list[_ConstantCall] = []
