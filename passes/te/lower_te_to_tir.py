@@ -86,8 +86,8 @@ def lower_te_function(function: FuncOp) -> None:
     split off first (see `te_split_reductions`), computations that nothing uses are dropped. Extents of buffers are
     stated by `tir.assume_shape`.
 
-    Raises CompileError for ops that do not belong to tensor expressions, for results that are no tensors, and for
-    reduce axes whose extent depends on the element.
+    Raises CompileError for ops that do not belong to tensor expressions, for calls of functions over tensors, for
+    results that are no tensors, and for reduce axes whose extent depends on the element.
     """
     _check(function)
     constants = ConstantPool(function)
@@ -104,6 +104,9 @@ def _check(function: FuncOp) -> None:
     for op in function.body.walk():
         if not allowed_at("te", op.name):
             raise CompileError.at(op, f"@{name}: '{op.name}' does not belong in a function of tensor expressions")
+        if isinstance(op, CallOp) and any(isinstance(value.type, TensorType) for value in (*op.operands, *op.results)):
+            what = f"calls @{op.callee.string_value()} on tensors: a function of a graph does, by graph.call_tir"
+            raise CompileError.at(op, f"@{name} {what}")
         if isinstance(op, ConstantOp) and isinstance(op.value, DenseResourceAttr):
             raise CompileError.at(op, f"@{name}: the elements of a constant are written as dense<...>, got {op.value}")
     returned = function.body.block.last_op

@@ -57,3 +57,17 @@ func.func @dimension(%A: tensor<?x?xf32>, %d: index) -> tensor<f32> {
   }
   func.return %y : tensor<f32>
 }
+
+// -----
+
+func.func private @half(%x: tensor<2xf32>) -> tensor<2xf32>
+
+func.func @calls(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = te.compute "y" (%i) : tensor<2xf32> {
+    %a = tensor.extract %x[%i] : tensor<2xf32>
+    te.yield %a : f32
+  }
+  // expected-error@+1 {{@calls calls @half on tensors: a function of a graph does, by graph.call_tir}}
+  %z = func.call @half(%y) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %z : tensor<2xf32>
+}
