@@ -1,6 +1,8 @@
-"""Write the ONNX models that benchmarks/results/*-models.md measure: seeded random weights, batch 1, float32.
+"""The models that benchmarks/results/*-models.md measure: seeded random weights, batch 1, float32.
 
-python benchmarks/export_models.py FOLDER [NAME...]
+    python benchmarks/models.py FOLDER [NAME...]                        # as files of ONNX
+    weft bench FOLDER/resnet50.onnx --against onnxruntime,openvino
+    weft bench benchmarks/models.py:resnet50 --against torch,torch.compile
 
 Wants torch, torchvision, transformers and onnx, in an environment of its own.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -169,14 +172,27 @@ def _randomize(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=0.02)
 
 
-def export(name: str, folder: Path) -> Path:
-    """Write one model."""
+def made(name: str) -> Case:
+    """A model and its inputs."""
     torch.manual_seed(0)
     model, inputs = MODELS[name]()
     _randomize(model)
+    return model.eval(), inputs
+
+
+def __getattr__(name: str) -> Callable[[], Case]:
+    """A function of the name of each model, which makes it."""
+    if name not in MODELS:
+        raise AttributeError(f"there is no model '{name}'")
+    return partial(made, name)
+
+
+def export(name: str, folder: Path) -> Path:
+    """Write one model."""
+    model, inputs = made(name)
     path = folder / f"{name}.onnx"
     # Gradients stay on: without, torch takes kernels of attention that ONNX has no operator for.
-    torch.onnx.export(model.eval(), inputs, str(path), dynamo=False, opset_version=17, verbose=False)
+    torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, verbose=False)
     onnx.checker.check_model(str(path))
     return path
 
