@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Final, cast
 
 from xdsl.ir import BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, slides
 from weft.autoschedule.convolution import producer_of
+from weft.autoschedule.dot_products import FactorLoad, load_of
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.rules import (
     chosen,
@@ -31,7 +32,7 @@ from weft.support.target import Target
 
 _UNROLLED: Final = 4
 """Channels of a block that are unrolled where pixels of a tile lie anywhere: LLVM does so by itself elsewhere."""
-_DOT_BYTES: Final = 4
+_DOT_BITS: Final = 32
 """What dot products add, and take of the data."""
 _PART_OF_CACHE: Final = 4
 """Which part of the second cache a strip of data with its border takes; weights pass by it."""
@@ -82,6 +83,14 @@ class _Roles:
     group: int
     """Elements of the data that a dot product takes; the last iterator that is summed over goes along them. 1 where
     kernels are not laid out for dot products."""
+
+    def dot(self, lanes: int) -> str | None:
+        """The tensor intrinsic for so many sums; None where there is none for such integers."""
+        loads = load_of(self.data), load_of(self.kernel)
+        if lanes not in LANES or any(load is None or load.bits * self.group != _DOT_BITS for load in loads):
+            return None
+        left, right = cast("tuple[FactorLoad, FactorLoad]", loads)
+        return dot_name(lanes, left.bits, left.signed, right.signed)
 
 
 def _roles(pattern: BlockPattern) -> _Roles | None:
@@ -140,6 +149,8 @@ class _Plan:
     """Whether tiles go on from row to row."""
     rows: int
     """Of a strip; all of them where there are no strips."""
+    dot: str = ""
+    """The tensor intrinsic that multiplies groups of channels."""
 
 
 def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target) -> _Plan | None:
@@ -156,7 +167,8 @@ def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target
     vectors = filters // lanes
     if vectors > target.vector_registers // 3:
         return None
-    if roles.group > 1 and (lanes not in LANES or bytes_of(roles.data.element_type) * roles.group != _DOT_BYTES):
+    dot = roles.dot(lanes) if roles.group > 1 else ""
+    if dot is None:
         return None
     # A dot product that is not added yet is in a register too.
     registers = target.vector_registers - (roles.group > 1)
@@ -166,7 +178,8 @@ def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target
     most = most_pixels(vectors, registers)
     most = min(most, rows * columns if is_flat else columns)
     pixels = chosen(sch, range(1, most + 1), min(pixels, most))
-    return _Plan(pixels, lanes, is_flat, rows if is_flat else chosen_size(sch, _rows(roles, threads, target), rows))
+    height = rows if is_flat else chosen_size(sch, _rows(roles, threads, target), rows)
+    return _Plan(pixels, lanes, is_flat, height, dot)
 
 
 def _rows(roles: _Roles, threads: int, target: Target) -> int:
@@ -214,10 +227,10 @@ class _Tiling:
             self._place(border, strip)
         sch.reverse_compute_at(result, tile)
         init = sch.decompose_reduction(block, first)
-        if self.roles.group == 1:
-            keep_in_registers(sch, block, -self.sides, plan.lanes)
-        else:
+        if plan.dot:
             self._dot_products()
+        else:
+            keep_in_registers(sch, block, -self.sides, plan.lanes)
         for part, at in ((init, depth), (result, depth)):
             keep_in_registers(sch, part, at, plan.lanes)
         for loop in self.unrolled:
@@ -229,7 +242,7 @@ class _Tiling:
         is tried on a copy first."""
         sch = self.sch
         *_, pixels, vectors, lanes, _ = sch.get_loops(self.block)
-        sch.tensorize(lanes, dot_name(self.plan.lanes, 8 * _DOT_BYTES // self.roles.group, True, True))
+        sch.tensorize(lanes, self.plan.dot)
         sch.unroll(vectors)
         sch.unroll(pixels)
 

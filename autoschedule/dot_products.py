@@ -72,7 +72,7 @@ def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
     left, right = pattern.factors
     if pattern.block.iter_vars[roles.column] in left.iterators:
         left, right = right, left
-    of_left, of_right = _reading(left), _reading(right)
+    of_left, of_right = load_of(left), load_of(right)
     if of_left is None or of_right is None:
         return None
     # One flipped bit, and a sum a row.
@@ -97,8 +97,8 @@ def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> b
     )
 
 
-def _reading(operand: Operand) -> FactorLoad | None:
-    """How what is loaded becomes a factor of 32 bits."""
+def load_of(operand: Operand) -> FactorLoad | None:
+    """How what is loaded becomes a factor of 32 bits; None where it is no narrow integer."""
     loaded = operand.op.results[0]
     if not isinstance(loaded.type, IntegerType) or not loaded.has_one_use():
         return None

@@ -1,6 +1,7 @@
 """The models that benchmarks/results/*-models.md measure: seeded random weights, batch 1, float32.
 
     python benchmarks/models.py FOLDER [NAME...]                        # as files of ONNX
+    python benchmarks/models.py FOLDER mobilenet_v2 --int8              # quantized by onnxruntime, too
     weft bench FOLDER/resnet50.onnx --against onnxruntime,openvino
     weft bench benchmarks/models.py:resnet50 --against torch,torch.compile
 
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
 from torch import Tensor, nn
@@ -197,15 +199,42 @@ def export(name: str, folder: Path) -> Path:
     return path
 
 
+class _Images:
+    """Random images to find ranges by, as onnxruntime reads them."""
+
+    def __init__(self, name: str, count: int = 8) -> None:
+        images = np.random.default_rng(0).standard_normal((count, 1, 3, 224, 224))
+        self._feeds = iter([{name: image} for image in images.astype(np.float32)])
+
+    def get_next(self) -> dict[str, Any] | None:
+        return next(self._feeds, None)
+
+
+def quantize(path: Path, *, reduce_range: bool = False) -> Path:
+    """Write the model of images in `path` with uint8 activations and int8 weights, of 7 bits with `reduce_range`."""
+    from onnxruntime import quantization
+
+    images: Any = _Images(onnx.load(path).graph.input[0].name)
+    result = path.with_name(f"{path.stem}_int{7 if reduce_range else 8}.onnx")
+    quantization.quantize_static(
+        path, result, images, quant_format=quantization.QuantFormat.QDQ, per_channel=True, reduce_range=reduce_range,
+        activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
+    )  # fmt: skip
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", choices=[[], *MODELS], help="all models where none is named")
+    parser.add_argument("--int8", action="store_true", help="quantize them, too: weights of 8 bits, and of 7")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for name in options.names or MODELS:
         path = export(name, options.folder)
-        print(f"{path}  {path.stat().st_size / 1e6:.1f} MB", flush=True)
+        quantized = [quantize(path), quantize(path, reduce_range=True)] if options.int8 else []
+        for file in (path, *quantized):
+            print(f"{file}  {file.stat().st_size / 1e6:.1f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
 from weft.passes.graph.graph_fold_constants import GraphFoldConstantsPass
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
-from weft.passes.graph.graph_rewrite import GraphRewritePass
+from weft.passes.graph.graph_rewrite import DEFAULT_RULES, GraphRewritePass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
@@ -49,8 +49,9 @@ from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
+from weft.support.cpu_instructions import has_dot_product
 from weft.support.gpu_machine import GPU_KINDS
-from weft.support.target import registered_kind
+from weft.support.target import Target, registered_kind
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -75,7 +76,7 @@ def graph_to_tir(
         GraphFoldConstantsPass(),
         # Behind these two: patterns expect equal operators once, and weights as constants. Before fusion, which groups
         # what is left.
-        *((GraphRewritePass(),) if rewrite else ()),
+        *((GraphRewritePass(_rules_for(target, layouts)),) if rewrite else ()),
         # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
         *((GraphBlockLayoutsPass(target),) if layouts else ()),
         # While there are operators, of which groups consist.
@@ -88,6 +89,15 @@ def graph_to_tir(
         LowerGraphToTirPass(views=has_views, parts=not on_device),
         # Last: the calls are in order.
         *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
+    )
+
+
+def _rules_for(target: str, layouts: bool) -> tuple[str, ...]:
+    """The rules for a target: products of bytes where it has them, as layouts in blocks of channels take them."""
+    return (
+        (*DEFAULT_RULES, "bytes")
+        if layouts and has_dot_product(Target.parse(target), 4, False, True)
+        else DEFAULT_RULES
     )
 
 

@@ -146,6 +146,11 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
     )
 
 
+def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool) -> bool:
+    """Whether the CPU of a target has an instruction that adds so many products of such integers to a sum."""
+    return any(i.takes(i.lanes, group, left_signed, right_signed) for i in dot_instructions(target))
+
+
 def range_intrinsic(bits: int, element_bits: int) -> str:
     """The intrinsic, without `llvm.`, for the extrema of vectors of floats in registers of AVX-512DQ."""
     return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"

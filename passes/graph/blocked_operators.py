@@ -18,6 +18,8 @@ from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr, KnownExtent
 from weft.passes.graph.operators import OPERATOR_OF, extents_of, made, made_constant, name_of, properties_of, type_of
 from weft.passes.graph.view_motion import ELEMENTWISE
+from weft.support.cpu_instructions import has_dot_product
+from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 
 InBlocks: TypeAlias = Callable[[SSAValue], SSAValue]
@@ -76,13 +78,13 @@ def is_convolution(op: Operation) -> bool:
     return isinstance(op, Operator) and name_of(op) in ("conv2d", "depthwise_conv2d")
 
 
-def form_of(op: Operation, has_dots: bool) -> Form | None:
-    """How an operator computes in blocks, where its results are images; None where it does not. `has_dots` states
-    whether the target has dot products of pairs of int16."""
+def form_of(op: Operation, target: Target) -> Form | None:
+    """How an operator computes in blocks, where its results are images; None where it does not. Integers
+    that the target has dot products of are laid out for them."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
     if is_convolution(op):
-        return _convolution(op, has_dots)
+        return _convolution(op, target)
     name = name_of(op)
     if name in _POOLS:
         return _pool(op)
@@ -105,23 +107,29 @@ def transposed(value: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 # Convolutions
 
-_CONVOLVED: Final = (("float32", "float32"), ("float64", "float64"), ("int16", "int32"))
-"""Elements of data and weights, and of sums."""
+_CONVOLVED: Final = {
+    ("float32", "float32", "float32"): 1,
+    ("float64", "float64", "float64"): 1,
+    ("int16", "int16", "int32"): 2,
+    ("uint8", "int8", "int32"): 4,
+}
+"""Elements of data, of weights, and of sums -> how many products make a dot product of them."""
 
 
-def _convolution(op: Operator, has_dots: bool) -> Form | None:
+def _convolution(op: Operator, target: Target) -> Form | None:
     arguments = arguments_of(op)
     data, weight, result = op.operands[0], op.operands[1].owner, op.results[0]
-    source, target = image_of(data), image_of(result)
-    if not isinstance(weight, ConstantOp) or source is None or target is None:
+    source, image = image_of(data), image_of(result)
+    if not isinstance(weight, ConstantOp) or source is None or image is None:
         return None
-    element, shape = type_of(data).element_type, weight.result.type.get_shape()
-    sums = element_name(type_of(result).element_type)
-    if (element_name(element), sums) not in _CONVOLVED or weight.result.type.element_type != element:
+    element, shape = weight.result.type.element_type, weight.result.type.get_shape()
+    types = [element_name(type_) for type_ in (type_of(data).element_type, element, type_of(result).element_type)]
+    group = _CONVOLVED.get(tuple(types), 0)
+    if not group:
         return None
     if arguments["data_layout"] != "NCHW" or arguments.get("kernel_layout") not in (None, "", "OIHW"):
         return None
-    channels, filters = source[1], target[1]
+    channels, filters = source[1], image[1]
     is_depthwise = shape[1] == 1 and channels == filters
     is_depthwise &= name_of(op) == "depthwise_conv2d" or arguments["groups"] == channels
     if not is_depthwise and (name_of(op) != "conv2d" or arguments["groups"] != 1):
@@ -129,7 +137,9 @@ def _convolution(op: Operator, has_dots: bool) -> Form | None:
     work = elements_of(result) * prod(shape[1:])
     given = ("strides", "padding", "dilation", "out_dtype")
     moved = {key: op.properties[key] for key in given if key in op.properties}
-    group = 2 if sums == "int32" and has_dots else 1
+    is_integer = group > 1
+    if not has_dot_product(target, group, types[0] != "uint8", True):
+        group = 1
 
     def packed(kernel: NDArray[Any]) -> SSAValue:
         made_weight = made_constant(kernel, element).result
@@ -154,10 +164,10 @@ def _convolution(op: Operator, has_dots: bool) -> Form | None:
 
     if is_depthwise:
         is_strided = elements_of(data) > 2 * elements_of(result)
-        share = _GAIN_OF_STRIDED_CHANNELS if is_strided else _GAIN_OF_INTEGERS if sums == "int32" else 0
+        share = _GAIN_OF_STRIDED_CHANNELS if is_strided else _GAIN_OF_INTEGERS if is_integer else 0
         return Form(op, (data,), None, work, work * share, depthwise)
     share = _GAIN_OF_POINTS if prod(shape[2:]) == 1 else _GAIN
-    gain = work * (_GAIN_OF_INTEGERS if sums == "int32" else share)
+    gain = work * (_GAIN_OF_INTEGERS if is_integer else share)
     return Form(op, (), data, work, gain, dense)
 
 

@@ -28,7 +28,6 @@ from weft.passes.graph.blocked_operators import (
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.operators import detached_ops, extents_of
-from weft.support.cpu_instructions import dot_instructions
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 
@@ -70,8 +69,7 @@ class _Layouts:
 
     def __init__(self, block: Block, target: Target) -> None:
         self._target = target
-        has_dots = any(i.bits == 16 for i in dot_instructions(target))
-        self.forms = {op: form for op in block.ops if (form := form_of(op, has_dots)) is not None}
+        self.forms = {op: form for op in block.ops if (form := form_of(op, target)) is not None}
         self._root: dict[SSAValue, SSAValue] = {}
         for form in self.forms.values():
             for value in form.joined:

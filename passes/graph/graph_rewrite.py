@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
-from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized
+from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, multiply_bytes
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.rewriting import Rule, rewrite
 from weft.passes.graph.transposed_convolution import TRANSPOSED_CONVOLUTIONS
@@ -35,13 +35,15 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
     "scales": FOLD_SCALES,
     "constants": MERGE_CONSTANTS,
     "products": (),
+    "bytes": (),
     "transposed_convolutions": TRANSPOSED_CONVOLUTIONS,
 }
 """The rules by name, in the order in which an op is tried."""
 
-DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products"))
+DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes"))
 """Rules that gain something wherever they apply. Merged constants round differently, and gain nothing where operators
-are fused; merged products gain where the parts of their result are not copied."""
+are fused; merged products gain where the parts of their result are not copied; products of bytes gain where CPUs have
+instructions for them."""
 
 _LAST: Final = ("transposed_convolutions",)
 """Rules for what the others, which fold into the weights of convolutions, leave."""
@@ -56,7 +58,8 @@ def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int
     last = [rule for name in _LAST if name in names for rule in RULES[name]]
     if last and (replaced := rewrite(function, last)):
         count += replaced + rewrite(function, rules)
-    return count + (centre_quantized(function) if "quantized" in names else 0)
+    count += centre_quantized(function) if "quantized" in names else 0
+    return count + (multiply_bytes(function) if "bytes" in names else 0)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class GraphRewritePass(ModulePass):
     | `scales` | scales and batch norms behind a product become part of its constant weights, and one term |
     | `constants` | `x * a * b` is `x * (a * b)`, `(x * a + b) * c` is `x * (a * c) + b * c`; not by default |
     | `products` | products of one operand with constant matrices become one, which is split; not by default |
+    | `bytes` | convolutions of bytes less a zero point take the bytes, and add a term; not by default |
     | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
     `quantized` forms exact sums of integers where those of floats were rounded, so that results may be one step of a

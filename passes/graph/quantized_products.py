@@ -11,10 +11,10 @@ from math import inf, prod
 from typing import Any, Final, TypeAlias, cast
 
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i16, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i16, i32
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
 from weft.dialects.element_types import element_name
@@ -366,8 +366,7 @@ def _centre(op: Operator) -> bool:
     if not least <= zero <= greatest:
         return False
     centred, dequantized = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
-    block = op.parent
-    if not (centred or dequantized) or not isinstance(block, Block):
+    if not (centred or dequantized):
         return False
     steps = op.operands[0]
     fits = scale == 1.0 and _fits_integers(steps)
@@ -383,21 +382,15 @@ def _centre(op: Operator) -> bool:
     integers = made("cast", inside.results, dtype="int16").results[0]
     integers.name_hint = op.results[0].name_hint
 
-    def put(value: SSAValue, before: Operation) -> SSAValue:
-        for new in detached_ops(value):
-            new.location = op.location
-            block.insert_op_before(new, before)
-        return value
-
-    put(integers, op)
+    _put(integers, op, op)
     for user in centred:
         _replace(user, integers)
     for user, factor in dequantized:
-        _replace(user, put(_scaled_sums(integers, np.asarray(factor, np.float32)), op))
+        _replace(user, _put(_scaled_sums(integers, np.asarray(factor, np.float32)), op, op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
         narrow = made("cast", made("add", [integers, shift]).results, dtype=_element(op.results[0]))
-        op.results[0].replace_all_uses_with(put(narrow.results[0], op))
+        op.results[0].replace_all_uses_with(_put(narrow.results[0], op, op))
     operands = list(op.operands)
     Rewriter.erase_op(op)
     _erase_unused(operands)
@@ -451,6 +444,113 @@ def _erase_unused(operands: Iterable[SSAValue]) -> None:
         owner = operand.owner
         if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
             Rewriter.erase_op(owner)
+
+
+# Products of bytes
+
+_GROUP: Final = 4
+"""Products of bytes that an instruction adds to a sum."""
+
+
+def multiply_bytes(function: FuncOp) -> int:
+    """Let convolutions of int16 that hold bytes less a zero point take the bytes. Returns how many do.
+
+    ```mlir
+    %x = graph.cast (graph.clip %y {a_min = -3, a_max = 252}) {dtype = "int16"}
+    %s = graph.conv2d %x, %w {out_dtype = "int32"}
+    // becomes
+    %u = graph.cast (graph.clip %y {a_min = -3, a_max = 252} + 3) {dtype = "uint8"}
+    %s = graph.conv2d %u, %w8 {out_dtype = "int32"} + -3 * (sums of the weights of each channel)
+    ```
+    Where there is a zero point, windows have no border: it would be of zero points.
+    """
+    found: dict[Operator, list[tuple[Operator, Array]]] = {}
+    for op in function.walk():
+        if isinstance(op, Operator) and (of := _convolution_of_bytes(op)) is not None:
+            found.setdefault(of[0], []).append((op, of[1]))
+    for centred, convolutions in found.items():
+        _narrow(centred, convolutions)
+    return sum(map(len, found.values()))
+
+
+def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
+    """What makes the data of a convolution that can take bytes, and its weights; None for other operators."""
+    if name_of(op) != "conv2d" or _element(op.results[0]) != "int32":
+        return None
+    arguments = arguments_of(op)
+    centred, weight = source_of(op.operands[0], "cast"), _known(op.operands[1])
+    least = None if centred is None else _least_byte(centred)
+    if centred is None or weight is None or least is None or arguments["data_layout"] != "NCHW":
+        return None
+    channels = type_of(op.operands[0]).get_shape()[1]
+    low, high = _NARROW["int8"]
+    if arguments["groups"] != 1 or channels % _GROUP or weight.min(initial=0) < low or weight.max(initial=0) > high:
+        return None
+    return (centred, weight) if least == 0 or _has_no_border(op) else None
+
+
+def _least_byte(cast_: Operator) -> int | None:
+    """The least of the numbers, one of a byte each, that are cast to int16; None where they are others."""
+    inside = source_of(cast_.operands[0], "clip") if _element(cast_.results[0]) == "int16" else None
+    if inside is None:
+        return None
+    low, high = _limits(inside) or (-inf, inf)
+    return int(low) if high - low == _MOST and low == int(low) else None
+
+
+def _has_no_border(op: Operator) -> bool:
+    """Whether the windows of a convolution take all of its data without a border."""
+    sizes = type_of(op.operands[0]).get_shape()[2:], type_of(op.operands[1]).get_shape()[2:]
+    return all(size == 1 for size in sizes[1]) and not _has_padding(arguments_of(op)["padding"])
+
+
+def _has_padding(padding: object) -> bool:
+    if isinstance(padding, Sequence) and not isinstance(padding, str):
+        return any(map(_has_padding, cast("Sequence[object]", padding)))
+    return padding != 0
+
+
+def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -> None:
+    """Let `centred` be bytes, which convolutions take; others get them as int16, less their zero point."""
+    import numpy as np
+
+    least, inside = _least_byte(centred) or 0, centred.operands[0]
+    if least:
+        shift = made_constant(np.asarray(-least), type_of(inside).element_type).result
+        inside = made("add", [inside, shift]).results[0]
+    data = made("cast", [inside], dtype="uint8").results[0]
+    data.name_hint = centred.results[0].name_hint
+    _put(data, centred, centred)
+    for op, weight in convolutions:
+        given = properties_of(op, "out_dtype")
+        narrow = made_constant(weight, i8).result
+        narrow.name_hint = op.operands[1].name_hint
+        sums = made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
+        replaced, term = op, (least * weight.sum(axis=(1, 2, 3), dtype=np.int64)).reshape(-1, 1, 1)
+        (use, *others) = op.results[0].uses
+        user = use.operation
+        bias = _known(user.operands[1]) if name_of(user) == "add" and not (others or use.index) else None
+        if bias is not None and isinstance(user, Operator) and least:
+            replaced, term = user, term + bias
+        if least:
+            sums = made("add", [sums, made_constant(term, i32).result]).results[0]
+        operands = list(op.operands)
+        _replace(replaced, _put(sums, op, replaced))
+        if replaced is not op:
+            Rewriter.erase_op(op)
+            _erase_unused(operands)
+    if centred.results[0].first_use is None:
+        Rewriter.erase_op(centred)
+    else:
+        _replace(centred, _put(_centred(data, -least), centred, centred))
+
+
+def _put(value: SSAValue, like: Operation, before: Operation) -> SSAValue:
+    """Put what computes a value, which stands nowhere yet, before an op, with the location of `like`."""
+    for new in detached_ops(value):
+        new.location = like.location
+        Rewriter.insert_op(new, InsertPoint.before(before))
+    return value
 
 
 QUANTIZED: Final = (

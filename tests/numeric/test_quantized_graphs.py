@@ -133,6 +133,37 @@ def test_a_net_is_computed_in_integers(name: str) -> None:
     assert found["quantize"] == 1  # of the mean, which only moves
     assert found["dequantize"] == 0
 
+    rewritten(module, ("bytes",))
+    (points,) = [op for op in module.walk() if "tensor<16x16x1x1xi8>" in [str(value.type) for value in op.operands]]
+    assert "xui8" in str(points.operands[0].type)
+    np.testing.assert_array_equal(Interpreter(module).call("main", x), expected)
+    np.testing.assert_array_equal(weft.build(module, target=target, layouts=layouts)["main"](x), expected)
+
+
+@pytest.mark.parametrize("zero", [0, 7])
+@pytest.mark.parametrize("size", [1, 3])
+def test_convolutions_of_bytes(zero: int, size: int) -> None:
+    """With and without zero points and borders, and two that read the same bytes."""
+    first, second = random.integers(-128, 128, (2, 24, 16, size, size))
+    bias = random.integers(-99, 99, (24, 1, 1)).astype("int32")
+
+    def net(x: Any) -> Any:
+        data = G.cast(G.clip(x, -zero, 255 - zero), "int16")
+        sums = [
+            G.conv2d(data, G.const(w.astype("int16")), padding=size // 2, out_dtype="int32") for w in (first, second)
+        ]
+        return G.add(G.add(sums[0], G.const(bias)), sums[1])
+
+    module = module_of(net, G.var("x", (2, 16, 7, 9), "int32"))
+    x = random.integers(-300, 300, (2, 16, 7, 9)).astype("int32")
+    conv, data = reference_of("conv2d"), np.clip(x, -zero, 255 - zero).astype("int16")
+    expected = sum(conv(data, w.astype("int16"), 1, size // 2, out_dtype="int32") for w in (first, second)) + bias
+    np.testing.assert_array_equal(weft.build(module)["main"](x), expected)
+    rewritten(module, ("bytes",))
+    assert ("xi16" in str(module)) == (zero > 0 and size > 1)
+    np.testing.assert_array_equal(Interpreter(module).call("main", x), expected)
+    np.testing.assert_array_equal(weft.build(module)["main"](x), expected)
+
 
 PRODUCTS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "conv1d": (lambda x: G.conv1d(x, weights(6, 4, 3)[0], padding=1), (2, 4, 9)),

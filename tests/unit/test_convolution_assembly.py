@@ -51,6 +51,18 @@ def test_sums_of_a_convolution_stay_in_registers(name: str, cpu: str) -> None:
     assert "(%rsp" not in text, text
 
 
+def test_convolutions_of_bytes_are_dot_products() -> None:
+    """In blocks of channels, of which four lie side by side in the kernels."""
+    x = te.placeholder((1, 4, 14, 14, 16), "uint8", name="X")
+    w = te.placeholder((4, 4, 3, 3, 4, 16, 4), "int8", name="W")
+    y = ops.conv2d_blocked(x, w, out_dtype="int32")
+    library = weft.build(te.create_func([x, w, y], name="f"), target=target("znver4"))
+    loop, count = hot_loop(library, r"\bvpdpbusd\b.*%zmm")
+    text = "\n".join(loop)
+    assert count >= 9, text
+    assert "(%rsp" not in text, text
+
+
 @pytest.mark.parametrize("cpu", ["haswell", "znver3"])
 def test_constants_of_a_softmax_stay_in_registers(cpu: str) -> None:
     """All but the maximum of the row, perhaps: with the constants of the exponential there are more values than 16

@@ -1,6 +1,7 @@
 // RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=haswell"}' --split-input-file --validate | filecheck %s
 // RUN: weft-opt %s -p 'graph-block-layouts{target=c}' --split-input-file | filecheck %s --check-prefix=OTHERS
 // RUN: weft-opt %s -p 'lower-graph{target="llvm -mcpu=haswell" layouts=false}' --split-input-file | filecheck %s --check-prefix=OTHERS
+// RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefix=VNNI
 // OTHERS-NOT: conv2d_blocked
 
 // Data of few channels are read as they are, means of images need no conversion: nothing is converted.
@@ -75,6 +76,23 @@ func.func @integers(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
   %a = graph.conv2d %x, %w0 {padding = 1 : i64, out_dtype = "int32"} : tensor<1x3x8x8xi16>, tensor<16x3x3x3xi16>
   %b = graph.cast %a {dtype = "int16"} : tensor<1x16x8x8xi32>
   %c = graph.conv2d %b, %w1 {out_dtype = "int32"} : tensor<1x16x8x8xi16>, tensor<16x16x1x1xi16>
+  %y = graph.sum %c {axis = [2 : i64, 3 : i64], keepdims = true, dtype = "int32"} : tensor<1x16x8x8xi32>
+  func.return %y : tensor<1x16x1x1xi32>
+}
+
+// -----
+
+// Kernels of bytes have groups of four, on CPUs that have dot products of them.
+// CHECK-LABEL: func.func @bytes
+// CHECK:         graph.conv2d_blocked {{.*}} {out_dtype = "int32"} : tensor<1x1x8x8x16xui8>, tensor<1x1x1x1x16x16xi8>
+// VNNI-LABEL:  func.func @bytes
+// VNNI:          graph.conv2d_blocked {{.*}} {out_dtype = "int32"} : tensor<1x1x8x8x16xui8>, tensor<1x1x1x1x4x16x4xi8>
+func.func @bytes(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
+  %w0 = graph.constant dense<5> : tensor<16x3x3x3xi16>
+  %w1 = graph.constant dense<-3> : tensor<16x16x1x1xi8>
+  %a = graph.conv2d %x, %w0 {padding = 1 : i64, out_dtype = "int32"} : tensor<1x3x8x8xi16>, tensor<16x3x3x3xi16>
+  %b = graph.cast %a {dtype = "uint8"} : tensor<1x16x8x8xi32>
+  %c = graph.conv2d %b, %w1 {out_dtype = "int32"} : tensor<1x16x8x8xui8>, tensor<16x16x1x1xi8>
   %y = graph.sum %c {axis = [2 : i64, 3 : i64], keepdims = true, dtype = "int32"} : tensor<1x16x8x8xi32>
   func.return %y : tensor<1x16x1x1xi32>
 }

@@ -1,0 +1,70 @@
+// RUN: weft-opt %s -p 'graph-rewrite{rules=bytes}' --split-input-file --validate | filecheck %s
+// RUN: weft-opt %s -p 'graph-rewrite' --split-input-file | filecheck %s --check-prefix=OFF
+
+// Numbers of one byte each, less a zero point of 3: windows of one element take the bytes, and the bias takes their
+// zero points. Others read them as int16.
+// CHECK-LABEL: func.func @points
+// CHECK:         %[[I:\w+]] = graph.clip %x {a_min = -3 : i64, a_max = 252 : i64}
+// CHECK:         %[[Z:\w+]] = graph.constant dense<3> : tensor<i32>
+// CHECK-NEXT:    %[[S:\w+]] = graph.add %[[I]], %[[Z]]
+// CHECK-NEXT:    %[[U:\w+]] = graph.cast %[[S]] {dtype = "uint8"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xui8>
+// CHECK-NEXT:    %[[H:\w+]] = graph.cast %[[U]] {dtype = "int16"}
+// CHECK-NEXT:    %[[P:\w+]] = graph.constant dense<3> : tensor<i16>
+// CHECK-NEXT:    %[[R:\w+]] = graph.subtract %[[H]], %[[P]]
+// CHECK-NEXT:    %[[W:\w+]] = graph.constant dense<{{.*}}> : tensor<2x4x1x1xi8>
+// CHECK-NEXT:    %[[C:\w+]] = graph.conv2d %[[U]], %[[W]] {out_dtype = "int32"}
+// CHECK-NEXT:    %[[T:\w+]] = graph.constant dense<{{\[\[\[}}-23]], {{\[\[}}32]]]> : tensor<2x1x1xi32>
+// CHECK-NEXT:    %[[A:\w+]] = graph.add %[[C]], %[[T]]
+// CHECK-NEXT:    func.return %[[A]], %[[R]]
+// OFF-LABEL:   func.func @points
+// OFF:           graph.conv2d {{.*}} : tensor<1x4x2x2xi16>, tensor<2x4x1x1xi16>
+func.func @points(%x: tensor<1x4x2x2xi32>) -> (tensor<1x2x2x2xi32>, tensor<1x4x2x2xi16>) {
+  %w = graph.constant dense<[[[[1]], [[2]], [[3]], [[4]]], [[[-1]], [[-2]], [[-3]], [[-4]]]]> : tensor<2x4x1x1xi16>
+  %b = graph.constant dense<[[[7]], [[2]]]> : tensor<2x1x1xi32>
+  %i = graph.clip %x {a_min = -3, a_max = 252} : tensor<1x4x2x2xi32>
+  %h = graph.cast %i {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
+  %c = graph.conv2d %h, %w {out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<2x4x1x1xi16> -> tensor<1x2x2x2xi32>
+  %y = graph.add %c, %b : tensor<1x2x2x2xi32>, tensor<2x1x1xi32> -> tensor<1x2x2x2xi32>
+  func.return %y, %h : tensor<1x2x2x2xi32>, tensor<1x4x2x2xi16>
+}
+
+// -----
+
+// Without a zero point there is no term, and borders are zeros.
+// CHECK-LABEL: func.func @windows
+// CHECK:         %[[I:\w+]] = graph.clip %x {a_min = 0 : i64, a_max = 255 : i64}
+// CHECK-NEXT:    %[[U:\w+]] = graph.cast %[[I]] {dtype = "uint8"}
+// CHECK:         %[[C:\w+]] = graph.conv2d %[[U]], %{{.*}} {padding = 1 : i64, out_dtype = "int32"} : tensor<1x4x2x2xui8>, tensor<1x4x1x1xi8>
+// CHECK-NEXT:    func.return %[[C]]
+// OFF-LABEL:   func.func @windows
+func.func @windows(%x: tensor<1x4x2x2xi32>) -> tensor<1x1x4x4xi32> {
+  %w = graph.constant dense<[[[[1]], [[2]], [[3]], [[4]]]]> : tensor<1x4x1x1xi16>
+  %i = graph.clip %x {a_min = 0, a_max = 255} : tensor<1x4x2x2xi32>
+  %h = graph.cast %i {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
+  %c = graph.conv2d %h, %w {padding = 1, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x4x4xi32>
+  func.return %c : tensor<1x1x4x4xi32>
+}
+
+// -----
+
+// These stay: a border of zero points; weights, and numbers, that are no bytes; three channels; groups.
+// CHECK-LABEL: func.func @others
+// CHECK-NOT:     ui8
+func.func @others(%x: tensor<1x4x2x2xi32>, %y: tensor<1x3x2x2xi32>) -> (tensor<1x1x4x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x2x2x2xi32>) {
+  %w = graph.constant dense<[[[[1]], [[2]], [[3]], [[4]]]]> : tensor<1x4x1x1xi16>
+  %large = graph.constant dense<[[[[1]], [[2]], [[3]], [[128]]]]> : tensor<1x4x1x1xi16>
+  %three = graph.constant dense<[[[[1]], [[2]], [[3]]]]> : tensor<1x3x1x1xi16>
+  %two = graph.constant dense<[[[[1]], [[2]]], [[[3]], [[4]]]]> : tensor<2x2x1x1xi16>
+  %i = graph.clip %x {a_min = -3, a_max = 252} : tensor<1x4x2x2xi32>
+  %h = graph.cast %i {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
+  %border = graph.conv2d %h, %w {padding = 1, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x4x4xi32>
+  %weights = graph.conv2d %h, %large {out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x2x2xi32>
+  %j = graph.clip %x {a_min = -3, a_max = 253} : tensor<1x4x2x2xi32>
+  %k = graph.cast %j {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
+  %numbers = graph.conv2d %k, %w {out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x2x2xi32>
+  %l = graph.clip %y {a_min = 0, a_max = 255} : tensor<1x3x2x2xi32>
+  %m = graph.cast %l {dtype = "int16"} : tensor<1x3x2x2xi32> -> tensor<1x3x2x2xi16>
+  %channels = graph.conv2d %m, %three {out_dtype = "int32"} : tensor<1x3x2x2xi16>, tensor<1x3x1x1xi16> -> tensor<1x1x2x2xi32>
+  %groups = graph.conv2d %h, %two {groups = 2, out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<2x2x1x1xi16> -> tensor<1x2x2x2xi32>
+  func.return %border, %weights, %numbers, %channels, %groups : tensor<1x1x4x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x2xi32>, tensor<1x2x2x2xi32>
+}
