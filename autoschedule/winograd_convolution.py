@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
@@ -58,8 +57,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
 
 @dataclass(frozen=True)
 class _Stages:
-    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and what computes the
-    data and combines the products. Positions are those of iterators."""
+    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and the stages that
+    compute the data and combine the products."""
 
     border: BlockHandle | None
     rows_of_data: BlockHandle

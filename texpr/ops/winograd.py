@@ -127,7 +127,7 @@ def _kernel_row(at: float, points: Sequence[float]) -> list[float]:
 
 
 def _transformed_data(elements: Sequence[Expr], points: Sequence[float]) -> list[Expr]:
-    """B^T d: for each point the elements weighted by the polynomial with its roots at the others. Those of p and -p have
+    """B^T d: for each point the elements weighted by the polynomial whose roots are the others. Those of p and -p have
     even powers in common, and odd ones but for their sign."""
     whole = _polynomial(points)
     found = [_weighted(whole, elements[0::2])]

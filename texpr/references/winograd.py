@@ -18,7 +18,7 @@ def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str
     size = w.shape[1]
     tile = size - WINDOW + 1
     rows, columns = (sum(pair) + extent - WINDOW + 1 for pair, extent in zip(around, extents, strict=True))
-    outside = [(before, after - extent % -tile) for (before, after), extent in zip(around, (rows, columns), strict=True)]
+    outside = [(pair[0], pair[1] - extent % -tile) for pair, extent in zip(around, (rows, columns), strict=True)]
     image = bordered(np.moveaxis(x, 4, 2).reshape(count, blocks * channels, *extents), outside)
     transform, inverse = _matrices(tile)
     # (N, C, row of tiles, column of tiles, ...)
@@ -30,9 +30,9 @@ def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str
 
 
 def _matrices(tile: int) -> tuple[Array, Array]:
-    """B^T, the transposed inverse of the matrix that evaluates polynomials at the points, its rows scaled by the product
-    of the distances between a point and the others; and A^T, the transpose of the matrix that evaluates those of as
-    many terms as a tile has results. The value at infinity is the last coefficient."""
+    """B^T, the transposed inverse of the matrix that evaluates polynomials at the points, its rows scaled by products
+    of distances between a point and the others; and A^T, the transpose of the matrix that evaluates those of as many
+    terms as a tile has results. The value at infinity is the last coefficient."""
     points = np.array([0.0, *(sign * point for point in POINTS[tile] for sign in (1, -1))])
 
     def evaluation(terms: int) -> Array:
