@@ -203,16 +203,18 @@ def test_images_are_in_blocks_where_that_pays() -> None:
     assert in_blocks(net(16, 5), everywhere=False) == []
 
 
+WIDE = ("n", 64, 13, 15)
 FILTERED: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...], str]] = {
-    "odd sizes, residual": (lambda x: G.relu(conv(x, 16, 16) + x), ("n", 16, 7, 9), "conv2d_winograd add relu"),
-    "paddings": (lambda x: conv(conv(x, 24, 16, padding=0), 16, 24, padding="SAME"), IMAGE, "conv2d_winograd " * 2),
-    "data of few channels": (lambda x: conv(conv(x, 16, 3), 16, 16), ("n", 3, 7, 6), "conv2d_blocked conv2d_winograd"),
-    "data that are not in blocks": (lambda x: conv(x, 16, 20), ("n", 20, 7, 6), "conv2d_blocked"),
-    "strides": (lambda x: conv(x, 16, 16, strides=2), IMAGE, "conv2d_blocked"),
-    "dilation": (lambda x: conv(x, 16, 16, dilation=2), IMAGE, "conv2d_blocked"),
-    "other windows": (lambda x: conv(conv(x, 16, 16, 5), 16, 16, 1), IMAGE, "conv2d_blocked " * 2),
-    "depthwise": (lambda x: conv(x, 16, 1, groups=16), IMAGE, "depthwise_conv2d_blocked"),
-    "images of one pixel": (lambda x: conv(x, 16, 16), ("n", 16, 1, 1), "conv2d_blocked"),
+    "odd sizes, residual": (lambda x: G.relu(conv(x, 64, 64) + x), WIDE, "conv2d_winograd add relu"),
+    "paddings": (lambda x: conv(conv(x, 48, 64, padding=0), 64, 48, padding="SAME"), WIDE, "conv2d_winograd " * 2),
+    "data of few channels": (lambda x: conv(conv(x, 64, 3), 64, 64), ("n", 3, 7, 6), "conv2d_blocked conv2d_winograd"),
+    "data that are not in blocks": (lambda x: conv(x, 64, 65), ("n", 65, 7, 6), "conv2d_blocked"),
+    "strides": (lambda x: conv(x, 64, 64, strides=2), WIDE, "conv2d_blocked"),
+    "dilation": (lambda x: conv(x, 64, 64, dilation=2), WIDE, "conv2d_blocked"),
+    "other windows": (lambda x: conv(conv(x, 16, 64, 5), 64, 16, 1), WIDE, "conv2d_blocked " * 2),
+    "depthwise": (lambda x: conv(x, 64, 1, groups=64), WIDE, "depthwise_conv2d_blocked"),
+    "few channels": (lambda x: conv(x, 8, 8), ("n", 8, 7, 6), "conv2d_blocked"),
+    "images of one pixel": (lambda x: conv(x, 64, 64), ("n", 64, 1, 1), "conv2d_blocked"),
 }
 
 
@@ -230,7 +232,7 @@ def test_minimal_filtering_pays_for_conversions() -> None:
 
 
 def test_minimal_filtering_of_doubles() -> None:
-    module = module_of(lambda x: G.conv2d(x, const(16, 16, 3, 3, dtype="float64"), padding=1), IMAGE, dtype="float64")
+    module = module_of(lambda x: G.conv2d(x, const(64, 64, 3, 3, dtype="float64"), padding=1), WIDE, dtype="float64")
     assert in_blocks(module, winograd=True) == ["conv2d_winograd"]
 
 
