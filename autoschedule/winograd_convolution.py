@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from xdsl.ir import SSAValue
+
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
 from weft.autoschedule.convolution import producer_of
 from weft.autoschedule.inlining import fuse_consumers
@@ -102,11 +104,9 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
         return None
     data = next((f for f in pattern.factors if spatial[_BATCH] in f.iterators), pattern.factors[0])
     (kernel,) = (factor for factor in pattern.factors if factor is not data)
-    shared = {spatial[_ROW], spatial[_COLUMN], *pattern.reduced}
-    if data.iterators != {spatial[at] for at in (_BATCH, _Y, _X)} | shared:
-        return None
-    if kernel.iterators != {spatial[at] for at in (_BLOCK, _FILTER)} | shared:
-        return None
+    for factor, absent in ((data, (_BLOCK, _FILTER)), (kernel, (_BATCH, _Y, _X))):
+        if factor.iterators != frozenset[SSAValue]({*pattern.block.iter_vars} - {spatial[at] for at in absent}):
+            return None
     transformed = producer_of(sch, block, data.buffer)
     inner = None if transformed is None else _combined_producer(sch, transformed)
     outer = _combining_consumer(sch, block)

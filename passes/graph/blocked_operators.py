@@ -189,8 +189,8 @@ def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
-    element = element_name(type_of(op.results[0]).element_type)
-    if image is None or is_moved or window != [WINDOW] * 2 or not element.startswith("float"):
+    is_float = element_name(type_of(op.results[0]).element_type) in ("float32", "float64")
+    if image is None or is_moved or window != [WINDOW] * 2 or not is_float:
         return 0, 0
     batch, _, *extents = image
     count = batch if isinstance(batch, int) else 1
