@@ -115,7 +115,7 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
         return None
     extents = [pattern.extent_of(v) for v in (*spatial, *pattern.reduced)]
     batch, blocks, rows, columns, y, x, filters, channel_blocks, channels = (extent or 0 for extent in extents)
-    tile = pattern_of(op_of(sch, outer)).block.extents[4]
+    tile = op_of(sch, outer).extents[4]
     around = len(op_of(sch, result).extents)
     if 0 in (blocks, rows, y, x, filters, channel_blocks, channels) or not isinstance(tile, int):
         return None

@@ -19,7 +19,7 @@ from weft.dialects.graph_shapes import DimsAttr, KnownExtent
 from weft.passes.graph.operators import OPERATOR_OF, extents_of, made, made_constant, name_of, properties_of, type_of
 from weft.passes.graph.view_motion import ELEMENTWISE
 from weft.texpr.graph_operators import Operator
-from weft.texpr.ops.winograd import POINTS, WINDOW, transformed_kernel
+from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
 
 InBlocks: TypeAlias = Callable[[SSAValue], SSAValue]
 """The value in blocks that stands for one without."""
@@ -149,11 +149,11 @@ def _convolution(op: Operator, has_dots: bool, winograd: bool) -> Form | None:
         found = in_blocks(data)
         inner = cast("int", extents_of(found)[4])
         array = array_of_constant(weight)
-        if tile and inner >= _CHANNELS_OF_A_BLOCK:
+        if tile and inner > 1:
             array = transformed_kernel(array, tile)
             kernel = array.reshape(filters // width, width, channels // inner, inner, *array.shape[2:])
-            moved_alone = {key: moved[key] for key in ("padding", "out_dtype") if key in moved}
-            return made("conv2d_winograd", [found, packed(kernel.transpose(0, 4, 5, 2, 3, 1))], **moved_alone)
+            given = {key: moved[key] for key in ("padding", "out_dtype") if key in moved}
+            return made("conv2d_winograd", [found, packed(kernel.transpose(0, 4, 5, 2, 3, 1))], **given)
         kernel = array.reshape(filters // width, width, channels // inner, inner, *shape[2:]).transpose(
             0, 2, 4, 5, 3, 1
         )
@@ -173,7 +173,7 @@ def _convolution(op: Operator, has_dots: bool, winograd: bool) -> Form | None:
 # Minimal filtering
 
 _CHANNELS_OF_A_BLOCK: Final = 8
-"""Channels of a block of data from which on they fill the lanes of the transforms."""
+"""Channels that make a block of data on any machine."""
 _COST_OF_TRANSFORMS: Final = 6
 """What it takes to transform an element of a tile of one channel or filter, in multiply-adds (measured, as all of
 these)."""
@@ -190,7 +190,7 @@ def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
     is_float = element_name(type_of(op.results[0]).element_type) in ("float32", "float64")
-    if image is None or is_moved or window != [WINDOW] * 2 or not is_float:
+    if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
         return 0, 0
     batch, _, *extents = image
     count = batch if isinstance(batch, int) else 1
@@ -202,7 +202,7 @@ def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
         products = tiles * (channels * filters + _COST_OF_TRANSFORMS * (channels + filters))
         return (tile + WINDOW - 1) ** 2 * (products + kernels)
 
-    tile = min(POINTS, key=cost)
+    tile = min(SQUARES, key=cost)
     return (tile, direct - cost(tile)) if cost(tile) < _SHARE_THAT_PAYS * direct else (0, 0)
 
 

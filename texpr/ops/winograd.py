@@ -24,8 +24,8 @@ __all__ = ["conv2d_winograd"]
 
 WINDOW: Final = 3
 """Elements of a window, along both axes."""
-POINTS: Final[Mapping[int, tuple[float, ...]]] = {2: (1.0,), 4: (sqrt(0.5), sqrt(2.0))}
-"""For each size of a tile the points p; polynomials are evaluated at 0, p, -p for each, and infinity.
+SQUARES: Final[Mapping[int, tuple[float, ...]]] = {2: (1.0,), 4: (0.5, 2.0)}
+"""For each size of a tile the squares of points p; polynomials are evaluated at 0, p and -p for each, and infinity.
 
 A product of polynomials of as many terms as a window and a tile of results have is known from its values at
 `tile + 2` points. Points and their reciprocals, as square roots of 1/2 and 2, lose fewer digits than small integers do:
@@ -57,7 +57,7 @@ def conv2d_winograd(
     source = ranked(floating(data, f"{what}: data"), f"{what}: data", 5)
     kernel = ranked(floating(weight, f"{what}: weight"), f"{what}: weight", 6)
     size, other = kernel.shape[1:3]
-    if not isinstance(size, int) or size != other or size - WINDOW + 1 not in POINTS:
+    if not isinstance(size, int) or size != other or size - WINDOW + 1 not in SQUARES:
         raise error(
             f"{what}: kernels have 4 x 4 or 6 x 6 elements, got {kernel.name} of shape {shape_text(kernel.shape)}"
         )
@@ -84,21 +84,21 @@ def conv2d_winograd(
 
     def rows_of_data(n: Expr, b: Expr, y: Expr, x: Expr, i: Expr, j: Expr, c: Expr) -> Expr:
         column = [image(n, b, y * tile + k, x * tile + j, c).astype(wide) for k in range(size)]
-        return _chosen(i, _transformed_data(column, POINTS[tile]))
+        return _chosen(i, _transformed_data(column, SQUARES[tile]))
 
     def data_of_tile(n: Expr, i: Expr, j: Expr, b: Expr, y: Expr, x: Expr, c: Expr) -> Expr:
-        return _chosen(j, _transformed_data([rows(n, b, y, x, i, k, c) for k in range(size)], POINTS[tile]))
+        return _chosen(j, _transformed_data([rows(n, b, y, x, i, k, c) for k in range(size)], SQUARES[tile]))
 
     def products_of_tile(n: Expr, b: Expr, i: Expr, j: Expr, y: Expr, x: Expr, f: Expr) -> Expr:
         factor = kernel(b, i, j, rb, rc, f).astype(wide)
         return sum_over(transformed(n, i, j, rb, y, x, rc) * factor, axis=[rb, rc])
 
     def rows_of_results(n: Expr, b: Expr, y: Expr, x: Expr, i: Expr, j: Expr, f: Expr) -> Expr:
-        return _chosen(i, _results([products(n, b, k, j, y, x, f) for k in range(size)], POINTS[tile]))
+        return _chosen(i, _results([products(n, b, k, j, y, x, f) for k in range(size)], SQUARES[tile]))
 
     def result(n: Expr, b: Expr, h: Expr, w: Expr, f: Expr) -> Expr:
         row = [sums(n, b, h // tile, w // tile, h % tile, k, f) for k in range(size)]
-        return _chosen(w % tile, _results(row, POINTS[tile])).astype(dtype)
+        return _chosen(w % tile, _results(row, SQUARES[tile])).astype(dtype)
 
     rb, rc = reduce_axis((0, blocks), "rb"), reduce_axis((0, channels), "rc")
     rows = compute([batch, blocks, *tiles, size, size, channels], rows_of_data, f"{name}_rows", list("nbyxijc"))
@@ -112,47 +112,43 @@ def conv2d_winograd(
 
 def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
     """The kernels G g G^T of windows along the last two axes of an array, computed in float64 and rounded once."""
-    rows = [_kernel_row(0.0, POINTS[tile])]
-    for point in POINTS[tile]:
-        rows += [_kernel_row(point, POINTS[tile]), _kernel_row(-point, POINTS[tile])]
+    points = [0.0, *(sign * sqrt(square) for square in SQUARES[tile] for sign in (1, -1))]
+    # Values of polynomials at a point, over the product of its distances to the others.
+    rows = [
+        [at**power / prod(at - other for other in points if other != at) for power in range(WINDOW)] for at in points
+    ]
     matrix = np.array([*rows, [0.0, 0.0, 1.0]])
     return (matrix @ kernel.astype(np.float64) @ matrix.T).astype(kernel.dtype)
 
 
-def _kernel_row(at: float, points: Sequence[float]) -> list[float]:
-    """The weights of the value of a polynomial of a window `at` a point, over the product of its distances to the
-    others."""
-    others = [point for point in (0.0, *points, *(-point for point in points)) if point != at]
-    return [at**power / prod(at - other for other in others) for power in range(WINDOW)]
-
-
-def _transformed_data(elements: Sequence[Expr], points: Sequence[float]) -> list[Expr]:
+def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
     """B^T d: for each point the elements weighted by the polynomial whose roots are the others. Those of p and -p have
     even powers in common, and odd ones but for their sign."""
-    whole = _polynomial(points)
+    whole = _polynomial(squares)
     found = [_weighted(whole, elements[0::2])]
-    for point in points:
-        rest = _polynomial([other for other in points if other != point])
-        even, odd = _weighted(rest, elements[2::2]), _times(point, _weighted(rest, elements[1::2]))
+    for square in squares:
+        rest = _polynomial([other for other in squares if other != square])
+        even, odd = _weighted(rest, elements[2::2]), _times(sqrt(square), _weighted(rest, elements[1::2]))
         found += [even + odd, even - odd]
     return [*found, _weighted(whole, elements[1::2])]
 
 
-def _results(values: Sequence[Expr], points: Sequence[float]) -> list[Expr]:
+def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
     """A^T m: the sums of the values at points, weighted by powers of these, of p and -p together; the last one takes
     the value at infinity besides."""
     first, *pairs, last = values
     even = [plus + minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
     odd = [plus - minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
     found = [
-        _weighted([point**power for point in points], odd if power % 2 else even) for power in range(len(values) - 2)
+        _weighted([square ** (power // 2) * sqrt(square) ** (power % 2) for square in squares], (even, odd)[power % 2])
+        for power in range(len(values) - 2)
     ]
     return [first + found[0], *found[1:-1], found[-1] + last]
 
 
-def _polynomial(points: Sequence[float]) -> list[float]:
-    """The coefficients of the polynomial with roots p and -p for each point: of its even powers, the lowest first."""
-    return [float(c) for c in polyfromroots([point**2 for point in points])] if points else [1.0]
+def _polynomial(squares: Sequence[float]) -> list[float]:
+    """The coefficients of the polynomial with roots p and -p for each square: of its even powers, the lowest first."""
+    return [float(c) for c in polyfromroots(squares)]
 
 
 def _weighted(weights: Sequence[float], elements: Sequence[Expr]) -> Expr:

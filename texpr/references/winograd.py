@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.texpr.ops.winograd import POINTS, WINDOW
+from weft.texpr.ops.winograd import SQUARES, WINDOW
 from weft.texpr.references.arguments import Array, accumulator
 from weft.texpr.references.convolution import bordered, borders, windows
 
@@ -33,7 +33,7 @@ def _matrices(tile: int) -> tuple[Array, Array]:
     """B^T, the transposed inverse of the matrix that evaluates polynomials at the points, its rows scaled by products
     of distances between a point and the others; and A^T, the transpose of the matrix that evaluates those of as many
     terms as a tile has results. The value at infinity is the last coefficient."""
-    points = np.array([0.0, *(sign * point for point in POINTS[tile] for sign in (1, -1))])
+    points = np.array([0.0, *(sign * square**0.5 for square in SQUARES[tile] for sign in (1, -1))])
 
     def evaluation(terms: int) -> Array:
         return np.vstack([np.vander(points, terms, increasing=True), np.eye(terms)[-1]])
