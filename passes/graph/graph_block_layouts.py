@@ -228,10 +228,13 @@ class GraphBlockLayoutsPass(ModulePass):
     products, pools, means of images, concatenation. Images are converted where others read them, and where others
     give them; data of a few channels are read as they are. Operators that share images go into blocks together if
     what convolutions gain, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
-    multiple of a vector stay as they are, and all of them on targets other than `llvm`.
+    multiple of a vector stay as they are, and all of them on targets other than `llvm`. Windows of 3 x 3 elements of
+    floats, with strides and dilation 1, are convolved by minimal filtering (`graph.conv2d_winograd`) where the
+    multiply-adds that it saves exceed the transforms and the loads of larger kernels.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
-    Leaves: graph functions that compute the same; sums of convolutions may be formed in another order.
+    Leaves: graph functions that compute the same; sums of convolutions may be formed in another order, and those of
+    minimal filtering round more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
