@@ -52,7 +52,7 @@ class OperatorKind(IntEnum):
     """Over rows, in one stage or several: sums, softmax, normalisations, pooling."""
     CONTRACTION = auto()
     """Sums of products whose results may be elements of an epilogue at the same index: products of matrices,
-    convolutions, also with padding before and a bias behind."""
+    convolutions, also with padding before and a bias behind, or with stages that combine several of the sums."""
     OPAQUE = auto()
     """Anything else: several contractions, statements, functions that are no tensor expressions."""
 
@@ -75,6 +75,8 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
         return opaque
     on_the_way = {value: Access.ELEMENTWISE for value in returned.arguments}
     """How the results read each tensor."""
+    combined: set[SSAValue] = set()
+    """Tensors of which a stage combines several elements."""
     kind, contractions, reductions = OperatorKind.ELEMENTWISE, 0, 0
     for stage in reversed([op for op in function.body.block.ops if isinstance(op, ComputeOp)]):
         uses = [on_the_way[tensor] for tensor in stage.results if tensor in on_the_way]
@@ -84,13 +86,17 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
         reduces = [op for op in stage.walk() if isinstance(op, ReduceOp)]
         if any(_is_product(op) for op in reduces) and any(access >= Access.WINDOW for _, access in reads):
             contractions += 1
-            if max(uses) != Access.ELEMENTWISE or len(reduces) > 1:
+            is_last = max(uses) == Access.ELEMENTWISE or combined.issuperset(stage.results)
+            if not is_last or len(reduces) > 1:
                 return opaque
         elif reduces:
             reductions += 1
         for tensor, access in reads:
             on_the_way[tensor] = max(access, *uses, on_the_way.get(tensor, access))
             kind = max(kind, OperatorKind(min(access, OperatorKind.INJECTIVE)))
+        if not reduces:
+            read = [tensor for tensor, _ in reads]
+            combined.update(tensor for tensor in read if read.count(tensor) > 1)
     if contractions > 1 or (contractions and reductions):
         return opaque
     if contractions or reductions:

@@ -33,6 +33,7 @@ from weft.autoschedule.kernels import (
 from weft.autoschedule.nests import argmax_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.rules import Rule
+from weft.autoschedule.winograd_convolution import winograd_convolution
 from weft.dialects import sched
 from weft.dialects.effects import declared_callees
 from weft.dialects.tir import BlockOp
@@ -49,6 +50,8 @@ _SCHEDULED: Final = Statistic("default-schedule", "functions-scheduled", "functi
 RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
     inline_producer,
+    # Before the rule for its products.
+    winograd_convolution,
     # Products and convolutions, before others take the elementwise blocks around them.
     vector_times_matrix,
     # Before the rule that takes all contractions.

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from weft.tuning.records import Record
 
 
-def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True, run: RunStep | None = None) -> None:
-    """Give functions of upstream dialects and of tensors their form over buffers, in place; `layouts` as for `build`.
-    `run` runs each pass on graphs. Raises `CompileError`."""
+def lower_to_tir(
+    module: ModuleOp, target: str = "llvm", options: LoweringOptions | None = None, run: RunStep | None = None
+) -> None:
+    """Give functions of upstream dialects and of tensors their form over buffers, in place. `run` runs each pass on
+    graphs. Raises `CompileError`."""
     from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
     from weft.passes.insertion import run_step
@@ -51,7 +53,9 @@ def lower_to_tir(module: ModuleOp, target: str = "llvm", *, layouts: bool = True
     if over_tensors:
         from weft.passes.graph.lower_graph import LowerGraphPass
 
-        LowerGraphPass(target, layouts=layouts, func=tuple(over_tensors)).run_steps(Context(), module, run or run_step)
+        options = options or LoweringOptions()
+        lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
+        lower.run_steps(Context(), module, run or run_step)
 
 
 @checked
@@ -71,6 +75,7 @@ def build(
     database: str | os.PathLike[str] | None = None,
     require_tuned: bool = False,
     layouts: bool = True,
+    winograd: bool = True,
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
@@ -99,7 +104,8 @@ def build(
     Kernels of models are compiled apart, in several processes where that is faster, and kept in a cache on disk, with
     whole models of ONNX files (`docs/graphs.md`); `cache=False` neither reads nor writes it. Images of convolution nets
     are laid out in blocks of channels where that pays, which sums in another order; with `layouts=False` they stay as
-    they are.
+    they are. Convolutions of 3 x 3 in blocks use Winograd's minimal filtering where that pays, whose results are some
+    times as far from the real numbers (`docs/graphs.md`); with `winograd=False` none does.
 
     `database` is a file that `weft.tune` wrote: the fastest schedules in it, for this target and kind of machine, take
     the place of default ones (`docs/tuning.md`). With `require_tuned` functions without one are an error, but those
@@ -124,7 +130,7 @@ def build(
         raise CompileError("build: require_tuned is about the schedules of a database: give database, too")
     machine = target if isinstance(target, Target) else Target.parse(target)
     options = LoweringOptions(
-        scheduled, default_schedule, passes or {}, checked, verify, database, require_tuned, layouts
+        scheduled, default_schedule, passes or {}, checked, verify, database, require_tuned, layouts, winograd
     )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
@@ -198,12 +204,12 @@ def _kernels_apart(
 
     if target.has_kernels:
         with stopwatch.measure("graph and te to tir"):
-            lower_to_tir(module, str(target), layouts=options.layouts)
+            lower_to_tir(module, str(target), options)
             return [], report_of(module, target, options)
     if not can_compile_apart(target, options):
         return [], None
     with stopwatch.measure("graph and te to tir"):
-        lower_to_tir(module, str(target), layouts=options.layouts)
+        lower_to_tir(module, str(target), options)
         source = ModelReport(module, target)
     kernels = compile_kernels(module, target, options, stopwatch, store)
     source.taken(kernels)
@@ -291,7 +297,7 @@ def lower_to_scheduled(
     from weft.passes.verify_level import verify_level
 
     with stopwatch.measure("graph and te to tir"):
-        lower_to_tir(module, str(target), layouts=options.layouts)
+        lower_to_tir(module, str(target), options)
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
         with stopwatch.measure("database"):

@@ -29,6 +29,8 @@ class LoweringOptions:
     """Whether each function that can be tuned must have a record in the database."""
     layouts: bool = True
     """Whether images of a graph are laid out in blocks of channels where that pays."""
+    winograd: bool = True
+    """Whether convolutions of such images may use minimal filtering."""
 
 
 def can_compile_apart(target: Target, options: LoweringOptions) -> bool:

@@ -58,7 +58,13 @@ if TYPE_CHECKING:
 
 
 def graph_to_tir(
-    target: str = "llvm", *, rewrite: bool = True, layouts: bool = True, fuse: bool = True, named: tuple[str, ...] = ()
+    target: str = "llvm",
+    *,
+    rewrite: bool = True,
+    layouts: bool = True,
+    winograd: bool = True,
+    fuse: bool = True,
+    named: tuple[str, ...] = (),
 ) -> tuple[ModulePass, ...]:
     """The passes from graphs, and functions of tensor expressions, to functions over buffers. `named` functions are
     lowered too, though they only copy tensors."""
@@ -78,7 +84,7 @@ def graph_to_tir(
         # what is left.
         *((GraphRewritePass(_rules_for(target, layouts)),) if rewrite else ()),
         # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
-        *((GraphBlockLayoutsPass(target),) if layouts else ()),
+        *((GraphBlockLayoutsPass(target, winograd=winograd),) if layouts else ()),
         # While there are operators, of which groups consist.
         *((GraphFusePass(target),) if fuse else ()),
         # Each group and each operator left becomes a tensor expression.

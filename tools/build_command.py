@@ -67,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--insert`, `--no-schedule`, `--no-default-schedule`, `--database`, `--require-tuned` and `--checked`."""
+    """`--insert`, `--no-schedule`, `--no-default-schedule`, `--database`, `--require-tuned`, `--checked` and
+    `--no-winograd`."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -86,6 +87,9 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
     )
+    parser.add_argument(
+        "--no-winograd", action="store_true", help="no minimal filtering for convolutions, which rounds more"
+    )
 
 
 def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
@@ -100,4 +104,5 @@ def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
         *(scheduled, defaults, passes, arguments.checked),
         database=arguments.database,
         require_tuned=arguments.require_tuned,
+        winograd=not arguments.no_winograd,
     )

@@ -21,6 +21,7 @@ from weft.passes.graph.view_motion import ELEMENTWISE
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
+from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
 
 InBlocks: TypeAlias = Callable[[SSAValue], SSAValue]
 """The value in blocks that stands for one without."""
@@ -49,6 +50,8 @@ class Form:
     """The multiply-adds of a convolution."""
     gain: float
     """Multiply-adds that are saved."""
+    filtered: float
+    """Those among them that are saved with data in blocks alone, by minimal filtering."""
     build: Callable[[InBlocks, int], Operation]
     """The operator on values in blocks, of so many channels for the result."""
 
@@ -78,13 +81,13 @@ def is_convolution(op: Operation) -> bool:
     return isinstance(op, Operator) and name_of(op) in ("conv2d", "depthwise_conv2d")
 
 
-def form_of(op: Operation, target: Target) -> Form | None:
-    """How an operator computes in blocks, where its results are images; None where it does not. Integers
-    that the target has dot products of are laid out for them."""
+def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
+    """How an operator computes in blocks, where its results are images; None where it does not. Integers that the
+    target has dot products of are laid out for them; `winograd` states whether minimal filtering may be used."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
     if is_convolution(op):
-        return _convolution(op, target)
+        return _convolution(op, target, winograd)
     name = name_of(op)
     if name in _POOLS:
         return _pool(op)
@@ -116,7 +119,7 @@ _CONVOLVED: Final = {
 """Elements of data, of weights, and of sums -> how many products make a dot product of them."""
 
 
-def _convolution(op: Operator, target: Target) -> Form | None:
+def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     arguments = arguments_of(op)
     data, weight, result = op.operands[0], op.operands[1].owner, op.results[0]
     source, image = image_of(data), image_of(result)
@@ -140,6 +143,7 @@ def _convolution(op: Operator, target: Target) -> Form | None:
     is_integer = group > 1
     if not has_dot_product(target, group, types[0] != "uint8", True):
         group = 1
+    tile, filtered = _tile_of(op, shape) if winograd and not is_depthwise else (0, 0)
 
     def packed(kernel: NDArray[Any]) -> SSAValue:
         made_weight = made_constant(kernel, element).result
@@ -155,6 +159,11 @@ def _convolution(op: Operator, target: Target) -> Form | None:
         found = in_blocks(data)
         inner = cast("int", extents_of(found)[4])
         array = array_of_constant(weight)
+        if tile and inner > 1:
+            array = transformed_kernel(array, tile)
+            kernel = array.reshape(filters // width, width, channels // inner, inner, *array.shape[2:])
+            given = {key: moved[key] for key in ("padding", "out_dtype") if key in moved}
+            return made("conv2d_winograd", [found, packed(kernel.transpose(0, 4, 5, 2, 3, 1))], **given)
         kernel = array.reshape(filters // width, width, channels // inner, inner, *shape[2:]).transpose(
             0, 2, 4, 5, 3, 1
         )
@@ -165,10 +174,46 @@ def _convolution(op: Operator, target: Target) -> Form | None:
     if is_depthwise:
         is_strided = elements_of(data) > 2 * elements_of(result)
         share = _GAIN_OF_STRIDED_CHANNELS if is_strided else _GAIN_OF_INTEGERS if is_integer else 0
-        return Form(op, (data,), None, work, work * share, depthwise)
+        return Form(op, (data,), None, work, work * share, 0, depthwise)
     share = _GAIN_OF_POINTS if prod(shape[2:]) == 1 else _GAIN
     gain = work * (_GAIN_OF_INTEGERS if is_integer else share)
-    return Form(op, (), data, work, gain, dense)
+    return Form(op, (), data, work, gain + filtered, filtered, dense)
+
+
+# Minimal filtering
+
+_CHANNELS_OF_A_BLOCK: Final = 8
+"""Channels that make a block of data on any machine."""
+_COST_OF_TRANSFORMS: Final = 6
+"""What it takes to transform an element of a tile of one channel or filter, in multiply-adds (measured, as all of
+these)."""
+_COST_OF_KERNELS: Final = 8
+"""What it takes that an element of a kernel arrives from memory, likewise."""
+_SHARE_THAT_PAYS: Final = 0.9
+"""Which share of a convolution may be left."""
+
+
+def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
+    """The size of the tiles that make a convolution fastest, and how many multiply-adds they save; 0 where windows have
+    other sizes, or nothing is gained."""
+    arguments, image = arguments_of(op), image_of(op.results[0])
+    filters, channels, *window = kernel
+    is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
+    is_float = element_name(type_of(op.results[0]).element_type) in ("float32", "float64")
+    if image is None or is_moved or window != [WINDOW] * 2 or not is_float or channels % _CHANNELS_OF_A_BLOCK:
+        return 0, 0
+    batch, _, *extents = image
+    count = batch if isinstance(batch, int) else 1
+    kernels = _COST_OF_KERNELS * channels * filters
+    direct = WINDOW**2 * (elements_of(op.results[0]) * channels + kernels)
+
+    def cost(tile: int) -> float:
+        tiles = count * prod(-(-extent // tile) for extent in extents)
+        products = tiles * (channels * filters + _COST_OF_TRANSFORMS * (channels + filters))
+        return (tile + WINDOW - 1) ** 2 * (products + kernels)
+
+    tile = min(SQUARES, key=cost)
+    return (tile, direct - cost(tile)) if cost(tile) < _SHARE_THAT_PAYS * direct else (0, 0)
 
 
 # Pools
@@ -196,7 +241,7 @@ def _pool(op: Operator) -> Form | None:
                 given[key] = op.properties[key]
         return made(_POOLS[name_of(op)], [in_blocks(op.operands[0])], **given)
 
-    return Form(op, (op.operands[0],), None, 0, 0, build)
+    return Form(op, (op.operands[0],), None, 0, 0, 0, build)
 
 
 def _pair(value: object) -> list[int]:
@@ -225,7 +270,7 @@ def _adaptive_pool(op: Operator) -> Form | None:
         options: dict[str, Any] = {"output_size": sizes, "pool_type": arguments["pool_type"], "layout": "NDHWC"}
         return made("adaptive_pool", [in_blocks(op.operands[0])], **options)
 
-    return Form(op, (op.operands[0],), None, 0, 0, build)
+    return Form(op, (op.operands[0],), None, 0, 0, 0, build)
 
 
 def _reduction(op: Operator) -> Form | None:
@@ -241,7 +286,7 @@ def _reduction(op: Operator) -> Form | None:
     def build(in_blocks: InBlocks, width: int) -> Operation:
         return made(name_of(op), [in_blocks(op.operands[0])], axis=(2, 3), keepdims=True, **given)
 
-    return Form(op, (op.operands[0],), None, 0, 0, build)
+    return Form(op, (op.operands[0],), None, 0, 0, 0, build)
 
 
 # Operators without axes
@@ -257,7 +302,7 @@ def _concatenation(op: Operator) -> Form | None:
     def build(in_blocks: InBlocks, width: int) -> Operation:
         return OPERATOR_OF["concatenate"].of([[in_blocks(value) for value in op.operands]], {"axis": attribute_of(1)})
 
-    return Form(op, tuple(op.operands), None, 0, 0, build)
+    return Form(op, tuple(op.operands), None, 0, 0, 0, build)
 
 
 def _elementwise(op: Operator) -> Form | None:
@@ -284,7 +329,7 @@ def _elementwise(op: Operator) -> Form | None:
         groups = op.grouped(values, op.properties)
         return made(name_of(op), groups, **properties_of(op))
 
-    return Form(op, tuple(joined), None, 0, 0, build)
+    return Form(op, tuple(joined), None, 0, 0, 0, build)
 
 
 def _broadcast(value: SSAValue, channels: int, width: int) -> SSAValue:

@@ -67,9 +67,9 @@ class _Group:
 class _Layouts:
     """Which operators of a block compute in blocks of channels."""
 
-    def __init__(self, block: Block, target: Target) -> None:
+    def __init__(self, block: Block, target: Target, winograd: bool) -> None:
         self._target = target
-        self.forms = {op: form for op in block.ops if (form := form_of(op, target)) is not None}
+        self.forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
         self._root: dict[SSAValue, SSAValue] = {}
         for form in self.forms.values():
             for value in form.joined:
@@ -131,7 +131,7 @@ class _Layouts:
 def cost_of_reading(form: Form) -> float:
     """What it takes a convolution to read its data without blocks."""
     image = None if form.data is None else image_of(form.data)
-    return 0 if image is None or image[1] <= _FEW_CHANNELS else _COST_OF_PLAIN_DATA * form.work
+    return 0 if image is None or image[1] <= _FEW_CHANNELS else _COST_OF_PLAIN_DATA * form.work + form.filtered
 
 
 def conversion(value: SSAValue) -> float:
@@ -201,13 +201,13 @@ def whole(value: SSAValue, image: SSAValue) -> SSAValue:
     return reshaped(turned, extents_of(image))
 
 
-def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False) -> int:
+def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
     """Let operators of a graph function compute in blocks of channels where that pays, or wherever they can, in place;
-    returns their number."""
+    returns their number. Minimal filtering is used where it pays, unless `winograd` is False."""
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
-            layouts = _Layouts(block, target)
+            layouts = _Layouts(block, target, winograd)
             if not everywhere:
                 layouts.choose()
             _Conversion(layouts).run()
@@ -226,10 +226,13 @@ class GraphBlockLayoutsPass(ModulePass):
     products, pools, means of images, concatenation. Images are converted where others read them, and where others
     give them; data of a few channels are read as they are. Operators that share images go into blocks together if
     what convolutions gain, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a
-    multiple of a vector stay as they are, and all of them on targets other than `llvm`.
+    multiple of a vector stay as they are, and all of them on targets other than `llvm`. Windows of 3 x 3 elements of
+    floats, with strides and dilation 1, are convolved by minimal filtering (`graph.conv2d_winograd`) where the
+    multiply-adds that it saves exceed the transforms and the loads of larger kernels.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
-    Leaves: graph functions that compute the same; sums of convolutions may be formed in another order.
+    Leaves: graph functions that compute the same; sums of convolutions may be formed in another order, and those of
+    minimal filtering round more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
@@ -261,10 +264,12 @@ class GraphBlockLayoutsPass(ModulePass):
     """The target, as `weft.build` takes it."""
     everywhere: bool = False
     """Whether images are in blocks wherever they can be, also where that does not pay."""
+    winograd: bool = True
+    """Whether convolutions may use minimal filtering, which rounds more."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
         if target.kind != "llvm":
             return
         for function in list(graph_functions(op)):
-            _CONVERTED.add(block_layouts(function, target, everywhere=self.everywhere))
+            _CONVERTED.add(block_layouts(function, target, everywhere=self.everywhere, winograd=self.winograd))

@@ -33,6 +33,8 @@ class LowerGraphPass(PassSequence):
     """Whether operators are replaced by others (`graph-rewrite`), some of which round differently."""
     layouts: bool = True
     """Whether images are laid out in blocks of channels where that pays (`graph-block-layouts`)."""
+    winograd: bool = True
+    """Whether convolutions in blocks may use minimal filtering, which rounds more."""
     fuse: bool = True
     """Whether operators are fused (`graph-fuse`)."""
     func: tuple[str, ...] = ()
@@ -48,7 +50,12 @@ class LowerGraphPass(PassSequence):
         called = control_callees(op) | tensor_callees(op)
         named = dict.fromkeys(name for name in (*self.func, *graphs) if name not in called)
         steps = graph_to_tir(
-            self.target, rewrite=self.rewrite, layouts=self.layouts, fuse=self.fuse, named=tuple(named)
+            self.target,
+            rewrite=self.rewrite,
+            layouts=self.layouts,
+            winograd=self.winograd,
+            fuse=self.fuse,
+            named=tuple(named),
         )
         for point, step in zip(points_of(steps), steps, strict=True):
             run(PipelineStep(step, point), ctx, op)

@@ -15,9 +15,13 @@ from weft.autoschedule.blocked_convolution import blocked_convolution
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.autoschedule.filter_convolution import filter_convolution
+from weft.autoschedule.inlining import inline_producer
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.rules import Rule
+from weft.autoschedule.winograd_convolution import winograd_convolution
+from weft.dialects.tir import BlockOp
 from weft.support.target import Target
+from weft.texpr.ops.winograd import transformed_kernel
 from weft.texpr.references import reference_of
 
 CPUS = (Target.parse("llvm -num-threads=1"), Target.parse("llvm -num-threads=3"))
@@ -181,6 +185,61 @@ def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> Non
     weft.build(module, target=target, default_schedule=False)["f"](x, w, bias, out)
     reference = reference_of(f"{'' if filters else 'depthwise_'}conv2d_blocked")(x.astype("f8"), w.astype("f8"), *moved)
     np.testing.assert_allclose(out, np.maximum(reference + bias, 0), rtol=1e-4, atol=1e-4)
+
+
+FILTERED: dict[str, tuple[Any, ...]] = {
+    "tiles of 4": ((1, 2, 14, 14, 16), (2, 32), 4, 1),
+    "tiles of 2": ((1, 2, 14, 14, 16), (2, 32), 2, 1),
+    "odd sizes, strips": ((2, 1, 55, 31, 16), (1, 32), 4, 1),
+    "other paddings": ((3, 2, 7, 9, 8), (3, 16), 4, ((2, 0), (0, 1))),
+    "no border": ((1, 3, 10, 10, 12), (2, 24), 4, 0),
+    "kernels beyond the caches": ((2, 32, 7, 7, 16), (16, 32), 4, 1),
+    "less than a tile": ((2, 2, 1, 3, 16), (1, 16), 4, 1),
+}
+
+
+@pytest.mark.parametrize("batch", first_tier(["n", None], None), ids=str)
+@pytest.mark.parametrize("target", first_tier(CPUS, CPUS[1]), ids=["1 thread", "3 threads"])
+@pytest.mark.parametrize("name", first_tier(FILTERED, "odd sizes, strips", "other paddings", "no border"))
+def test_minimal_filtering(name: str, target: Target, batch: str | None) -> None:
+    shape, (blocks, filters), tile, padding = FILTERED[name]
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((blocks, filters, shape[1], shape[4], 3, 3)).astype("float32")
+    kernel = np.ascontiguousarray(transformed_kernel(w, tile).transpose(0, 4, 5, 2, 3, 1))
+    symbolic = shape if batch is None else (te.var(batch), *shape[1:])
+    X, W = te.placeholder(symbolic, "float32", name="X"), te.placeholder(kernel.shape, "float32", name="W")
+    Y = te.ops.conv2d_winograd(X, W, padding)
+    outputs = tuple(shape[0] if at == 0 else int(str(e)) for at, e in enumerate(Y.shape))
+    Z, R = te.placeholder((blocks, 1, 1, filters), "float32", name="B"), te.placeholder(Y.shape, "float32", name="R")
+    module = te.create_func([X, W, Z, R, te.ops.relu(te.ops.add(te.ops.add(Y, Z), R))], name="f")
+    (trace,) = apply_default_schedule(module, target, (inline_producer, winograd_convolution))
+    assert '"conv2d_winograd_products"' in str(trace)
+    # The epilogue is part of the last transform.
+    labels = [op.label for op in module.walk() if isinstance(op, BlockOp)]
+    assert labels[-1] == "relu"
+    assert not {"conv2d_winograd", "add"} & set(labels)
+    x = rng.standard_normal(shape).astype("float32")
+    bias, other = (rng.standard_normal(s).astype("float32") for s in ((blocks, 1, 1, filters), outputs))
+    out = np.full(outputs, np.nan, "float32")
+    weft.build(module, target=target, default_schedule=False)["f"](x, kernel, bias, other, out)
+    direct = w.transpose(0, 2, 4, 5, 3, 1).astype("f8")
+    expected = np.maximum(reference_of("conv2d_blocked")(x.astype("f8"), direct, padding=padding) + bias + other, 0)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5 * abs(expected).max())
+
+
+def test_minimal_filtering_does_not_apply() -> None:
+    """To products whose factors are not transformed, and to results that nothing transforms."""
+    X, W = te.placeholder((1, 6, 6, 2, 2, 2, 8), name="X"), te.placeholder((2, 6, 6, 2, 8, 16), name="W")
+    rb, rc = te.reduce_axis((0, 2), "rb"), te.reduce_axis((0, 8), "rc")
+
+    def products(n: Any, b: Any, i: Any, j: Any, y: Any, x: Any, f: Any) -> Any:
+        return te.sum(X(n, i, j, rb, y, x, rc) * W(b, i, j, rb, rc, f), axis=[rb, rc])
+
+    Y = te.compute((1, 2, 6, 6, 2, 2, 16), products, name="Y")
+    A, B = te.placeholder((8, 16), name="A"), te.placeholder((16, 32), name="B")
+    for tensors in ([X, W, Y], [A, B, te.ops.matmul(A, B)]):
+        module = te.create_func(tensors, name="f")
+        assert apply_default_schedule(module, CPUS[0], (winograd_convolution,)) == []
 
 
 INTEGERS: dict[str, tuple[Any, ...]] = {

@@ -50,6 +50,9 @@ PROGRAMS: dict[str, Callable[[], weft.ModuleOp]] = {
     "product with a vector": lambda: product(1, 1024, 520),
     "product of bytes": lambda: product(16, 48, 64, "uint8"),
     "convolution": lambda: operator(partial(te.ops.conv2d, padding=1), (1, 16, 14, 14), (32, 16, 3, 3)),
+    "minimal filtering": lambda: operator(
+        partial(te.ops.conv2d_winograd, padding=1), (1, 2, 14, 14, 16), (2, 4, 4, 2, 16, 16)
+    ),
     "first of a network": lambda: operator(partial(te.ops.conv2d, strides=2, padding=3), (1, 3, 33, 33), (16, 3, 7, 7)),
     "depthwise": lambda: operator(partial(te.ops.conv2d, padding=1, groups=6), (1, 6, 20, 33), (6, 1, 3, 3)),
     "groups": lambda: operator(partial(te.ops.conv2d, padding=1, groups=3), (1, 12, 11, 23), (24, 4, 3, 3)),

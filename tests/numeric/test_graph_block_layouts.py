@@ -20,6 +20,7 @@ from weft.passes.graph.graph_block_layouts import block_layouts, width_of
 from weft.passes.graph.graph_rewrite import rewrite_graph
 from weft.passes.graph.lower_graph import LowerGraphPass
 from weft.support.target import Target
+from weft.texpr.references import reference_of
 
 random = np.random.default_rng(5)
 AVX2, AVX512 = Target.parse("llvm -mcpu=haswell"), Target.parse("llvm -mcpu=skylake-avx512")
@@ -42,12 +43,14 @@ def module_of(function: Callable[..., Any], *shapes: tuple[Any, ...], dtype: str
     return bb.get()
 
 
-def in_blocks(module: Any, target: Target = AVX2, *, everywhere: bool = True, n: int = 2) -> list[str]:
+def in_blocks(
+    module: Any, target: Target = AVX2, *, everywhere: bool = True, winograd: bool = False, n: int = 2
+) -> list[str]:
     """The names of the operators in blocks, whose results are those before."""
     (main,) = graph_functions(module)
     rewrite_graph(main)
     before = Interpreter(module.clone())
-    count = block_layouts(main, target, everywhere=everywhere)
+    count = block_layouts(main, target, everywhere=everywhere, winograd=winograd)
     module.verify()
     after = Interpreter(module)
     shapes = [[e if e >= 0 else n for e in argument.type.get_shape()] for argument in main.args]
@@ -198,6 +201,56 @@ def test_images_are_in_blocks_where_that_pays() -> None:
     # The last convolution has no vectors of filters, and would not gain what it takes to convert its data.
     assert in_blocks(net(64, 64, 5), everywhere=False) == ["conv2d_blocked", "relu"] * 2
     assert in_blocks(net(16, 5), everywhere=False) == []
+
+
+WIDE = ("n", 64, 13, 15)
+FILTERED: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...], str]] = {
+    "odd sizes, residual": (lambda x: G.relu(conv(x, 64, 64) + x), WIDE, "conv2d_winograd add relu"),
+    "paddings": (lambda x: conv(conv(x, 48, 64, padding=0), 64, 48, padding="SAME"), WIDE, "conv2d_winograd " * 2),
+    "data of few channels": (lambda x: conv(conv(x, 64, 3), 64, 64), ("n", 3, 7, 6), "conv2d_blocked conv2d_winograd"),
+    "data that are not in blocks": (lambda x: conv(x, 64, 65), ("n", 65, 7, 6), "conv2d_blocked"),
+    "strides": (lambda x: conv(x, 64, 64, strides=2), WIDE, "conv2d_blocked"),
+    "dilation": (lambda x: conv(x, 64, 64, dilation=2), WIDE, "conv2d_blocked"),
+    "other windows": (lambda x: conv(conv(x, 16, 64, 5), 64, 16, 1), WIDE, "conv2d_blocked " * 2),
+    "depthwise": (lambda x: conv(x, 64, 1, groups=64), WIDE, "depthwise_conv2d_blocked"),
+    "few channels": (lambda x: conv(x, 8, 8), ("n", 8, 7, 6), "conv2d_blocked"),
+    "images of one pixel": (lambda x: conv(x, 64, 64), ("n", 64, 1, 1), "conv2d_blocked"),
+}
+
+
+@pytest.mark.parametrize("name", FILTERED)
+def test_minimal_filtering(name: str) -> None:
+    function, shape, expected = FILTERED[name]
+    assert in_blocks(module_of(function, shape), winograd=True) == expected.split()
+
+
+def test_minimal_filtering_pays_for_conversions() -> None:
+    """Direct, a single convolution gains less than converting its data and results takes."""
+    assert in_blocks(module_of(lambda x: conv(x, 64, 64), (1, 64, 14, 14)), everywhere=False) == []
+    module = module_of(lambda x: conv(x, 64, 64), (1, 64, 14, 14))
+    assert in_blocks(module, everywhere=False, winograd=True) == ["conv2d_winograd"]
+
+
+def test_minimal_filtering_of_doubles() -> None:
+    module = module_of(lambda x: G.conv2d(x, const(64, 64, 3, 3, dtype="float64"), padding=1), WIDE, dtype="float64")
+    assert in_blocks(module, winograd=True) == ["conv2d_winograd"]
+
+
+@pytest.mark.parametrize("size", [28, 7])
+def test_accuracy_of_minimal_filtering(size: int) -> None:
+    """Tiles of 2 x 2 are as accurate as sums of windows, those of 4 x 4 within 1e-5 of the largest element, compiled
+    as a graph with its bias and activation."""
+    rng = np.random.default_rng(1)
+    x = np.maximum(rng.standard_normal((1, 64, size, size)), 0).astype("float32")
+    w = (rng.standard_normal((64, 64, 3, 3)) / 24).astype("float32")
+    b = rng.standard_normal((64, 1, 1)).astype("float32")
+    module = module_of(lambda x: G.relu(G.conv2d(x, G.const(w), padding=1) + G.const(b)), x.shape)
+    exact = reference_of("conv2d")(x.astype("float64"), w.astype("float64"), padding=1) + b
+    built = weft.build(module), weft.build(module, winograd=False)
+    assert ["conv2d_winograd" in str(library.report()) for library in built] == [True, False]
+    filtered, direct = (np.abs(library["main"](x) - np.maximum(exact, 0)).max() / exact.max() for library in built)
+    assert direct < 2e-6
+    assert filtered < 1e-5
 
 
 @pytest.mark.parametrize("name", first_tier(["residual block", "convolution net"], "residual block"))

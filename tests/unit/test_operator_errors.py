@@ -236,6 +236,21 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.conv2d_blocked(IMAGE, T(3, 2, 7, 3, 4, 8)), "conv2d_blocked: data must have rank 5"),
     (lambda: ops.depthwise_conv2d_blocked(T(1, 2, 5, 6, 4), KERNEL), "takes 6 blocks of 3"),
     (
+        lambda: ops.conv2d_winograd(T(1, 2, 5, 6, 4), T(3, 4, 4, 2, 2, 8)),
+        r"conv2d_winograd: A of shape \(1, 2, 5, 6, 4\) has 2 blocks of 4 channels, but A of .* takes 2 blocks of 2",
+    ),
+    (
+        lambda: ops.conv2d_winograd(T(1, 2, 5, 6, 4), T(3, 5, 5, 2, 4, 8)),
+        r"kernels have 4 x 4 or 6 x 6 elements, got A of shape \(3, 5, 5, 2, 4, 8\)",
+    ),
+    (lambda: ops.conv2d_winograd(T(1, 2, 5, 6, 4), T(3, 4, 6, 2, 4, 8)), "kernels have 4 x 4 or 6 x 6 elements"),
+    (lambda: ops.conv2d_winograd(T(1, 2, 2, 6, 4), T(3, 4, 4, 2, 4, 8)), "a window over 3 elements does not fit"),
+    (lambda: ops.conv2d_winograd(IMAGE, T(3, 4, 4, 2, 4, 8)), "conv2d_winograd: data must have rank 5"),
+    (
+        lambda: ops.conv2d_winograd(T(1, 2, 5, 6, 4, dtype="int32"), T(3, 4, 4, 2, 4, 8)),
+        "conv2d_winograd: data must hold floats",
+    ),
+    (
         lambda: ops.depthwise_conv2d(IMAGE, T(3, 1, 3, 3)),
         "depthwise_conv2d: the data has 4 channels, the kernels are for 3",
     ),

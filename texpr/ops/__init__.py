@@ -31,5 +31,6 @@ from weft.texpr.ops.sorting import *
 from weft.texpr.ops.spectral import *
 from weft.texpr.ops.transformers import *
 from weft.texpr.ops.transforms import *
+from weft.texpr.ops.winograd import *
 
 __all__ = [name for name, value in globals().items() if callable(value) and not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -36,6 +36,7 @@ from weft.texpr.references import (
     spectral,
     transformers,
     transforms,
+    winograd,
 )
 
 _FAMILIES: Final = (
@@ -62,6 +63,7 @@ _FAMILIES: Final = (
     spectral,
     transformers,
     transforms,
+    winograd,
 )
 
 _NUMPY_NAMES: Final = {

@@ -123,7 +123,7 @@ class _Collector:
             if step.point == "fuse":
                 self.after_fusion = pictures(module)
 
-        lower_to_tir(self.module, str(self.target), layouts=self.options.layouts, run=run)
+        lower_to_tir(self.module, str(self.target), self.options, run)
 
     def _schedule(self) -> None:
         """Apply the schedules of the program, then default ones, each step by step on a copy too."""

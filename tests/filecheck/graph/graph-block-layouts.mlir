@@ -2,6 +2,7 @@
 // RUN: weft-opt %s -p 'graph-block-layouts{target=c}' --split-input-file | filecheck %s --check-prefix=OTHERS
 // RUN: weft-opt %s -p 'lower-graph{target="llvm -mcpu=haswell" layouts=false}' --split-input-file | filecheck %s --check-prefix=OTHERS
 // RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefix=VNNI
+// RUN: weft-opt %s -p 'graph-block-layouts{target="llvm -mcpu=haswell" winograd=false}' --split-input-file | filecheck %s --check-prefix=DIRECT
 // OTHERS-NOT: conv2d_blocked
 
 // Data of few channels are read as they are, means of images need no conversion: nothing is converted.
@@ -95,4 +96,34 @@ func.func @bytes(%x: tensor<1x3x8x8xi16>) -> tensor<1x16x1x1xi32> {
   %c = graph.conv2d %b, %w1 {out_dtype = "int32"} : tensor<1x16x8x8xui8>, tensor<16x16x1x1xi8>
   %y = graph.sum %c {axis = [2 : i64, 3 : i64], keepdims = true, dtype = "int32"} : tensor<1x16x8x8xi32>
   func.return %y : tensor<1x16x1x1xi32>
+}
+
+// -----
+
+// Minimal filtering makes one convolution worth converting data and result: kernels are transformed, tiles of 4 x 4.
+// CHECK-LABEL: func.func @filtered
+// CHECK:         %[[X:\w+]] = graph.transpose {{.*}} {axes = [0 : i64, 1 : i64, 3 : i64, 4 : i64, 2 : i64]}
+// CHECK-NEXT:    %w = graph.constant {{.*}} : tensor<4x6x6x4x16x16xf32>
+// CHECK-NEXT:    %a = graph.conv2d_winograd %[[X]], %w {padding = 1 : i64}
+// DIRECT-LABEL: func.func @filtered
+// DIRECT:         graph.conv2d %x, %w
+func.func @filtered(%x: tensor<1x64x14x14xf32>) -> tensor<1x64x14x14xf32> {
+  %w = graph.constant dense<0.5> : tensor<64x64x3x3xf32>
+  %a = graph.conv2d %x, %w {padding = 1 : i64} : tensor<1x64x14x14xf32>, tensor<64x64x3x3xf32>
+  func.return %a : tensor<1x64x14x14xf32>
+}
+
+// -----
+
+// Strided and dilated ones are direct, and those of small images, whose transformed kernels take longer to load.
+// CHECK-LABEL: func.func @direct
+// CHECK-NOT:     graph.conv2d_winograd
+// CHECK:         func.return
+func.func @direct(%x: tensor<1x64x14x14xf32>) -> tensor<1x64x1x1xf32> {
+  %w0 = graph.constant dense<0.5> : tensor<64x64x3x3xf32>
+  %w1 = graph.constant dense<0.25> : tensor<64x64x3x3xf32>
+  %a = graph.conv2d %x, %w0 {strides = 2 : i64, padding = 1 : i64} : tensor<1x64x14x14xf32>, tensor<64x64x3x3xf32>
+  %b = graph.conv2d %a, %w1 {dilation = 2 : i64} : tensor<1x64x7x7xf32>, tensor<64x64x3x3xf32>
+  %c = graph.conv2d %b, %w1 : tensor<1x64x3x3xf32>, tensor<64x64x3x3xf32>
+  func.return %c : tensor<1x64x1x1xf32>
 }

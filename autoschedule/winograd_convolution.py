@@ -1,0 +1,280 @@
+"""Default schedule of convolutions by minimal filtering: transforms of tiles around products over channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
+from weft.autoschedule.convolution import producer_of
+from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.rules import (
+    chosen,
+    chosen_size,
+    extent_of,
+    keep_in_registers,
+    lanes_for,
+    op_of,
+    pays_threads,
+    share_among_threads,
+)
+from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, strip_rows
+from weft.dialects.element_types import bytes_of
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_PART_OF_CACHE: Final = 2
+"""Which part of the second cache the transformed data of a strip take."""
+
+
+def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+    """Products over channels of transformed tiles, a strip of tiles at a time, so that what is transformed stays in the
+    second cache; the transforms in registers, channels and filters in lanes.
+
+    ```
+    for a strip of rows of tiles:
+      for block of channels: pad the data; for tile, vector of channels: transformed data = B^T d B
+      for block of filters:
+        for element of a tile: for tiles of a register tile:
+          sums = 0; for block of channels, channel: sums[tile, f] += data[tile] * kernel[f]; products = sums
+        for tile, vector of filters: out = epilogue(A^T products A)
+    ```
+    Not applicable unless a product over channels, for each element of a tile, reads what two stages combine of several
+    elements each, and two stages combine its results likewise (`te.ops.conv2d_winograd`). Where kernels exceed the
+    second cache and the data of an image do not, there are no strips: all tiles are transformed first, and threads take
+    blocks of filters.
+    """
+    stages = _stages(sch, block)
+    if stages is None:
+        return False
+    plan = _plan(sch, stages, target)
+    if plan is None:
+        return False
+    _Tiling(sch, stages, plan, target).run()
+    return True
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and the stages that
+    compute the data and combine the products."""
+
+    border: BlockHandle | None
+    rows_of_data: BlockHandle
+    data: BlockHandle
+    products: BlockHandle
+    rows_of_results: BlockHandle
+    result: BlockHandle
+    pattern: BlockPattern
+    """Of the products."""
+    size: int
+    """Elements of a side of a tile that is multiplied."""
+    tile: int
+    """Results of a side of a tile."""
+    rows: int
+    """Of tiles of an image."""
+    columns: int
+    batch: int
+    """0 where it is known at run time only."""
+    blocks: int
+    filters: int
+    """Of a block."""
+    channels: int
+    """Of a block of the data."""
+    all_channels: int
+
+    @property
+    def element_bytes(self) -> int:
+        return bytes_of(self.pattern.writes[0].element_type)
+
+
+_BATCH, _BLOCK, _ROW, _COLUMN, _Y, _X, _FILTER = range(7)
+"""The spatial iterators of the products."""
+
+
+def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
+    pattern = pattern_of(op_of(sch, block))
+    if pattern.kind is not PatternKind.CONTRACTION or pattern.factors is None or len(pattern.writes) != 1:
+        return None
+    spatial, (write,) = pattern.spatial, pattern.writes
+    if len(spatial) != 7 or len(pattern.reduced) != 2 or write.stride_of(spatial[_FILTER]) != 1:
+        return None
+    data = next((f for f in pattern.factors if spatial[_BATCH] in f.iterators), pattern.factors[0])
+    (kernel,) = (factor for factor in pattern.factors if factor is not data)
+    for factor, absent in ((data, (_BLOCK, _FILTER)), (kernel, (_BATCH, _Y, _X))):
+        if factor.iterators != frozenset[SSAValue]({*pattern.block.iter_vars} - {spatial[at] for at in absent}):
+            return None
+    transformed = producer_of(sch, block, data.buffer)
+    inner = None if transformed is None else _combined_producer(sch, transformed)
+    outer = _combining_consumer(sch, block)
+    result = None if outer is None else _combining_consumer(sch, outer)
+    if transformed is None or inner is None or outer is None or result is None:
+        return None
+    extents = [pattern.extent_of(v) for v in (*spatial, *pattern.reduced)]
+    batch, blocks, rows, columns, y, x, filters, channel_blocks, channels = (extent or 0 for extent in extents)
+    tile = op_of(sch, outer).extents[4]
+    around = len(op_of(sch, result).extents)
+    if 0 in (blocks, rows, y, x, filters, channel_blocks, channels) or not isinstance(tile, int):
+        return None
+    if rows != columns or around != 5 or [len(op_of(sch, h).extents) for h in (transformed, inner, outer)] != [7] * 3:
+        return None
+    sources = {read.buffer for read in pattern_of(op_of(sch, inner)).reads}
+    border = producer_of(sch, inner, sources.pop()) if len(sources) == 1 else None
+    return _Stages(
+        border,
+        inner,
+        transformed,
+        block,
+        outer,
+        result,
+        pattern,
+        rows,
+        tile,
+        y,
+        x,
+        batch,
+        blocks,
+        filters,
+        channels,
+        channels * channel_blocks,
+    )
+
+
+def _combines(pattern: BlockPattern) -> bool:
+    """Whether each result is made of several elements of one buffer."""
+    places = [(read.buffer, read.indices) for read in pattern.reads]
+    return pattern.kind is PatternKind.INJECTIVE and any(
+        len({place for buffer, place in places if buffer is source}) > 2 for source, _ in places
+    )
+
+
+def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
+    """The block that combines elements for a block that combines what it computes."""
+    pattern = pattern_of(op_of(sch, block))
+    sources = {read.buffer for read in pattern.reads}
+    producer = producer_of(sch, block, sources.pop()) if len(sources) == 1 and _combines(pattern) else None
+    return producer if producer is not None and _combines(pattern_of(op_of(sch, producer))) else None
+
+
+def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
+    """The only reader of what a block computes, which combines several elements of it."""
+    consumers = sch.get_consumers(block)
+    if len(consumers) != 1 or not _combines(pattern_of(op_of(sch, consumers[0]))):
+        return None
+    return consumers[0]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a convolution is cut up."""
+
+    lanes: int
+    """Of filters."""
+    channel_lanes: int
+    rows: int
+    """Of tiles in a strip; all of them where there are no strips."""
+    pixels: int
+    """Tiles whose products are in registers."""
+
+
+def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
+    """The sizes for a machine, None where it has too few registers. A search may choose the rows of a strip, and the
+    tiles whose products are in registers."""
+    lanes = lanes_for(stages.pattern, target)
+    filters, channels = (_part(lanes, extent) for extent in (stages.filters, stages.channels))
+    vectors = stages.filters // filters
+    if vectors > target.vector_registers // 3:
+        return None
+    most = most_pixels(vectors, target.vector_registers)
+    rows = chosen_size(sch, _rows(stages, most, target), stages.rows)
+    tiles = rows * stages.columns
+    pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers)
+    return _Plan(filters, channels, rows, chosen(sch, range(1, min(most, tiles) + 1), pixels))
+
+
+def _part(lanes: int, extent: int) -> int:
+    """The lanes of vectors that an extent fills."""
+    while extent % lanes:
+        lanes //= 2
+    return lanes
+
+
+def _rows(stages: _Stages, pixels: int, target: Target) -> int:
+    """How many rows of tiles a strip has: as few as fill the registers; where each strip would pass by kernels that are
+    beyond the second cache, as many as a part of that holds the data of."""
+    elements = stages.size**2 * stages.all_channels * stages.element_bytes
+    most = target.l2_bytes // _PART_OF_CACHE // (elements * stages.columns)
+    is_large = elements * stages.blocks * stages.filters > target.l2_bytes
+    if is_large and most >= stages.rows:
+        return stages.rows
+    least = -(-pixels // stages.columns)
+    threads = target.num_threads if pays_threads([stages.pattern], target) else 1
+    return strip_rows(stages.rows, max(most, 1) if is_large else min(least, max(most, 1)), stages.batch or 1, threads)
+
+
+@dataclass
+class _Tiling:
+    """The steps of the rule."""
+
+    sch: Schedule
+    stages: _Stages
+    plan: _Plan
+    target: Target
+
+    def run(self) -> None:
+        sch, stages, plan = self.sch, self.stages, self.plan
+        fuse_consumers(sch, stages.result)
+        batch, blocks, row, column, filters = sch.get_loops(stages.result)
+        row, rows = sch.split(row, [None, stages.tile])
+        strips: list[LoopHandle] = []
+        if plan.rows < stages.rows:
+            strip, row = sch.split(row, [None, plan.rows])
+            strips = [strip]
+        column, columns = sch.split(column, [None, stages.tile])
+        vectors, lanes = sch.split(filters, [None, plan.lanes])
+        sch.reorder(batch, *strips, blocks, row, column, vectors, rows, columns, lanes)
+        sch.compute_at(stages.rows_of_results, vectors)
+        sch.compute_at(stages.products, blocks, preserve_unit_loops=True)
+        is_apart = not strips and self.target.num_threads > 1
+        if not is_apart:
+            sch.compute_at(stages.data, *strips or [batch], preserve_unit_loops=True)
+        self._transform()
+        self._multiply()
+        for part in (stages.rows_of_results, stages.result):
+            keep_in_registers(sch, part, -3, plan.lanes)
+        if is_apart:
+            share_among_threads(sch, stages.data, [stages.pattern], self.target)
+        share_among_threads(sch, stages.result, [stages.pattern], self.target)
+
+    def _transform(self) -> None:
+        """Tiles of the data, with their border, a block of channels after the other."""
+        sch, stages, lanes = self.sch, self.stages, self.plan.channel_lanes
+        row, column, block, y, x, channels = sch.get_loops(stages.data)[-6:]
+        vectors, channel = sch.split(channels, [None, lanes])
+        sch.reorder(block, y, x, vectors, row, column, channel)
+        sch.compute_at(stages.rows_of_data, vectors)
+        if stages.border is not None:
+            sch.compute_at(stages.border, block)
+            last = sch.get_loops(stages.border)[-1]
+            if (extent_of(sch, last) or 1) % lanes == 0:
+                sch.vectorize(sch.split(last, [None, lanes])[1])
+        for part in (stages.rows_of_data, stages.data):
+            keep_in_registers(sch, part, -3, lanes)
+
+    def _multiply(self) -> None:
+        """Sums over channels for each element of the tiles, in registers."""
+        sch, block, lanes = self.sch, self.stages.products, self.plan.lanes
+        copy = sch.cache_write(block, 0, "local")
+        row, column, y, x, filters, channel_blocks, channels = sch.get_loops(block)[-7:]
+        tiles, pixels = sch.split(sch.fuse(y, x), [None, self.plan.pixels])
+        vectors, lane = sch.split(filters, [None, lanes])
+        sch.reorder(row, column, tiles, channel_blocks, channels, pixels, vectors, lane)
+        sch.reverse_compute_at(copy, tiles)
+        depth = len(sch.get_loops(block)) - 5
+        init = sch.decompose_reduction(block, channel_blocks)
+        keep_in_registers(sch, block, -3, lanes)
+        for part in (init, copy):
+            keep_in_registers(sch, part, depth, lanes)

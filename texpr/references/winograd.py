@@ -1,0 +1,42 @@
+"""Convolutions of transformed kernels, by matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.texpr.ops.winograd import SQUARES, WINDOW
+from weft.texpr.references.arguments import Array, accumulator
+from weft.texpr.references.convolution import bordered, borders, windows
+
+
+def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str | None = None) -> Array:
+    x, w = accumulator(out_dtype, data, weight)
+    count, blocks, *extents, channels = x.shape
+    around = borders(padding, extents, [WINDOW] * 2, [1, 1], [1, 1])
+    size = w.shape[1]
+    tile = size - WINDOW + 1
+    rows, columns = (sum(pair) + extent - WINDOW + 1 for pair, extent in zip(around, extents, strict=True))
+    outside = [(pair[0], pair[1] - extent % -tile) for pair, extent in zip(around, (rows, columns), strict=True)]
+    image = bordered(np.moveaxis(x, 4, 2).reshape(count, blocks * channels, *extents), outside)
+    transform, inverse = _matrices(tile)
+    # (N, C, row of tiles, column of tiles, ...)
+    tiles = transform @ windows(image, [size] * 2, [tile] * 2, [1, 1]) @ transform.T
+    kernel = np.moveaxis(w, 5, 1).reshape(-1, size, size, blocks * channels)
+    sums = inverse @ np.einsum("ncyxij,fijc->nfyxij", tiles, kernel, optimize=True) @ inverse.T
+    whole = np.moveaxis(sums, 4, 3).reshape(count, len(kernel), sums.shape[2] * tile, -1)[:, :, :rows, :columns]
+    return np.moveaxis(whole.reshape(count, w.shape[0], -1, rows, columns), 2, 4)
+
+
+def _matrices(tile: int) -> tuple[Array, Array]:
+    """B^T, the transposed inverse of the matrix that evaluates polynomials at the points, its rows scaled by products
+    of distances between a point and the others; and A^T, the transpose of the matrix that evaluates those of as many
+    terms as a tile has results. The value at infinity is the last coefficient."""
+    points = np.array([0.0, *(sign * square**0.5 for square in SQUARES[tile] for sign in (1, -1))])
+
+    def evaluation(terms: int) -> Array:
+        return np.vstack([np.vander(points, terms, increasing=True), np.eye(terms)[-1]])
+
+    distances = np.prod(points[:, None] - points + np.eye(len(points)), axis=1)
+    return np.append(distances, 1.0)[:, None] * np.linalg.inv(evaluation(len(points) + 1)).T, evaluation(tile).T
