@@ -20,8 +20,8 @@ from weft.tuning.records import time_that_counts
 
 Measure: TypeAlias = Callable[[Built, Built, ArgumentSpec, Repeats, Limits], Measured | Failure]
 
-_HOPELESS: Final = 5.0
-"""A candidate that is so many times slower than the incumbent is called three times."""
+_HOPELESS: Final = 2.0
+"""A candidate that is so many times slower than the incumbent is given up after the first calls."""
 _NOISE: Final = 0.05
 """Differences of the incumbent's time that are no drift."""
 _FRESH: Final = 10.0
