@@ -23,6 +23,7 @@ from weft.dialects.element_types import TYPES
 from weft.interp.arguments import ArgumentRecipe
 from weft.interp.compare import outputs_equal
 from weft.interp.values import widen
+from weft.runtime.aligned_arrays import aligned
 from weft.runtime.c_compiler import compiled_symbols
 from weft.runtime.call import Caller
 from weft.runtime.devices import DeviceError
@@ -199,8 +200,8 @@ class _Reference:
 
     def __init__(self, reference: Built, arguments: ArgumentSpec) -> None:
         self.drawn = arguments.recipe.draw(arguments.seed)
-        self.expected = _copies(self.drawn)
-        self._values = _copies(self.drawn)
+        self.expected = _aligned(self.drawn)
+        self._values = _aligned(self.drawn)
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
@@ -212,8 +213,9 @@ class _Reference:
         return self._values
 
 
-def _copies(values: list[Any]) -> list[Any]:
-    return [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+def _aligned(values: list[Any]) -> list[Any]:
+    """Copies that begin as arrays of models do, at cache lines, in large pages where they are large."""
+    return [aligned(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
 _KEPT: Final[dict[bytes, _Reference]] = {}

@@ -177,6 +177,20 @@ def test_a_new_incumbent_is_measured_again_beside_the_old_one(database: Database
     assert workers.measured == [default, 150, 50, default, 50, 60, 40, 50, 40]
 
 
+def test_a_candidate_that_is_hardly_faster_is_measured_in_turn_with_the_incumbent(
+    database: Database, workers: Workers
+) -> None:
+    found = evaluator(database, workers)
+    workers.measured.clear()
+    evaluate(found, 98)
+    assert workers.measured == [None, 98, *(None, 98) * 3] and found.best.seconds == 98
+    # The machine has become faster by less than the noise: the candidate has not.
+    workers.speed = 1.02
+    workers.measured.clear()
+    (record,) = evaluate(found, 99)
+    assert workers.measured == [98, 99, 98, 99] and record.seconds == pytest.approx(99) and found.best.seconds == 98
+
+
 def test_a_machine_that_becomes_slower_is_allowed_for(database: Database, workers: Workers) -> None:
     found = evaluator(database, workers)
     workers.speed = 0.5
