@@ -3,7 +3,7 @@
     python benchmarks/tuning_results.py ops FOLDER [--trials 64] [--seconds 60] [--only WORD]
     python benchmarks/tuning_results.py model FOLDER MODEL.onnx [--trials 512] [--seconds 60]
     python benchmarks/tuning_results.py book FOLDER [--trials 64] [--seconds 60]
-    python benchmarks/tuning_results.py against FOLDER TVM.json [--seconds 150]
+    python benchmarks/tuning_results.py against FOLDER TVM.json [--only WORD]
     python benchmarks/tuning_results.py table FOLDER
 
 All on one thread. FOLDER keeps the database and a line of JSON for each row that is done; a search goes on where the
@@ -19,6 +19,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,16 @@ import numpy as np
 
 import weft
 from weft import te
+from weft.runtime.aligned_arrays import aligned
 from weft.support.target import Target
+from weft.texpr.ops import conv2d
+from weft.tools.arrays import Request, make_arguments
 from weft_bench.arrays import random
-from weft_bench.contender import check
+from weft_bench.contender import Array, check
+from weft_bench.model import compared
+from weft_bench.model_contenders import TORCH, WEFT
 from weft_bench.ops import weft_contender
-from weft_bench.problem import ROW, Problem
+from weft_bench.problem import ROW, Problem, of_tensors
 from weft_bench.problems import problems
 from weft_bench.rounds import take_turns
 
@@ -42,10 +48,10 @@ SLOWEST = (
     *("conv 64->64 56x56 3x3 batch 4, packed", "conv 64->64 56x56 3x3, packed"),
 )
 """The rows of `weft bench ops` with the least speed beside the fastest peer, on a Zen 4, 2026-11-27."""
-AGAINST = ("matmul 1024", "conv2d 64->64 56x56 3x3", "softmax 1024x1024", "conv 256->64 56x56 1x1, packed")
-"""Rows that `benchmarks/tuning_tvm.py` tunes as well."""
 ROUNDS = 30
 BUDGET = 6.0
+TOLERANCE = 1e-4
+"""Between results of two schedules of a model, as a part of the largest element."""
 DEFAULT, TUNED = "default", "tuned"
 
 
@@ -114,13 +120,29 @@ def ops(rows: Rows, folder: Path, trials: int, end: float, only: str) -> None:
 
 
 def model(rows: Rows, folder: Path, path: Path, trials: int, end: float) -> None:
-    """Tunes a model, and times it."""
+    """Tunes a model until its trials are spent, and times it."""
     database = folder / f"{path.stem}.db"
-    tuned = weft.tune(
-        weft.frontends.onnx.load(path), target=TARGET, trials=trials, database=database, timeout=end - time.monotonic()
-    )
+    tuned = tuned_until(end, trials, program=path, database=database)
+    if tuned is None or ("model", path.stem) in rows.found:
+        return
     print(tuned.table(), flush=True)
-    rows.add("model", path.stem, trials=tuned.num_trials)
+    rows.add("model", path.stem, trials=tuned.num_trials, **ratio_of_model(path, database))
+
+
+def ratio_of_model(path: Path, database: Path) -> dict[str, float]:
+    """The least seconds of a model, built with and without a database; both results are compared."""
+    built = {DEFAULT: weft.build(path, TARGET)["main"], TUNED: weft.build(path, TARGET, database=database)["main"]}
+    signature = built[DEFAULT].signature
+    values = make_arguments(signature, Request({}, {}, 0))
+    given = [aligned(np.asarray(values[spec.name])) for spec in signature.arrays if spec.access != "write"]
+    calls: dict[str, Callable[[], object]] = {}
+    results: dict[str, list[Array]] = {}
+    for name, function in built.items():
+        found = function(*given)
+        results[name] = [aligned(each) for each in (found if isinstance(found, tuple) else (found,))]
+        calls[name] = partial(function, *given, *results[name])
+    compared({WEFT: results[TUNED], TORCH: results[DEFAULT]}, TOLERANCE)
+    return least(calls)
 
 
 def matmul(n: int) -> Any:
@@ -154,13 +176,29 @@ def book(rows: Rows, folder: Path, trials: int, end: float) -> None:
     rows.add("book", "128^3", **found)
 
 
-def against(rows: Rows, folder: Path, other: Path, seconds: float, only: str) -> None:
-    """Searches each row as long as TVM did, from a database that is empty."""
+def pointwise(channels: int, filters: int, size: int) -> Problem:
+    """A convolution of 1 x 1, whose weights are an argument as in TVM."""
+    image, weight = (1, channels, size, size), (filters, channels, 1, 1)
+
+    def program() -> list[te.Tensor]:
+        x, w = te.placeholder(image, "float32", name="X"), te.placeholder(weight, "float32", name="W")
+        return [x, w, conv2d(x, w, name="C")]
+
+    def expected(x: Array, w: Array) -> Array:
+        return np.einsum("ncij,fc->nfij", x, w[:, :, 0, 0]).astype(np.float32)
+
+    inputs = (image, "float32"), (weight, "float32")
+    name, flops = f"conv2d {channels}->{filters} {size}x{size} 1x1", 2 * channels * filters * size**2
+    return Problem(name, of_tensors(program), inputs, ((1, filters, size, size), "float32"), expected, flops)
+
+
+def against(rows: Rows, folder: Path, other: Path, only: str) -> None:
+    """Searches what TVM searched, each as long, from a database that is empty."""
     theirs = json.loads(other.read_text())
-    for problem in rows_named(AGAINST, only):
-        if problem.name not in theirs or ("against", problem.name) in rows.found:
+    for problem in [*problems(()), pointwise(256, 64, 56)]:
+        if problem.name not in theirs or ("against", problem.name) in rows.found or only not in problem.name:
             continue
-        wall = min(seconds, theirs[problem.name]["wall"])
+        wall = theirs[problem.name]["wall"]
         database = folder / f"against-{len(rows.found)}.db"
         inputs = [random(np.random.default_rng(0), *spec) for spec in problem.inputs]
         begin = time.monotonic()
@@ -205,7 +243,7 @@ def main() -> None:
     elif given.what == "book":
         book(rows, given.folder, given.trials, end)
     elif given.what == "against":
-        against(rows, given.folder, given.file, given.seconds, given.only)
+        against(rows, given.folder, given.file, given.only)
     else:
         table(rows)
 

@@ -26,12 +26,14 @@ _MOST: Final = 4000
 """Samples that a model is trained with: the last."""
 _SHARE: Final = 8
 """Trees are trained when one of so many samples is new: training takes no growing part of a long search."""
-_ROUNDS: Final = 60
+_ROUNDS: Final = 150
+_SLOWEST: Final = 4.0
+"""Ratios beyond count as this one: how bad the worst are says little of the good ones."""
 _TEXT_OF_ALL: Final = 64 << 20
 """Characters of a saved model, at most."""
 _PARAMETERS: Final = {
-    **{"objective": "regression", "learning_rate": 0.15, "num_leaves": 15, "min_data_in_leaf": 4},
-    **{"feature_fraction": 0.8, "bagging_fraction": 0.9, "bagging_freq": 1, "lambda_l2": 1.0},
+    **{"objective": "regression", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 10},
+    **{"feature_fraction": 0.4, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 2.0},
     **{"seed": 0, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1},
 }
 
@@ -115,7 +117,7 @@ class BoostedTrees:
     def _train(self) -> None:
         library = _library()
         rows = _matrix([(sample.features, sample.default) for sample in self.samples])
-        targets = [math.log2(sample.ratio) for sample in self.samples]
+        targets = [math.log2(min(sample.ratio, _SLOWEST)) for sample in self.samples]
         data = library.Dataset(rows, targets, params={"verbose": -1, "min_data_in_bin": 1})
         self._booster = library.train(_PARAMETERS, data, num_boost_round=_ROUNDS)
         self._new = 0

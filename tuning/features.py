@@ -9,7 +9,7 @@ warp accesses is that of the first one, in the first iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
 from math import ceil, gcd, log2, prod
@@ -53,9 +53,10 @@ _BYTES_OF_A_CYCLE: Final = (32.0, 16.0, 6.0)
 _PAGE: Final = 4096
 _TRANSLATED: Final = 64
 """Pages whose addresses the first translation buffer holds."""
-_SPARE_REGISTERS: Final = 4
-_SPILLS: Final = 8.0
-"""Vectors without a register that double the time."""
+_LOOP_ENTRY: Final = 40.0
+"""Cycles that a loop costs when it begins and ends, with a branch that is mispredicted."""
+_PAGE_MISS: Final = 8.0
+"""Cycles of a page that the second translation buffer knows."""
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
 _CYCLES_OF_THREADS: Final = 2e4
 """What waking other threads takes."""
@@ -102,7 +103,7 @@ class Counts:
     page_misses: float = 0.0
     """Pages that come from beyond the first translation buffer."""
     arithmetic_cycles: float = 0.0
-    """Of a core, as all cycles; per nest the largest of the bounds counts, and the sum of `cycles` is of these."""
+    """That the arithmetic of a core needs at least, as the next ones its other parts."""
     load_cycles: float = 0.0
     store_cycles: float = 0.0
     issue_cycles: float = 0.0
@@ -110,8 +111,6 @@ class Counts:
     """In which sums wait for the sum before: few partial results beside each other are a bound."""
     transfer_cycles: float = 0.0
     """In which bytes come from beyond the first cache."""
-    core_cycles: float = 0.0
-    """The largest bound but transfers, of each nest."""
     cycles: float = 0.0
     """What the analytical model says; nothing of kernels."""
     launches: float = 0.0
@@ -242,8 +241,8 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
     names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
     for name, amount in (*work.items(), *zip(names, moved, strict=True), ("loop_iterations", outer), ("nests", 1.0)):
         setattr(total, name, getattr(total, name) + amount)
-    total.loop_entries += outer / max(_extent(code[-1]) if code else 1, 1)
-    total.page_misses += sum(_moved(found, loops, _TRANSLATED, _Box.pages, _Box.pages).values())
+    entries = outer / max(_extent(code[-1]) if code else 1, 1)
+    pages = sum(_moved(found, loops, _TRANSLATED, _Box.pages, _Box.pages).values())
     total.prefetches += outer * (PREFETCH in block.attributes)
     total.nontemporal_stores += outer * (NONTEMPORAL in block.attributes)
     parallel = _iterations([loop for loop in loops if loop.kind.data is LoopKind.PARALLEL])
@@ -251,20 +250,19 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
     share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
     total.parallel_iterations += parallel
     total.idle_threads += 100.0 * (1.0 - share)
-    spilled = max(live - (target.vector_registers - _SPARE_REGISTERS), 0.0)
-    total.cycles += _cycles(work, outer, spilled, target.num_threads * share if threads > 1 else 1.0)
     bounds = _bounds(work, outer, _chained(found, code, body))
-    for name, amount in bounds.items():
+    transfer = sum(amount / rate for amount, rate in zip(moved[1:], _BYTES_OF_A_CYCLE, strict=True))
+    cycles = _cycles(bounds.values(), entries, pages, target.num_threads * share if threads > 1 else 1.0)
+    last = {"loop_entries": entries, "page_misses": pages, "transfer_cycles": transfer, "cycles": cycles}
+    for name, amount in {**bounds, **last}.items():
         setattr(total, name, getattr(total, name) + amount)
-    total.core_cycles += max(bounds.values())
-    total.transfer_cycles += sum(amount / rate for amount, rate in zip(moved[1:], _BYTES_OF_A_CYCLE, strict=True))
 
 
-def _cycles(work: Mapping[str, float], iterations: float, spilled: float, threads: float) -> float:
-    """The analytical model: instructions one after the other, more where vectors do not stay in registers; threads
-    share them evenly. Bytes moved did not make it better (docs/decisions/0079-cost-model.md)."""
-    cycles = sum(_CYCLES[kind.partition("_")[2]] * count for kind, count in work.items()) + iterations
-    cycles *= 1.0 + spilled / _SPILLS
+def _cycles(bounds: Iterable[float], loop_entries: float, page_misses: float, threads: float) -> float:
+    """The analytical model: half of what the parts of a core need one after the other, for they overlap by halves, and
+    what loops and pages cost; threads share them evenly. Bytes moved did not make it better, and neither did registers
+    beyond those that there are (docs/decisions/0079-cost-model.md)."""
+    cycles = sum(bounds) / 2.0 + _LOOP_ENTRY * loop_entries + _PAGE_MISS * page_misses
     return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
 
 
@@ -365,12 +363,12 @@ def _moved(
     while depth < len(loops) and sum(map(room, boxes)) > capacity:
         depth += 1
         boxes = touched(depth)
-    runs = _iterations(loops[: max(depth - 1, 0)])
+    if depth:  # what the runs of one loop around that part touch moves once, and again with each loop further out
+        depth -= 1
+        boxes = touched(depth)
     moved: dict[SSAValue, float] = {}
     for access, box in zip(places.values(), boxes, strict=True):
-        again = depth > 0 and _depends(access, loops[depth - 1])
-        moves = amount(box) * runs * (_extent(loops[depth - 1]) if again else 1)
-        moved[access.buffer] = moved.get(access.buffer, 0.0) + moves
+        moved[access.buffer] = moved.get(access.buffer, 0.0) + amount(box) * _iterations(loops[:depth])
     return moved
 
 
