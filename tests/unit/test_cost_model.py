@@ -15,6 +15,7 @@ from weft.tuning.cost_model import (
     AnalyticalModel,
     BoostedTrees,
     Sample,
+    places,
     rank_correlation,
     samples_from_text,
 )
@@ -160,6 +161,12 @@ def test_trees_learn_and_are_the_same_again() -> None:
     assert rank_correlation(predicted, [sample.ratio for sample in unseen]) > 0.8
     again.learn(samples_from_text(model.to_text()))
     assert again.predict(features, default) == predicted
+
+
+def test_trees_learn_places_within_programs() -> None:
+    ratios = {(1.0,): [100.0, 1.0, 1.02], (2.0,): [1.0, 1.0], (3.0,): [7.0]}
+    given = [Sample((0.0,), default, ratio) for default, found in ratios.items() for ratio in found]
+    assert places(given) == [1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
 
 
 def test_saved_models_are_data() -> None:
