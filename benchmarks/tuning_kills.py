@@ -24,6 +24,7 @@ from tuning_scale import TARGET, matmul
 from weft.tuning.database import Database
 from weft.tuning.records import Record
 
+_NOWHERE = subprocess.DEVNULL
 SIZE = 128
 MORE = 16
 """Trials of the last search beyond those that there are."""
@@ -39,7 +40,7 @@ def records_of(path: Path) -> list[Record]:
 
 def killed_after(command: list[str], seconds: float) -> bool:
     """Runs a command, and ends it with all of its group; whether it was still running."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+    with subprocess.Popen(command, stdout=_NOWHERE, stderr=_NOWHERE, start_new_session=True) as process:
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -91,7 +91,7 @@ class Clock(ms.measure_callback.PyMeasureCallback):
             raise RuntimeError
 
 
-def search(tensors: list[te.Tensor], target: tvm.target.Target, seconds: float, folder: Path) -> float:
+def search(tensors: list[te.Tensor], target: tvm.target.Target, strategy: str, seconds: float, folder: Path) -> float:
     """Tunes a program; returns the seconds that it took."""
     folder.mkdir(parents=True)
     function = te.create_prim_func(tensors)
@@ -106,6 +106,7 @@ def search(tensors: list[te.Tensor], target: tvm.target.Target, seconds: float, 
             num_trials_per_iter=16,
             measure_callbacks=callbacks,
             num_tuning_cores=2,
+            strategy=strategy,
             seed=0,
         )
     except RuntimeError:  # of the clock, without its message where it passes C++
@@ -136,6 +137,7 @@ def main() -> None:
     parser.add_argument("result", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cpu", required=True)
+    parser.add_argument("--strategy", default="evolutionary", help="or replay-trace, which draws")
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
@@ -146,7 +148,10 @@ def main() -> None:
         if given.only not in name:
             continue
         if given.what == "search" and name not in found:
-            found[name] = {"wall": search(program(), target, given.seconds, folder)}
+            found[name] = {
+                "strategy": given.strategy,
+                "wall": search(program(), target, given.strategy, given.seconds, folder),
+            }
         found[name].update(timed(program(), target, folder))
         given.result.write_text(json.dumps(found, indent=1))
         print(name, found[name], flush=True)
