@@ -4,12 +4,13 @@
     python benchmarks/tuning_results.py model FOLDER MODEL.onnx [--trials 512] [--seconds 60]
     python benchmarks/tuning_results.py book FOLDER [--trials 64] [--seconds 60]
     python benchmarks/tuning_results.py against FOLDER TVM.json [--only WORD]
+    python benchmarks/tuning_results.py time FOLDER
     python benchmarks/tuning_results.py table FOLDER
 
 All on one thread. FOLDER keeps the database and a line of JSON for each row that is done; a search goes on where the
 last call ended, so that long ones run in slices while the machine is quiet. Final times are those of the default and
 the best schedule in turn (`weft_bench.rounds`), in a process that does nothing else, after results were compared.
-`against` searches as long as TVM did (`benchmarks/tuning_tvm.py`, in an environment of its own, writes TVM.json).
+`against` searches as long as TVM did (`benchmarks/tuning_tvm.py`, in an environment of its own, writes TVM.json); `time` times what it found again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -192,6 +194,18 @@ def pointwise(channels: int, filters: int, size: int) -> Problem:
     return Problem(name, of_tensors(program), inputs, ((1, filters, size, size), "float32"), expected, flops)
 
 
+def against_database(folder: Path, problem: Problem) -> Path:
+    return folder / f"against-{re.sub(r'[^0-9a-z]+', '-', problem.name)}.db"
+
+
+def time_again(rows: Rows, folder: Path, only: str) -> None:
+    """Times what was searched as long as TVM, while the machine is quiet."""
+    for problem in [*problems(()), pointwise(256, 64, 56)]:
+        row = rows.found.get(("against", problem.name))
+        if row is not None and only in problem.name:
+            rows.add(**{**row, **ratio_of(problem, against_database(folder, problem))})
+
+
 def against(rows: Rows, folder: Path, other: Path, only: str) -> None:
     """Searches what TVM searched, each as long, from a database that is empty."""
     theirs = json.loads(other.read_text())
@@ -199,7 +213,7 @@ def against(rows: Rows, folder: Path, other: Path, only: str) -> None:
         if problem.name not in theirs or ("against", problem.name) in rows.found or only not in problem.name:
             continue
         wall = theirs[problem.name]["wall"]
-        database = folder / f"against-{len(rows.found)}.db"
+        database = against_database(folder, problem)
         inputs = [random(np.random.default_rng(0), *spec) for spec in problem.inputs]
         begin = time.monotonic()
         tuned = weft.tune(problem.program(inputs), target=TARGET, trials=100_000, database=database, timeout=wall)
@@ -228,7 +242,7 @@ def table(rows: Rows) -> None:
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ops", "model", "book", "against", "table"))
+    parser.add_argument("what", choices=("ops", "model", "book", "against", "time", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--trials", type=int, default=64)
@@ -244,6 +258,8 @@ def main() -> None:
         book(rows, given.folder, given.trials, end)
     elif given.what == "against":
         against(rows, given.folder, given.file, given.only)
+    elif given.what == "time":
+        time_again(rows, given.folder, given.only)
     else:
         table(rows)
 
