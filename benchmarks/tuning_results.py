@@ -10,7 +10,8 @@
 All on one thread. FOLDER keeps the database and a line of JSON for each row that is done; a search goes on where the
 last call ended, so that long ones run in slices while the machine is quiet. Final times are those of the default and
 the best schedule in turn (`weft_bench.rounds`), in a process that does nothing else, after results were compared.
-`against` searches as long as TVM did (`benchmarks/tuning_tvm.py`, in an environment of its own, writes TVM.json); `time` times what it found again.
+`against` searches as long as TVM did (`benchmarks/tuning_tvm.py`, in an environment of its own, writes TVM.json);
+`time` times what it found again.
 """
 
 from __future__ import annotations
