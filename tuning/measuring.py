@@ -125,7 +125,7 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
     """`measure` in this process."""
     kept = _kept(reference, arguments)
     function, values = _function(built), kept.arguments()
-    begin = perf_counter()
+    before, begin = _preemptions(), perf_counter()
     function(*values)
     first = perf_counter() - begin
     difference = _difference(built.signature, values, kept.expected, arguments.reduction_length)
@@ -133,7 +133,9 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
         return Measured((), difference)
     with function.runs(*values) as seconds_of:
         calls = [first]
-        while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds and sum(calls) < _FILLS_CACHES:
+        while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds:
+            if sum(calls) >= _FILLS_CACHES and _preemptions() == before:
+                break
             calls.append(seconds_of(1))
         if min(calls) > repeats.hopeless_seconds:
             return Measured(tuple(calls))

@@ -366,7 +366,12 @@ def test_a_long_call_is_enough_to_give_a_candidate_up(monkeypatch: pytest.Monkey
     hopeless = replace(SHORT, hopeless_seconds=0.0)
     assert len(measure_here(built, built, _spec(SUMS), hopeless).times) == 3
     monkeypatch.setattr(measuring, "_FILLS_CACHES", 0.0)
+    monkeypatch.setattr(measuring, "_preemptions", lambda: 0)
     assert len(measure_here(built, built, _spec(SUMS), hopeless).times) == 1
+    # One that was disturbed is not.
+    counts = iter(range(100))
+    monkeypatch.setattr(measuring, "_preemptions", lambda: next(counts))
+    assert len(measure_here(built, built, _spec(SUMS), hopeless).times) == 3
 
 
 def test_candidates_get_equal_arguments_in_the_same_memory() -> None:
