@@ -29,6 +29,11 @@ import tvm
 from tvm import te
 
 
+BUILD = 200.0
+"""Seconds of a build: the first one of a process parses all intrinsics of TVM, which takes longer than its default of
+30 seconds on a busy machine, so that no candidate would ever be built."""
+
+
 def matmul(n: int) -> list[te.Tensor]:
     a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
     k = te.reduce_axis((0, n), name="k")
@@ -106,6 +111,7 @@ def search(tensors: list[te.Tensor], target: tvm.target.Target, strategy: str, s
             num_trials_per_iter=16,
             measure_callbacks=callbacks,
             num_tuning_cores=2,
+            builder=ms.builder.LocalBuilder(max_workers=2, timeout_sec=BUILD),
             strategy=strategy,
             seed=0,
         )
