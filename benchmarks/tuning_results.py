@@ -200,11 +200,12 @@ def against_database(folder: Path, problem: Problem) -> Path:
 
 
 def time_again(rows: Rows, folder: Path, only: str) -> None:
-    """Times what was searched as long as TVM, while the machine is quiet."""
+    """Times what was found again, for example while the machine is quiet."""
     for problem in [*problems(()), pointwise(256, 64, 56)]:
-        row = rows.found.get(("against", problem.name))
-        if row is not None and only in problem.name:
-            rows.add(**{**row, **ratio_of(problem, against_database(folder, problem))})
+        for kind, database in (("ops", folder / "tune.db"), ("against", against_database(folder, problem))):
+            row = rows.found.get((kind, problem.name))
+            if row is not None and only in problem.name:
+                rows.add(**{**row, **ratio_of(problem, database)})
 
 
 def against(rows: Rows, folder: Path, other: Path, only: str) -> None:

@@ -28,7 +28,6 @@ from tvm.s_tir import meta_schedule as ms
 import tvm
 from tvm import te
 
-
 BUILD = 200.0
 """Seconds of a build: the first one of a process parses all intrinsics of TVM, which takes longer than its default of
 30 seconds on a busy machine, so that no candidate would ever be built."""
