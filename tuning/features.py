@@ -261,7 +261,7 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
 def _cycles(bounds: Iterable[float], loop_entries: float, page_misses: float, threads: float) -> float:
     """The analytical model: half of what the parts of a core need one after the other, for they overlap by halves, and
     what loops and pages cost; threads share them evenly. Bytes moved did not make it better, and neither did registers
-    beyond those that there are (docs/decisions/0079-cost-model.md)."""
+    beyond those that there are (docs/decisions/0088-what-the-cost-model-learns.md)."""
     cycles = sum(bounds) / 2.0 + _LOOP_ENTRY * loop_entries + _PAGE_MISS * page_misses
     return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
 
