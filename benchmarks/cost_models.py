@@ -1,65 +1,84 @@
 """Rank correlations of cost models: records schedules of some programs, then predicts those of each from the others.
 
-    python benchmarks/cost_models.py record FILE.jsonl --seconds 600 --schedules 60
-    python benchmarks/cost_models.py compare FILE.jsonl
+    python benchmarks/cost_models.py record FILE.db --seconds 600 --schedules 48
+    python benchmarks/cost_models.py compare FILE.db
 
-`record` builds and measures schedules of the default spaces, the default first, and adds a line for each; it goes on
-where it ended. `compare` trains on all programs but one, and on these with half of the schedules of that one. Nothing
-else should run on the machine while it records.
+`record` builds and measures schedules of the default spaces of the rows of `weft bench ops`, as `weft.tune` does: the
+default first, then its neighbours and random ones in turn. It goes on where it ended. Nothing else should run on the
+machine while it records. `compare` computes the features from the recorded schedules, so that other features are
+compared on the same records. It trains on all programs but one, and on these with half of the schedules of that one,
+and prints the mean of Spearman's rank correlations within the programs.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from xdsl.dialects.func import FuncOp
+import numpy as np
 
-from weft.driver.candidates import build_here
-from weft.driver.tune import default_program
-from weft.interp.arguments import argument_recipe
-from weft.interp.compare import reduction_length_of
+from weft.driver.build import lower_to_tir
+from weft.driver.candidates import build_candidate
+from weft.driver.programs import parse
+from weft.driver.traces import trace_with_decisions
+from weft.driver.tune import default_program, workload_of
+from weft.driver.workloads import Task, tasks_of
+from weft.passes.tir.flat_signature import state_parameter_accesses
+from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, Sample, rank_correlation
+from weft.tuning.database import Database
+from weft.tuning.evaluation import Evaluator
 from weft.tuning.features import features_of
-from weft.tuning.measuring import ArgumentSpec, Repeats, measure_here
-from weft.tuning.records import time_that_counts
+from weft.tuning.measuring import measure
+from weft.tuning.records import Record
+from weft.tuning.runner import WorkerLimits
 from weft.tuning.space import Candidate, Space
 from weft_bench.problems import problems
 
-LARGEST = 256
-REPEATS = Repeats(most=20, seconds=0.05)
+BATCH = 8
+FEWEST = 8
+"""Schedules of a program that says anything of a rank correlation."""
 
 
-def record(path: Path, seconds: float, schedules: int, target: str) -> None:
-    """Adds lines of program, features and seconds until the time is over."""
+def tasks(target: str, largest: int) -> Iterator[Task]:
+    """What the rows of `weft bench ops` compute, as functions that are tuned, each once."""
+    seen: set[str] = set()
+    for problem in problems((), largest):
+        module = problem.program([np.ones(shape, dtype) for shape, dtype in problem.inputs])
+        lower_to_tir(module, target)
+        for task in tasks_of(module):
+            if not task.obstacle("llvm") and task.key not in seen:
+                seen.add(task.key)
+                yield task
+
+
+def record(path: Path, seconds: float, schedules: int, target: str, largest: int) -> None:
+    """Adds records of programs that have none yet, until the time is over."""
     end = time.monotonic() + seconds
-    done = set(programs(path)) if path.is_file() else set[str]()
-    with path.open("a") as file:
-        for problem in problems((), LARGEST):
-            if problem.name not in done and not problem.folds_constants and time.monotonic() < end:
-                module = problem.program(())
-                ir, function = str(module), next(op for op in module.ops if isinstance(op, FuncOp))
-                machine = Target.parse(target)
-                space = Space(module, default_program(machine), "default", partial(features_of, target=machine))
-                candidates = drawn(space, schedules)
-                spec = ArgumentSpec(argument_recipe(function), 0, reduction_length_of(function))
-                reference = build_here(ir, candidates[0].trace, candidates[0].decisions, target)
-                for candidate in candidates:
-                    built = build_here(ir, candidate.trace, candidate.decisions, target)
-                    found = measure_here(built, reference, spec, REPEATS)
-                    if found.difference:
-                        raise SystemExit(f"{problem.name}: {found.difference}\n{candidate.trace}")
-                    line = problem.name, candidate.features, time_that_counts(found.times)
-                    file.write(json.dumps(line) + "\n")
-                    file.flush()
-                print(f"{problem.name}: {len(candidates)} schedules", flush=True)
+    machine = Target.parse(target)
+    with Database(path) as database, ThreadPoolExecutor(2) as executor:
+        done = {workload for workload, _, _, count, _ in database.places() if count > 1}
+        for task in tasks(target, largest):
+            if task.key in done:
+                continue
+            workload, unit, arguments = workload_of(task)
+            candidates = drawn(Space(unit, default_program(machine), "drawn"), schedules)
+            if time.monotonic() > end or len(candidates) < FEWEST:
+                continue
+            tools = partial(Evaluator, database=database, executor=executor, build=build_candidate, measure=measure)
+            evaluator = tools(workload, target, arguments, candidates[0], "drawn", limits=WorkerLimits())
+            for at in range(1, len(candidates), BATCH):
+                for _ in evaluator.finish(evaluator.begin(candidates[at : at + BATCH]), math.inf):
+                    pass
+            gain = (evaluator.default.seconds or 0.0) / (evaluator.best.seconds or 1.0)
+            print(f"{workload.name} {workload.key[:8]}: {len(candidates)} schedules, best {gain:.2f}", flush=True)
 
 
 def drawn(space: Space, count: int) -> list[Candidate]:
@@ -81,18 +100,32 @@ def drawn(space: Space, count: int) -> list[Candidate]:
 
 def programs(path: Path) -> dict[str, list[Sample]]:
     """The samples of each program; the first is the default."""
-    lines: dict[str, list[tuple[tuple[float, ...], float]]] = {}
-    for name, features, seconds in map(json.loads, path.read_text().splitlines()):
-        lines.setdefault(name, []).append((tuple(features), seconds))
-    return {
-        name: [Sample(features, found[0][0], seconds / found[0][1]) for features, seconds in found]
-        for name, found in lines.items()
-    }
+    found: dict[str, list[Sample]] = {}
+    with Database(path, must_exist=True) as database:
+        for workload in database.workloads():
+            name = f"{workload.name} {workload.key[:8]}"
+            default: tuple[tuple[float, ...], float] | None = None
+            for entry in database.records(workload.key):
+                if entry.seconds is None:
+                    continue
+                features = features_of_record(workload.ir, entry)
+                default = default or (features, entry.seconds)
+                found.setdefault(name, []).append(Sample(features, default[0], entry.seconds / default[1]))
+    return found
+
+
+def features_of_record(ir: str, entry: Record) -> tuple[float, ...]:
+    """The features of the program as it was scheduled."""
+    unit = parse(ir)
+    state_parameter_accesses(unit)
+    schedule = Schedule(unit)
+    schedule.replay(trace_with_decisions(entry.trace, entry.decisions))
+    return features_of(schedule.mod, Target.parse(entry.target))
 
 
 def compare(path: Path) -> None:
     """Prints the rank correlation within each program, and the means."""
-    known = {name: samples for name, samples in programs(path).items() if len(samples) >= 8}
+    known = {name: samples for name, samples in programs(path).items() if len(samples) >= FEWEST}
     rows: list[tuple[float, ...]] = []
     print(f"{sum(map(len, known.values()))} schedules of {len(known)} programs")
     for name, samples in known.items():
@@ -122,11 +155,12 @@ def main() -> None:
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--schedules", type=int, default=60, help="of each program")
+    parser.add_argument("--schedules", type=int, default=48, help="of each program")
+    parser.add_argument("--largest", type=int, default=512, help="no extent is larger")
     parser.add_argument("--target", default="llvm -num-threads=1")
     given = parser.parse_args()
     if given.action == "record":
-        record(given.file, given.seconds, given.schedules, given.target)
+        record(given.file, given.seconds, given.schedules, given.target, given.largest)
     else:
         compare(given.file)
 

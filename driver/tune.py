@@ -420,21 +420,13 @@ class _Searches:
     def _begin(
         self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
     ) -> _Search:
-        unit = task.unit()
-        ir = str(unit)
-        function = next(iter(functions_of(unit).values()))
-        name = function.sym_name.data
-        work = ConcreteShapes(function, EXTENTS[0]).work(functions_of(unit).get)
-        workload = Workload(task.key, name, ir, work.flops if work.is_exact else 0)
-        recipe, constants = argument_recipe(function), constant_positions(function)
-        given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
-        arguments = ArgumentSpec(replace(recipe, parameters=given_to), 0, reduction_length_of(function))
-        state_parameter_accesses(unit)
+        workload, unit, arguments = workload_of(task)
         try:
             made, origin, default = _space(unit, space, machine, Assessment(within_device(machine)))
         except ScheduleError as refusal:
             reason = str(refusal).removeprefix("error: ")
-            raise CompileError(f"tune: the default schedule of @{name} cannot run here: {reason}") from refusal
+            text = f"tune: the default schedule of @{workload.name} cannot run here: {reason}"
+            raise CompileError(text) from refusal
         if space is not None:
             made.check()
         evaluator = Evaluator(
@@ -497,6 +489,8 @@ class _Searches:
                     batch = search.begin(left)
                     left -= len(batch)
                     under_way.append((search, batch))
+                    if left > 0:
+                        search.search.prepare()  # one processor makes candidates while the others build
                 if not under_way:
                     return
                 search, batch = under_way.popleft()
@@ -550,6 +544,20 @@ class _Searches:
         path = folder / f"weft-wrong-{workload.name}-{error.candidate.digest.hex()[:12]}.mlir"
         write_output(path, f"// {error.difference}\n{module!s}\n")
         return f"a schedule of @{workload.name} changes its result: {error.difference}; '{path}' shows it"
+
+
+def workload_of(task: Task) -> tuple[Workload, ModuleOp, ArgumentSpec]:
+    """What is tuned for a function: its workload, the module that is scheduled, and what it is measured with."""
+    unit = task.unit()
+    ir = str(unit)
+    function = next(iter(functions_of(unit).values()))
+    work = ConcreteShapes(function, EXTENTS[0]).work(functions_of(unit).get)
+    workload = Workload(task.key, function.sym_name.data, ir, work.flops if work.is_exact else 0)
+    recipe, constants = argument_recipe(function), constant_positions(function)
+    given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
+    arguments = ArgumentSpec(replace(recipe, parameters=given_to), 0, reduction_length_of(function))
+    state_parameter_accesses(unit)
+    return workload, unit, arguments
 
 
 def _space(

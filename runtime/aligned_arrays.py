@@ -20,7 +20,7 @@ _LARGE_PAGE: Final = 2 << 20
 """Bytes of a large page; arrays that are smaller lie anywhere."""
 
 
-def empty(shape: Sequence[int], dtype: str) -> NDArray[Any]:
+def empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> NDArray[Any]:
     """An array that starts at a cache line, filled with what is no result: NaN, or the least integer."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
@@ -44,6 +44,6 @@ def _fresh(size: int) -> NDArray[np.uint8]:
 
 def aligned(values: NDArray[Any]) -> NDArray[Any]:
     """A copy that starts at a cache line."""
-    array = empty(values.shape, values.dtype.name)
+    array = empty(values.shape, values.dtype)
     array[...] = values
     return array

@@ -1,8 +1,9 @@
 """Calls that may crash, hang or use up the memory, in child processes with limits: a failed call is a result.
 
-A child runs one call after another. One that ends its process, or has left much memory behind, is replaced. Children
-are processes of `support/isolation.py`, in a session of their own: an interrupt from the keyboard reaches the caller
-only. A child that exceeds its time is ended by a timer of its own, also when the process that waits for it is gone.
+A child runs one call after another, all of one function: what that keeps in its module serves the next call. One that
+ends its process, or has left much memory behind, is replaced. Children are processes of `support/isolation.py`, in a
+session of their own: an interrupt from the keyboard reaches the caller only. A child that exceeds its time is ended by
+a timer of its own, also when the process that waits for it is gone.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Reply:
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
     """`function(*arguments)` in a child process, or why there is no result; `function` is found by its name in its
     module. Can be called from several threads at once, each then has a child of its own."""
-    worker = _idle_worker() or Worker(own_session=True)
+    worker = _idle_worker(function) or Worker(own_session=True)
     timer = threading.Timer(limits.seconds + _GRACE, worker.kill)
     timer.daemon = True
     timer.start()
@@ -79,7 +80,7 @@ def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, *
         worker.end()
     else:
         with _lock:
-            _idle.append(worker)
+            _idle.setdefault(function, []).append(worker)
     return cast("R | Failure", found.value)
 
 
@@ -107,14 +108,16 @@ def _signal_name(number: int) -> str:
 
 
 _lock = threading.Lock()
-_idle: list[Worker] = []
+_idle: dict[Callable[..., Any], list[Worker]] = {}
+"""Children that have nothing to do, by the function that they run."""
 
 
-def _idle_worker() -> Worker | None:
+def _idle_worker(function: Callable[..., Any]) -> Worker | None:
     """A child of this process, not of one that it was forked from, that has nothing to do."""
     with _lock:
-        while _idle:
-            worker = _idle.pop()
+        idle = _idle.get(function, [])
+        while idle:
+            worker = idle.pop()
             if worker.owner == os.getpid():
                 return worker
     return None
@@ -123,8 +126,9 @@ def _idle_worker() -> Worker | None:
 @atexit.register
 def end_idle_children() -> None:
     """End the children that have nothing to do."""
-    while (worker := _idle_worker()) is not None:
-        worker.end()
+    for function in [*_idle]:
+        while (worker := _idle_worker(function)) is not None:
+            worker.end()
 
 
 def _after_fork() -> None:

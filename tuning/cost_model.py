@@ -1,8 +1,10 @@
 """Cost models: which of several schedules of a program is faster, by their features.
 
-Models predict the logarithm of a schedule's time relative to that of the default schedule: programs of any size are
-learned together, and what was learned of one serves others. Boosted trees (LightGBM, extra `tune`) learn from what is
-measured; without them, or before there is enough, the analytical model of `features.py` serves.
+Boosted trees (LightGBM, extra `tune`) learn from what is measured; without them, or before there is enough, the
+analytical model of `features.py` serves. Trees see the features of a schedule and their differences from those of the
+default schedule, and learn its place among the measured schedules of its program: programs of any size, with
+schedules that are some percent or a hundred times slower, are learned together, and what was learned of one serves
+others.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from weft.support.errors import CompileError
 from weft.tuning.features import NAMES
 
 Features: TypeAlias = Sequence[float]
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of saved models; another number where features change their meaning."""
 _LEAST: Final = 16
 """Samples from which on trees are trained."""
@@ -26,12 +28,12 @@ _MOST: Final = 4000
 """Samples that a model is trained with: the last."""
 _SHARE: Final = 8
 """Trees are trained when one of so many samples is new: training takes no growing part of a long search."""
-_ROUNDS: Final = 60
+_ROUNDS: Final = 150
 _TEXT_OF_ALL: Final = 64 << 20
 """Characters of a saved model, at most."""
 _PARAMETERS: Final = {
-    **{"objective": "regression", "learning_rate": 0.15, "num_leaves": 15, "min_data_in_leaf": 4},
-    **{"feature_fraction": 0.8, "bagging_fraction": 0.9, "bagging_freq": 1, "lambda_l2": 1.0},
+    **{"objective": "regression", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 10},
+    **{"feature_fraction": 0.4, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 2.0},
     **{"seed": 0, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1},
 }
 
@@ -62,7 +64,7 @@ class CostModel(Protocol):
         ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """The logarithm of the time of each, relative to the default schedule; the scale does not count."""
+        """The smaller, the faster; the scale does not count."""
         ...
 
 
@@ -115,8 +117,7 @@ class BoostedTrees:
     def _train(self) -> None:
         library = _library()
         rows = _matrix([(sample.features, sample.default) for sample in self.samples])
-        targets = [math.log2(sample.ratio) for sample in self.samples]
-        data = library.Dataset(rows, targets, params={"verbose": -1, "min_data_in_bin": 1})
+        data = library.Dataset(rows, places(self.samples), params={"verbose": -1, "min_data_in_bin": 1})
         self._booster = library.train(_PARAMETERS, data, num_boost_round=_ROUNDS)
         self._new = 0
 
@@ -125,6 +126,20 @@ class BoostedTrees:
         is ever read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
+
+
+def places(samples: Sequence[Sample]) -> list[float]:
+    """The place of each among the samples of its program, from 0 for the fastest to 1; that of a single one is 0.5.
+    Samples of a program have the same default."""
+    by_program: dict[tuple[float, ...], list[int]] = {}
+    for at, sample in enumerate(samples):
+        by_program.setdefault(sample.default, []).append(at)
+    found = [0.5] * len(samples)
+    for members in by_program.values():
+        if len(members) > 1:
+            for at, rank in zip(members, _ranks([samples[at].ratio for at in members]), strict=True):
+                found[at] = rank / (len(members) - 1)
+    return found
 
 
 def samples_from_text(text: str) -> list[Sample]:

@@ -9,10 +9,10 @@ warp accesses is that of the first one, in the first iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
-from math import ceil, log2, prod
+from math import ceil, gcd, log2, prod
 from typing import Final
 
 from xdsl.dialects import scf
@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.block_patterns import is_in_init
 from weft.analysis.index import Index
-from weft.autoschedule.rules import is_expensive
+from weft.autoschedule.rules import LINE_BYTES, is_expensive
 from weft.dialects.element_types import bytes_of
 from weft.dialects.intervals import Interval
 from weft.dialects.low_kernel import THREAD_AXES, BarrierOp, KernelAttr, LaunchOp, ThreadIdOp, kernel_of, space_of
@@ -42,9 +42,21 @@ _UNKNOWN: Final = 8
 _IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
 _CYCLES: Final = {"operations": 0.5, "functions": 8.0, "loads": 0.5, "stores": 1.0}
 """Of a core, for an instruction."""
-_SPARE_REGISTERS: Final = 4
-_SPILLS: Final = 8.0
-"""Vectors without a register that double the time."""
+_ISSUED: Final = 6.0
+"""Instructions of a cycle."""
+_LATENCY: Final = 4.0
+"""Cycles until the next one can use a result."""
+_WINDOW: Final = 224.0
+"""Instructions that a processor has under way."""
+_BYTES_OF_A_CYCLE: Final = (32.0, 16.0, 6.0)
+"""From the second cache, the third, and memory."""
+_PAGE: Final = 4096
+_TRANSLATED: Final = 64
+"""Pages whose addresses the first translation buffer holds."""
+_LOOP_ENTRY: Final = 40.0
+"""Cycles that a loop costs when it begins and ends, with a branch that is mispredicted."""
+_PAGE_MISS: Final = 8.0
+"""Cycles of a page that the second translation buffer knows."""
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
 _CYCLES_OF_THREADS: Final = 2e4
 """What waking other threads takes."""
@@ -86,6 +98,19 @@ class Counts:
     """The share of the time that threads wait for others, in percent."""
     prefetches: float = 0.0
     nontemporal_stores: float = 0.0
+    loop_entries: float = 0.0
+    """How often the innermost loops in the code begin: each ends with a branch that is mispredicted."""
+    page_misses: float = 0.0
+    """Pages that come from beyond the first translation buffer."""
+    arithmetic_cycles: float = 0.0
+    """That the arithmetic of a core needs at least, as the next ones its other parts."""
+    load_cycles: float = 0.0
+    store_cycles: float = 0.0
+    issue_cycles: float = 0.0
+    chain_cycles: float = 0.0
+    """In which sums wait for the sum before: few partial results beside each other are a bound."""
+    transfer_cycles: float = 0.0
+    """In which bytes come from beyond the first cache."""
     cycles: float = 0.0
     """What the analytical model says; nothing of kernels."""
     launches: float = 0.0
@@ -212,10 +237,12 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
         live = max(live, in_body)
     total.registers = max(total.registers, live)
     total.largest_body = max(total.largest_body, body)
-    moved = issued, *(sum(nest_traffic(found, loops, size).values()) for size in cache_sizes(target))
+    moved = issued, *(sum(nest_traffic(found, loops, cache).values()) for cache in caches(target))
     names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
     for name, amount in (*work.items(), *zip(names, moved, strict=True), ("loop_iterations", outer), ("nests", 1.0)):
         setattr(total, name, getattr(total, name) + amount)
+    entries = outer / max(_extent(code[-1]) if code else 1, 1)
+    pages = sum(_moved(found, loops, _TRANSLATED, _Box.pages, _Box.pages).values())
     total.prefetches += outer * (PREFETCH in block.attributes)
     total.nontemporal_stores += outer * (NONTEMPORAL in block.attributes)
     parallel = _iterations([loop for loop in loops if loop.kind.data is LoopKind.PARALLEL])
@@ -223,16 +250,52 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
     share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
     total.parallel_iterations += parallel
     total.idle_threads += 100.0 * (1.0 - share)
-    spilled = max(live - (target.vector_registers - _SPARE_REGISTERS), 0.0)
-    total.cycles += _cycles(work, outer, spilled, target.num_threads * share if threads > 1 else 1.0)
+    bounds = _bounds(work, outer, _chained(found, code, body))
+    transfer = sum(amount / rate for amount, rate in zip(moved[1:], _BYTES_OF_A_CYCLE, strict=True))
+    cycles = _cycles(bounds.values(), entries, pages, target.num_threads * share if threads > 1 else 1.0)
+    last = {"loop_entries": entries, "page_misses": pages, "transfer_cycles": transfer, "cycles": cycles}
+    for name, amount in {**bounds, **last}.items():
+        setattr(total, name, getattr(total, name) + amount)
 
 
-def _cycles(work: Mapping[str, float], iterations: float, spilled: float, threads: float) -> float:
-    """The analytical model: instructions one after the other, more where vectors do not stay in registers; threads
-    share them evenly. Bytes moved did not make it better (docs/decisions/0079-cost-model.md)."""
-    cycles = sum(_CYCLES[kind.partition("_")[2]] * count for kind, count in work.items()) + iterations
-    cycles *= 1.0 + spilled / _SPILLS
+def _cycles(bounds: Iterable[float], loop_entries: float, page_misses: float, threads: float) -> float:
+    """The analytical model: half of what the parts of a core need one after the other, for they overlap by halves, and
+    what loops and pages cost; threads share them evenly. Bytes moved did not make it better, and neither did registers
+    beyond those that there are (docs/decisions/0088-what-the-cost-model-learns.md)."""
+    cycles = sum(bounds) / 2.0 + _LOOP_ENTRY * loop_entries + _PAGE_MISS * page_misses
     return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
+
+
+def _bounds(work: Mapping[str, float], iterations: float, chained: float) -> dict[str, float]:
+    """Cycles that each part of a core needs at least for the work of a nest."""
+
+    def instructions(kind: str) -> float:
+        return sum(count for name, count in work.items() if name.endswith(kind))
+
+    arithmetic = _CYCLES["operations"] * instructions("operations") + _CYCLES["functions"] * instructions("functions")
+    return {
+        "arithmetic_cycles": arithmetic,
+        "load_cycles": _CYCLES["loads"] * instructions("loads"),
+        "store_cycles": _CYCLES["stores"] * instructions("stores"),
+        "issue_cycles": (sum(work.values()) + 2.0 * iterations) / _ISSUED,
+        "chain_cycles": chained * _LATENCY,
+    }
+
+
+def _chained(found: Sequence[Access], code: Sequence[ForOp], body: float) -> float:
+    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, as
+    far as the processor looks ahead, in the iterations that follow."""
+    read = {(access.buffer, access.indices) for access in found if not access.is_write}
+    sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
+    if not sums:
+        return 0.0
+    unrolled = [loop for loop in sums[0].loops if loop.kind.data is LoopKind.UNROLLED]
+    steps = _iterations(code) * _iterations([loop for loop in unrolled if not _depends(sums[0], loop)])
+    beside, at = 1.0, len(code)
+    while at and _depends(sums[0], code[at - 1]):
+        at -= 1
+        beside *= _extent(code[at])
+    return steps / min(beside, max(_WINDOW / max(body, 1.0), 1.0))
 
 
 def _computing(block: BlockOp) -> Iterator[Operation]:
@@ -276,45 +339,111 @@ def _is_consecutive(access: Access, loop: ForOp) -> bool:
     return last.coefficient(variable) == 1 and not any(index.depends_on([variable]) for index in outer)
 
 
-def nest_traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: int) -> dict[SSAValue, float]:
-    """Bytes of each buffer that a nest moves from beyond a cache: what the largest inner part of the nest that fits in
-    it touches, as often as that part runs. What the next run touches again stays."""
+def nest_traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: Cache) -> dict[SSAValue, float]:
+    """Bytes of each buffer, in whole lines, that a nest moves from beyond a cache: what the largest inner part of the
+    nest that fits in it touches, as often as that part runs. What the next run touches again stays. Lines that share
+    few places of the cache, since their distance is a multiple of a large power of two, take the room of more."""
+    return _moved(found, loops, cache.bytes, _Box.bytes, lambda box: max(box.bytes(), box.room(cache.way_bytes)))
+
+
+def _moved(
+    found: Sequence[Access],
+    loops: Sequence[ForOp],
+    capacity: float,
+    amount: Callable[[_Box], float],
+    room: Callable[[_Box], float],
+) -> dict[SSAValue, float]:
+    """Amounts of each buffer that a nest moves from beyond something of a capacity."""
     places = {(access.buffer, access.indices): access for access in found}
 
-    def touched(depth: int) -> dict[tuple[SSAValue, tuple[Index, ...] | None], float]:
-        return {place: _touched(access, loops[depth:]) for place, access in places.items()}
+    def touched(depth: int) -> list[_Box]:
+        return [_Box.of(access, loops[depth:]) for access in places.values()]
 
-    depth, sizes = 0, touched(0)
-    while depth < len(loops) and sum(sizes.values()) > cache:
+    depth, boxes = 0, touched(0)
+    while depth < len(loops) and sum(map(room, boxes)) > capacity:
         depth += 1
-        sizes = touched(depth)
-    runs = _iterations(loops[: max(depth - 1, 0)])
+        boxes = touched(depth)
+    if depth:  # what the runs of one loop around that part touch moves once, and again with each loop further out
+        depth -= 1
+        boxes = touched(depth)
     moved: dict[SSAValue, float] = {}
-    for place, access in places.items():
-        again = depth > 0 and _depends(access, loops[depth - 1])
-        amount = sizes[place] * runs * (_extent(loops[depth - 1]) if again else 1)
-        moved[access.buffer] = moved.get(access.buffer, 0.0) + amount
+    for access, box in zip(places.values(), boxes, strict=True):
+        moved[access.buffer] = moved.get(access.buffer, 0.0) + amount(box) * _iterations(loops[:depth])
     return moved
 
 
-def _touched(access: Access, inner: Sequence[ForOp]) -> float:
-    """Bytes of the box of a buffer that iterations of the inner loops access."""
-    if access.indices is None:
-        return float(_size(access.buffer))
-    ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
-    size = float(_element_bytes(access.buffer))
-    for extent, index in zip(_shape(access.buffer), access.indices, strict=True):
-        found = index.range(lambda value: ranges.get(value, (0, 0)))
-        if not index.depends_on(ranges):
-            continue
-        low, high = found
-        size *= max(min(extent, high - low + 1 if low is not None and high is not None else extent), 1)
-    return size
+@dataclass(frozen=True)
+class _Box:
+    """The elements of a buffer that iterations of some loops access."""
+
+    extents: tuple[int, ...]
+    """In each dimension."""
+    shape: tuple[int, ...]
+    element_bytes: int
+
+    @staticmethod
+    def of(access: Access, inner: Sequence[ForOp]) -> _Box:
+        shape, size = _shape(access.buffer), _element_bytes(access.buffer)
+        if access.indices is None:
+            return _Box(shape, shape, size)
+        ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
+        extents: list[int] = []
+        for extent, index in zip(shape, access.indices, strict=True):
+            low, high = (0, 0) if not index.depends_on(ranges) else index.range(lambda at: ranges.get(at, (0, 0)))
+            span = extent if low is None or high is None else min(extent, high - low + 1)
+            extents.append(max(span, 1))
+        return _Box(tuple(extents), shape, size)
+
+    @property
+    def _run_bytes(self) -> int:
+        """Of what lies on end."""
+        run = self.element_bytes
+        for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
+            run *= extent
+            if extent != whole:
+                break
+        return run
+
+    @property
+    def _runs(self) -> float:
+        return prod(self.extents) * self.element_bytes / max(self._run_bytes, 1)
+
+    def bytes(self) -> float:
+        """In whole lines."""
+        whole = float(prod(self.shape) * self.element_bytes)
+        return min(self._runs * ceil(self._run_bytes / LINE_BYTES) * LINE_BYTES, max(whole, LINE_BYTES))
+
+    def pages(self) -> float:
+        """The pages that it has a part in."""
+        strides, last = self._strides(), self.element_bytes
+        span = last + sum((extent - 1) * stride for extent, stride in zip(self.extents, strides, strict=True))
+        return min(self._runs * ceil(self._run_bytes / _PAGE), span // _PAGE + 1)
+
+    def room(self, way: int) -> float:
+        """Bytes of a cache whose ways have so many bytes that its lines take, as some compete for the same places."""
+        ways = 1
+        for extent, stride in zip(self.extents, self._strides(), strict=True):
+            ways *= ceil(extent * gcd(stride, way) / way)
+        return float(ways * way) if ways > 1 else 0.0
+
+    def _strides(self) -> list[int]:
+        """Bytes from an element to the next one in each dimension."""
+        return [self.element_bytes * prod(self.shape[at + 1 :]) for at in range(len(self.shape))]
 
 
-def cache_sizes(target: Target) -> tuple[int, int, int]:
-    """The bytes of the first, second and third cache; without a third one the second counts as it."""
-    return target.l1_bytes, target.l2_bytes, max(target.l3_bytes, target.l2_bytes)
+@dataclass(frozen=True)
+class Cache:
+    """The size of a cache, and of one of its ways: lines at that distance take the same place."""
+
+    bytes: int
+    way_bytes: int
+
+
+def caches(target: Target) -> tuple[Cache, Cache, Cache]:
+    """The first, second and third cache; without a third one the second counts as it."""
+    second = Cache(target.l2_bytes, target.l2_bytes // max(target.l2_ways, 1))
+    third = Cache(target.l3_bytes, target.l3_bytes) if target.l3_bytes > target.l2_bytes else second
+    return Cache(target.l1_bytes, min(_PAGE, target.l1_bytes)), second, third
 
 
 _WARP: Final = 32

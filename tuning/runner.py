@@ -2,8 +2,9 @@
 
 The incumbent is measured again first: where the machine has become slower or faster since its time was recorded, times
 are corrected by the ratio, the drift. So runners of one kind that are not equally fast now give times of one scale.
-Before a candidate counts as faster than the incumbent both are measured again, and the slower of its two corrected
-times counts.
+Before a candidate counts as faster than the incumbent both are measured again, in turn, and the slowest of its
+corrected times counts: once where it is clearly faster, up to three times otherwise. The best of many equal times would
+be luck.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from weft.tuning.records import time_that_counts
 
 Measure: TypeAlias = Callable[[Built, Built, ArgumentSpec, Repeats, Limits], Measured | Failure]
 
-_HOPELESS: Final = 5.0
-"""A candidate that is so many times slower than the incumbent is called three times."""
+_HOPELESS: Final = 2.0
+"""A candidate that is so many times slower than the incumbent is given up after the first calls."""
 _NOISE: Final = 0.05
 """Differences of the incumbent's time that are no drift."""
+_CLEAR: Final = 0.95
+"""A candidate that takes less than this part of the incumbent's time is faster beyond doubt."""
+_PAIRS: Final = 3
+"""Times that both are measured again, where there is doubt."""
 _FRESH: Final = 10.0
 """Seconds for which a runner of a fleet takes its drift to be what it was."""
 
@@ -68,11 +73,15 @@ class Outcome:
 def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Outcome:
     """Measure a candidate; without a `drift` that of this process, which is measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
-    first = _run(measure, candidate, scale, drift)
-    if first.seconds is None or first.seconds >= scale.best:
-        return first
-    again = _run(measure, candidate, scale, measure_drift(measure, scale))
-    return again if again.seconds is None or again.seconds > first.seconds else first
+    found = _run(measure, candidate, scale, drift)
+    for _ in range(_PAIRS):
+        if found.seconds is None or found.seconds >= scale.best:
+            break
+        again = _run(measure, candidate, scale, _ratio(measure, scale))
+        found = again if again.seconds is None or again.seconds > found.seconds else found
+        if found.seconds is not None and found.seconds < _CLEAR * scale.best:
+            break
+    return found
 
 
 def measure_default(measure: Measure, scale: Scale) -> Outcome:
@@ -85,12 +94,17 @@ def measure_default(measure: Measure, scale: Scale) -> Outcome:
 
 
 def measure_drift(measure: Measure, scale: Scale) -> float:
-    """How much slower than recorded the incumbent is now."""
+    """How much slower than recorded the incumbent is now, but for noise."""
+    ratio = _ratio(measure, scale)
+    return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
+
+
+def _ratio(measure: Measure, scale: Scale) -> float:
+    """The time of the incumbent now over the recorded one."""
     if scale.incumbent is None or not scale.best:
         return 1.0
     now = _run(measure, scale.incumbent, replace(scale, best=0.0), 1.0).seconds
-    ratio = 1.0 if now is None else now / scale.best
-    return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
+    return 1.0 if now is None else now / scale.best
 
 
 _drifts: dict[bytes, tuple[float, float]] = {}

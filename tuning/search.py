@@ -114,16 +114,25 @@ class EvolutionarySearch:
         self.counts.proposed += len(batch)
         return batch
 
+    def prepare(self) -> None:
+        """Make the candidates among which the next batch is chosen, while this one is built. Their parents are those
+        that were told before."""
+        if not self._planned:
+            self._make_choice(self._options.batch)
+
     def _plan(self, count: int) -> list[Candidate]:
         """A whole batch, whatever of it is proposed: a search with more trials goes on as one with fewer began."""
         batch: list[Candidate] = []
         while len(batch) < count and not self._makes_no_more and (not self._has_begun or self._first):
             batch += self._made()
-        pool = self._waiting
-        choice = 1 if self._ranking is None else self._ranking.model.choice
-        while len(pool) < (count - len(batch)) * choice and not self._makes_no_more:
-            pool += self._made()
+        self._make_choice(count - len(batch))
         return [*batch, *self._chosen(count - len(batch))]
+
+    def _make_choice(self, count: int) -> None:
+        """Have as many candidates wait as `count` of them are to be chosen from."""
+        choice = 1 if self._ranking is None else self._ranking.model.choice
+        while len(self._waiting) < count * choice and not self._makes_no_more:
+            self._waiting += self._made()
 
     def _made(self) -> list[Candidate]:
         """One more candidate, or none where there is no more."""

@@ -15,6 +15,7 @@ from weft.tuning.cost_model import (
     AnalyticalModel,
     BoostedTrees,
     Sample,
+    places,
     rank_correlation,
     samples_from_text,
 )
@@ -72,6 +73,47 @@ def test_bytes_by_level() -> None:
     assert small.second_cache_bytes == small.distinct_bytes
 
 
+def transposition(n: int, tile: int = 0) -> weft.Schedule:
+    a = te.placeholder((n, n), "float32", name="A")
+    sch = weft.Schedule(te.create_func([a, te.compute((n, n), lambda i, j: a[j, i], name="C")]))
+    if tile:
+        i, j = sch.get_loops("C")
+        (i0, i1), (j0, j1) = sch.split(i, [None, tile]), sch.split(j, [None, tile])
+        sch.reorder(i0, j0, i1, j1)
+    return sch
+
+
+def test_lines_and_pages_of_columns() -> None:
+    """A column of 600 has an element in a line of 64 bytes of each row: together more than the first cache holds."""
+    n = 600
+    plain, tiled_ = (counts_of(transposition(n, tile).mod, TARGET) for tile in (0, 8))
+    assert plain.second_cache_bytes / n**2 == pytest.approx(64 + 4, rel=0.01)
+    assert tiled_.second_cache_bytes / n**2 == pytest.approx(8 + 4, rel=0.01)  # a row of a tile is half a line
+    # 600 rows of 2400 bytes are more pages than the first translation buffer knows; those of a tile are not.
+    assert plain.page_misses / n**2 > 0.5 and tiled_.page_misses / n**2 < 0.1
+
+
+def test_lines_at_powers_of_two_compete_for_places() -> None:
+    """512 lines are the first cache, 4096 bytes apart they have room for 8."""
+    near, far = (counts_of(transposition(n, 32).mod, TARGET).second_cache_bytes / n**2 for n in (992, 1024))
+    assert far > 4 * near
+
+
+def test_sums_that_wait_for_the_sum_before() -> None:
+    alone, beside = counts_of(product().mod, TARGET), counts_of(tiled().mod, TARGET)
+    assert alone.chain_cycles == 4 * 64**3 and beside.chain_cycles == 4 * 16 * 4 * 64
+    sch = product()
+    i, j, k = sch.get_loops("C")
+    sch.reorder(i, k, j)  # the next sum is another one
+    assert counts_of(sch.mod, TARGET).chain_cycles < 4 * 64**3 / 16
+
+
+def test_loops_that_begin() -> None:
+    assert counts_of(product().mod, TARGET).loop_entries == 64**2
+    # Of tiles the loop of the reduction begins once each, that of the init once for a row of tiles.
+    assert counts_of(tiled().mod, TARGET).loop_entries == 16 * 4 + 16
+
+
 def test_threads_that_wait() -> None:
     sch = product()
     i, *_ = sch.get_loops("C")
@@ -119,6 +161,12 @@ def test_trees_learn_and_are_the_same_again() -> None:
     assert rank_correlation(predicted, [sample.ratio for sample in unseen]) > 0.8
     again.learn(samples_from_text(model.to_text()))
     assert again.predict(features, default) == predicted
+
+
+def test_trees_learn_places_within_programs() -> None:
+    ratios = {(1.0,): [100.0, 1.0, 1.02], (2.0,): [1.0, 1.0], (3.0,): [7.0]}
+    given = [Sample((0.0,), default, ratio) for default, found in ratios.items() for ratio in found]
+    assert places(given) == [1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
 
 
 def test_saved_models_are_data() -> None:

@@ -15,6 +15,7 @@ from weft.support import limited_calls
 from weft.support.limited_calls import Failure, Limits, limited_call
 from weft.support.target import Target
 
+PROCESS = "__import__('os').getpid()"
 SHORT = Limits(seconds=0.2)
 LITTLE = Limits(memory_bytes=64 << 20)
 
@@ -57,18 +58,23 @@ def test_a_hanging_child_of_a_child_ends_too() -> None:
 
 
 def test_a_child_that_has_grown_is_replaced() -> None:
-    first = limited_call(LITTLE, os.getpid)
-    assert limited_call(LITTLE, os.getpid) == first
+    first = limited_call(LITTLE, eval, PROCESS)
+    assert limited_call(LITTLE, eval, PROCESS) == first
     # 32 MiB stay behind.
-    assert limited_call(LITTLE, exec, "import os; os.left = bytes(32 << 20)") is None
-    assert limited_call(LITTLE, os.getpid) != first
+    assert limited_call(LITTLE, eval, "setattr(__import__('os'), 'left', bytes(32 << 20))") is None
+    assert limited_call(LITTLE, eval, PROCESS) != first
+
+
+def test_a_child_runs_calls_of_one_function() -> None:
+    first = limited_call(Limits(), eval, PROCESS)
+    assert limited_call(Limits(), os.getpid) != first == limited_call(Limits(), eval, PROCESS)
 
 
 def test_what_calls_without_a_limit_leave_is_no_growth() -> None:
     free = Limits(memory_bytes=0)
-    first = limited_call(LITTLE, os.getpid)
-    assert limited_call(free, exec, "import os; os.left = bytes(128 << 20)") is None
-    assert limited_call(free, os.getpid) == limited_call(LITTLE, os.getpid) == first
+    first = limited_call(LITTLE, eval, PROCESS)
+    assert limited_call(free, eval, "setattr(__import__('os'), 'left', bytes(128 << 20))") is None
+    assert limited_call(free, eval, PROCESS) == limited_call(LITTLE, eval, PROCESS) == first
     assert isinstance(limited_call(LITTLE, bytearray, 1 << 30), Failure)
 
 
@@ -76,7 +82,7 @@ def test_threads_have_children_of_their_own() -> None:
     sleep_and_tell = "import os, time; time.sleep(0.2)"
     with ThreadPoolExecutor(2) as pool:
         assert [*pool.map(lambda _: limited_call(Limits(), exec, sleep_and_tell), range(2))] == [None, None]
-    assert len(limited_calls._idle) >= 2
+    assert len(limited_calls._idle[exec]) >= 2
 
 
 def test_an_interrupted_call_leaves_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +93,7 @@ def test_an_interrupted_call_leaves_no_child(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(limited_calls.Worker, "call", interrupted)
     with pytest.raises(KeyboardInterrupt):
         limited_call(Limits(), os.getpid)
-    assert not limited_calls._idle
+    assert not any(limited_calls._idle.values())
 
 
 def test_what_cannot_be_sent_is_the_callers_error() -> None:

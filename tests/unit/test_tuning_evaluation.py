@@ -177,6 +177,20 @@ def test_a_new_incumbent_is_measured_again_beside_the_old_one(database: Database
     assert workers.measured == [default, 150, 50, default, 50, 60, 40, 50, 40]
 
 
+def test_a_candidate_that_is_hardly_faster_is_measured_in_turn_with_the_incumbent(
+    database: Database, workers: Workers
+) -> None:
+    found = evaluator(database, workers)
+    workers.measured.clear()
+    evaluate(found, 98)
+    assert workers.measured == [None, 98, *(None, 98) * 3] and found.best.seconds == 98
+    # The machine has become faster by less than the noise: the candidate has not.
+    workers.speed = 1.02
+    workers.measured.clear()
+    (record,) = evaluate(found, 99)
+    assert workers.measured == [98, 99, 98, 99] and record.seconds == pytest.approx(99) and found.best.seconds == 98
+
+
 def test_a_machine_that_becomes_slower_is_allowed_for(database: Database, workers: Workers) -> None:
     found = evaluator(database, workers)
     workers.speed = 0.5
@@ -340,11 +354,39 @@ def test_candidates_are_built_and_measured() -> None:
 
 
 def test_disturbed_repeats_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, times = iter([0, 0, 0, 1, 1, 1, 1, 2, 2, 2]), iter([1.0, 1.0, 7.0, 1.01, 8.0, 1.0])
+    counts, times = iter([0, 0, 0, 1, 1, 1, 1, 2, 2, 2]), iter([1.0, 7.0, 1.01, 8.0, 1.0])
     monkeypatch.setattr(measuring, "_preemptions", lambda: next(counts))
     repeats = Repeats(repeat_seconds=0.5)
-    # The first is for the number of calls; then two that count and two that do not, and what the three need to agree.
+    # Two that count and two that do not in turn, then what the three need to agree.
     assert measuring._times(lambda number: next(times), repeats) == (1.0, 1.01, 1.0)
+
+
+def test_a_long_call_is_enough_to_give_a_candidate_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = build_here(SUMS, NOTHING, (), "llvm -num-threads=1")
+    hopeless = replace(SHORT, hopeless_seconds=0.0)
+    assert len(measure_here(built, built, _spec(SUMS), hopeless).times) == 3
+    monkeypatch.setattr(measuring, "_FILLS_CACHES", 0.0)
+    monkeypatch.setattr(measuring, "_preemptions", lambda: 0)
+    assert len(measure_here(built, built, _spec(SUMS), hopeless).times) == 1
+    # One that was disturbed is not.
+    counts = iter(range(100))
+    monkeypatch.setattr(measuring, "_preemptions", lambda: next(counts))
+    assert len(measure_here(built, built, _spec(SUMS), hopeless).times) == 3
+
+
+def test_candidates_get_equal_arguments_in_the_same_memory() -> None:
+    built, spec = build_here(SUMS, NOTHING, (), "llvm -num-threads=1"), _spec(SUMS)
+    kept = measuring._kept(built, spec)
+    first = kept.arguments()
+    places = [array.ctypes.data for array in first]
+    for array in first:
+        array.fill(7)
+    assert measuring._kept(built, spec) is kept
+    again = kept.arguments()
+    assert [array.ctypes.data for array in again] == places
+    assert all((array == drawn).all() for array, drawn in zip(again, spec.recipe.draw(spec.seed), strict=True))
+    other = measuring._kept(built, replace(spec, seed=4))
+    assert other is not kept and measuring._kept(built, spec) is not kept  # one is kept
 
 
 def test_a_candidate_that_computes_something_else_is_found_out() -> None:

@@ -306,6 +306,24 @@ class Told:
         return [features[0] for features in candidates]
 
 
+def test_candidates_are_made_before_they_are_chosen() -> None:
+    search = EvolutionarySearch(
+        Space(MODULE, tiles, "tiles", lambda _: (0.0,)), 0, SearchOptions(batch=3), ranking=Ranking(Told(), (0.0,), 1.0)
+    )
+    first = search.propose(3)
+    search.prepare()
+    made = [candidate.digest for candidate in search._waiting]
+    assert len(made) == 3 * Told.choice
+    for candidate in first:
+        search.tell(candidate, 1.0)
+    assert {candidate.digest for candidate in search.propose(3)} <= set(made)
+    # What was planned beyond what is proposed needs no others.
+    cut = EvolutionarySearch(Space(MODULE, tiles, "tiles"), 0, SearchOptions(batch=3))
+    cut.propose(2)
+    cut.prepare()
+    assert not cut._waiting
+
+
 def test_a_cost_model_chooses_and_nothing_is_lost() -> None:
     def extent_of_rows(module: ModuleOp) -> tuple[float, ...]:
         loops = [op for op in module.walk() if isinstance(op, ForOp)]

@@ -20,7 +20,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.traversal import operations_in
 from weft.tools.show.report import BufferRow, MemoryRow
-from weft.tuning.features import cache_sizes, nest_traffic
+from weft.tuning.features import caches, nest_traffic
 
 if TYPE_CHECKING:
     from weft.support.target import Target
@@ -38,8 +38,8 @@ def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
     if not target.has_kernels:
         for nest in by_block.values():
             loops = max((access.loops for access in nest), key=len)
-            for level, size in enumerate(cache_sizes(target)):
-                for buffer, amount in nest_traffic(nest, loops, size).items():
+            for level, cache in enumerate(caches(target)):
+                for buffer, amount in nest_traffic(nest, loops, cache).items():
                     moved[buffer][level] += amount
     parameters = [argument for argument in function.body.block.args if argument in found]
     order = [*parameters, *(buffer for buffer in found if buffer not in parameters)]
