@@ -281,6 +281,9 @@ class _Tiling:
         if border is not None:
             self._part_columns(border)
         result = local_result(sch, block, self.grouped)
+        if self.roles.extents[self.roles.column] % self.plan.tile.lanes:
+            # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
+            sch.storage_align(block, 0, -2, self.plan.tile.lanes, 0)
         fuse_consumers(sch, result)
         around = self._cut()
         depth = len(sch.get_loops(block)) - self.inner

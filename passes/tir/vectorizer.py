@@ -330,7 +330,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """The lanes of a condition that only the lane decides."""
+        """The lanes of a condition that only the lane decides: for all values of what is the same in all lanes."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -338,10 +338,15 @@ class Vectorizer:
             return tuple(one and other for one, other in zip(left, right, strict=True))
         constraint = constraint_of(op, self.ranges) if isinstance(op, arith.CmpiOp) else None
         split = None if constraint is None else self.offsets(constraint.index.simplified(self.ranges))
-        if constraint is None or split is None or not split[0].is_constant:
+        if constraint is None or split is None:
             return None
-        values = [split[0].constant + offset for offset in split[1]]
-        return tuple((v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values)
+        low, high = split[0].range(self.ranges)
+        if low is None or high is None or (constraint.equality and low != high):
+            return None
+        if constraint.equality:
+            return tuple((low + offset == 0) != constraint.negated for offset in split[1])
+        lanes = tuple(low + offset >= 0 for offset in split[1])
+        return lanes if lanes == tuple(high + offset >= 0 for offset in split[1]) else None
 
     def load(self, op: memref.LoadOp) -> None:
         place = place_of(op, self.lanes)
