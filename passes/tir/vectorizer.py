@@ -534,7 +534,7 @@ class Vectorizer:
             yielded = self.visit_branch(region.block) if region.blocks else ()
             self.vectors.update(zip(op.results, map(self.vector_of, yielded), strict=True))
             return
-        on = condition if outer is None else self.arith(arith.AndIOp, outer, condition)
+        on = condition if outer is None else self.both(outer, condition)
         # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
@@ -544,6 +544,17 @@ class Vectorizer:
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
             self.vectors[result] = self.select(condition, yes, no)
+
+    def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
+        """The lanes of a mask where a condition holds; a constant where both are, unless there are none."""
+        left, right = self.known_masks.get(outer), self.known_masks.get(condition)
+        if left is not None and right is not None:
+            lanes = tuple(one and other for one, other in zip(left, right, strict=True))
+            if any(lanes):
+                mask = self.constant(i1, [int(lane) for lane in lanes])
+                self.known_masks[mask] = lanes
+                return mask
+        return self.arith(arith.AndIOp, outer, condition)
 
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
         """The ops of `region` under `mask`; the lanes of what it yields."""
