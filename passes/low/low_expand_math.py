@@ -46,6 +46,8 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.Log2Op: formulas.log2,
     math.Log10Op: formulas.log10,
     math.Log1pOp: formulas.log1p,
+    math.SinOp: formulas.sin,
+    math.CosOp: formulas.cos,
     math.TanhOp: formulas.tanh,
     math.ErfOp: formulas.erf,
     math.PowFOp: formulas.pow_in_double,

@@ -78,6 +78,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "log10": (0.85, 0.85),
     "log1p": (1.5, 1.5),
     "tanh": (1.5, 1.5),
+    "sin": (1.5, 1.5),
+    "cos": (1.5, 1.5),
     "erf": (1.15, 1.25),
 }
 """Function with a formula -> largest error in ulp for f32 and for f64, as in
