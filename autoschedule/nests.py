@@ -228,11 +228,11 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
     loops = member.loops(sch)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
     vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
-    sides = (rows[0], lanes * vectors), (column, lanes)
-    outer, inner = zip(*(sch.split(loops[v.index], factors=[None, size]) for v, size in sides), strict=True)
+    lines, squares, row = sch.split(loops[rows[0].index], factors=[None, vectors, lanes])
+    outer, lane = sch.split(loops[column.index], factors=[None, lanes])
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
-    sch.reorder(*others, *outer, *inner)
-    sch.vectorize(inner[1])
+    sch.reorder(*others, lines, outer, squares, row, lane)
+    sch.vectorize(lane)
     return True
 
 
