@@ -212,8 +212,8 @@ def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
 
 
 def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
-    """Tiles, where what is written is consecutive along one iterator and some of what is read along another: the lines
-    of memory that a tile reads stay in cache while all of their elements are used."""
+    """Tiles of whole lines of memory, where what is written is consecutive along one iterator and some of what is read
+    along another. Squares of them, of as many rows as lanes, are transposed in registers (`tir-transpose-tiles`)."""
     pattern = member.pattern
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
@@ -228,11 +228,11 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
     loops = member.loops(sch)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
     vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
-    lines, squares, row = sch.split(loops[rows[0].index], factors=[None, vectors, lanes])
-    outer, lane = sch.split(loops[column.index], factors=[None, lanes])
+    sides = zip(*(sch.split(loops[v.index], factors=[None, vectors, lanes]) for v in (rows[0], column)), strict=True)
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
-    sch.reorder(*others, lines, outer, squares, row, lane)
-    sch.vectorize(lane)
+    outer, squares, inner = sides
+    sch.reorder(*others, *outer, *squares, *inner)
+    sch.vectorize(inner[1])
     return True
 
 

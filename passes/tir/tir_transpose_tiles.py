@@ -90,7 +90,7 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
     row, column = rows.induction_variable, columns.induction_variable
     step = place.coefficient(column)
     first = place - Index({row: 1, column: step})
-    inside = any(rows.is_ancestor(value.owner) for value in first.values())
+    inside = any(rows.is_ancestor(value.owner) for value in (*first.values(), load.memref))
     if inside or first.mentions([row]) or step in (0, 1) or not isinstance(rows.extent, int):
         return
     count, element = rows.extent, load.res.type
@@ -98,9 +98,7 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
     if part < 1 or part > count:
         return
     type_ = VectorType(element, [count])
-    loads = [
-        vector.LoadOp(load.memref, [index_before(first + step * number, rows)], type_) for number in range(count)
-    ]
+    loads = [vector.LoadOp(load.memref, [index_before(first + step * number, rows)], type_) for number in range(count)]
     insert_before(rows, loads)
     tile_type = MemRefType(element, [count * count], memory_space=LOCAL)
     hint = f"{load.memref.name_hint or 'tile'}_tile"
@@ -120,10 +118,8 @@ def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[
     while size < part:
         # Units of `size` elements of one half of each part, those of two rows in turn.
         halves = [[at for at in range(lanes) if at % part // (part // 2) == half] for half in (0, 1)]
-        masks = [
-            [at + row * lanes for start in range(0, len(half), size) for row in (0, 1) for at in half[start : start + size]]
-            for half in halves
-        ]
+        units = [[half[at : at + size] for at in range(0, len(half), size)] for half in halves]
+        masks = [[at + row * lanes for unit in half for row in (0, 1) for at in unit] for half in units]
         following: list[SSAValue] = []
         for base in range(0, lanes, 2 * size):
             for at in range(base, base + size):

@@ -181,6 +181,8 @@ def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
 _INDEX = IndexType()
 MOST_SHUFFLED: Final = 4
 """Vectors from which lanes are shuffled at most; a gather reads each lane by itself."""
+_WRAP: Final = 1 << 63
+"""Where indices wrap around."""
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
@@ -342,6 +344,8 @@ class Vectorizer:
             return None
         low, high = split[0].range(self.ranges)
         if low is None or high is None or (constraint.equality and low != high):
+            return None
+        if low + min(split[1]) < -_WRAP or high + max(split[1]) >= _WRAP:
             return None
         if constraint.equality:
             return tuple((low + offset == 0) != constraint.negated for offset in split[1])

@@ -209,16 +209,14 @@ class Writer(OpRewriter):
         return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
 
     def called_where(self, mask: Mask, call: type[Operation], x: Lanes, others: Lanes) -> Lanes:
-        """What `call`, an op that stays one, computes of the lanes where `mask` is true, and `others` elsewhere. Nothing
-        is called where it is true for no lane."""
+        """What `call`, an op that stays one, computes of the lanes where `mask` is true, and `others` elsewhere. It is
+        not called where `mask` is true for no lane."""
         condition = mask.value
         if self.is_vector:
             condition = self.op(vector.ReductionOp, (condition,), i1, {"kind": _ANY, "fastmath": _NO_FLAGS})
         called = call.create(operands=[x.value], result_types=[self.float_type], properties=dict(_FLOAT))
         kind = low_lanes.SelectOp if self.is_vector else arith.SelectOp
-        chosen = kind.create(
-            operands=[mask.value, called.results[0], others.value], result_types=[self.float_type]
-        )
+        chosen = kind.create(operands=[mask.value, called.results[0], others.value], result_types=[self.float_type])
         then = [called, chosen, scf.YieldOp(chosen.results[0])]
         return self.lanes(self.insert(scf.IfOp(condition, [self.float_type], then, [scf.YieldOp(others.value)])))
 
