@@ -34,17 +34,14 @@ class TransposeTilesPass(FunctionPass):
     """Load the columns that lanes read as rows, and transpose the tile in registers.
 
     ```mlir
-    tir.for %r in 8 { tir.for %c in 8 vectorized {
-      %p = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 100)> (%r, %c)
-      %a = memref.load %A[%p] : memref<800xf32>
-      USE(%r, %c, %a) } }
-    // becomes
-    %tile = memref.alloca() : memref<64xf32, "local">
-    %row0 = vector.load %A[0], ... %row7 = vector.load %A[700] : memref<800xf32>, vector<8xf32>
-    24 of vector.shuffle, vector.store of each result at %tile[0], %tile[8], ...
-    tir.for %r in 8 unrolled { tir.for %c in 8 vectorized {
-      %a = memref.load %tile[%r * 8 + %c] : memref<64xf32, "local">
-      USE(%r, %c, %a) } }
+    tir.for %r in 8 { tir.for %c in 8 vectorized { %a = memref.load %A[%r + %c * 100]; USE(%r, %c, %a) } }
+    ```
+    is, with a local buffer of 64 elements and 24 shuffles,
+
+    ```mlir
+    %row0 = vector.load %A[0] ... %row7 = vector.load %A[700]
+    %0 = vector.shuffle %row0, %row1 [...] ... vector.store %23, %tile[56]
+    tir.for %r in 8 unrolled { tir.for %c in 8 vectorized { %a = memref.load %tile[%r * 8 + %c]; USE(%r, %c, %a) } }
     ```
     The tile has 4, 8 or 16 rows and as many columns, the extents of the two loops. All of its elements are read, and no
     others: loads under conditions, as at the edges of an array, stay. So do loads from what the loops store to. The

@@ -169,6 +169,24 @@ def test_special_values_in_the_interpreter() -> None:
         assert errors(result, exact).max() <= BOUNDS[function][0], function
 
 
+@pytest.mark.parametrize("target", targets())
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("function", ["sin", "cos"])
+def test_a_large_argument_changes_no_other_lane(function: str, element: str, target: str) -> None:
+    """Beside an argument that the C library is called for, the others have the results of the formula."""
+    library = compiled(function, element, 16, target, 16)
+    numbers = np.linspace(-40, 40, 16).astype(DTYPES[element])
+    alone, beside = np.empty_like(numbers), np.empty_like(numbers)
+    library["f"](numbers, alone)
+    numbers[5], numbers[9] = 1e30, -np.inf
+    with np.errstate(all="ignore"):
+        library["f"](numbers, beside)
+        exact = EXACT[function](numbers.astype(WIDER[numbers.dtype.type]))
+    others = np.delete(np.arange(16), [5, 9])
+    np.testing.assert_array_equal(beside[others], alone[others])
+    assert errors(beside, exact).max() <= 1.5 or not WIDE
+
+
 def power_cases() -> tuple[Array, Array]:
     """Pairs of base and exponent: every special value with every other, all encodings, and where results are finite."""
     rng = np.random.default_rng(0)
