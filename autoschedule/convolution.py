@@ -289,9 +289,10 @@ class _Tiling:
         if border is not None:
             self._part_columns(border)
         result = local_result(sch, block, self.grouped)
-        if self.roles.extents[self.roles.column] % self.plan.tile.lanes:
+        roles, lanes = self.roles, self.plan.tile.lanes
+        if len(roles.result.indices) > 1 and roles.extents[roles.column] % lanes:
             # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
-            sch.storage_align(block, 0, -2, self.plan.tile.lanes, 0)
+            sch.storage_align(block, 0, -2, lanes, 0)
         fuse_consumers(sch, result)
         around = self._cut()
         depth = len(sch.get_loops(block)) - self.inner
@@ -318,7 +319,7 @@ class _Tiling:
         self.sch.transform_layout(border, ("write", 0), parted, pad_value=0)
         if len(self.sch.get_loops(border)) == len(self.roles.data.indices):
             self.sch.transform_block_layout(border, parted)
-        # Rows begin where lines of caches do: vectors of few windows lie across two.
+        # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
         self.sch.storage_align(border, 0, -2, self.plan.tile.lanes, 0)
 
     def _cut(self) -> LoopHandle:

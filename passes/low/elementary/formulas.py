@@ -338,7 +338,7 @@ def log1p(x: Lanes) -> Lanes:
 
 @dataclass(frozen=True)
 class _Sine:
-    half_pi: tuple[float, ...]
+    half_pi: tuple[float, float, float, float]
     """The parts of pi/2."""
     bound: float
     sine: tuple[float, ...]
@@ -411,14 +411,12 @@ def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
 
 def _reduced_by_quarters(x: Lanes, q: Lanes) -> tuple[Lanes, Lanes]:
     """r of x = q pi/2 + r, and what it lacks."""
-    first, *middle, last = _SINE[x.writer.format].half_pi
-    r = x - q * first
-    lost: Lanes | None = None
-    for part in middle:
-        less = r - q * part
-        error = (r - less) - q * part
-        r, lost = less, error if lost is None else lost + error
-    return r, -(q * last) if lost is None else lost - q * last
+    first, second, third, last = _SINE[x.writer.format].half_pi
+    exact = x - q * first
+    near = exact - q * second
+    r = near - q * third
+    lost = ((exact - near) - q * second) + ((near - r) - q * third)
+    return r, lost - q * last
 
 
 # tanh.
