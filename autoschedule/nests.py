@@ -36,7 +36,6 @@ from weft.autoschedule.rules import (
     op_of,
     pays_nontemporal,
     pays_threads,
-    prefers_one_stream,
     product,
     second_caches,
     share_among_threads,
@@ -226,11 +225,15 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
         return False
     lanes = lanes_for(pattern, target)
     loops = member.loops(sch)
+    moved = bytes_moved(pattern)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
     vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
     sides = zip(*(sch.split(loops[v.index], factors=[None, vectors, lanes]) for v in (rows[0], column)), strict=True)
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
     outer, squares, inner = sides
+    # Beyond the caches whole lines are read in order. Where lanes fill part of one, it is stored in order instead.
+    if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
+        outer = outer[::-1]
     sch.reorder(*others, *outer, *squares, *inner)
     sch.vectorize(inner[1])
     return True
@@ -274,10 +277,10 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
 
 
 def _rows_from_memory(member: Member, target: Target) -> int:
-    """How many rows are reduced at a time. From memory, several streams arrive faster than one; from a near cache, and
-    on processors that prefer one, they do not."""
+    """How many rows are reduced at a time. From memory, several streams arrive faster than one; from a near cache they
+    do not."""
     pattern, row = member.pattern, member.leading - 1
-    if prefers_one_stream(target) or row < 0 or pattern.instances is None:
+    if row < 0 or pattern.instances is None:
         return 1
     rows = pattern.extent_of(member.iterators[row])
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
@@ -293,7 +296,7 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, 
     first = _dense_from(member, member.leading) - member.leading
     loop = fused(sch, reduced[first:])
     extent = extent_of(sch, loop)
-    most = lanes * min(_ACCUMULATORS, max(target.vector_registers // (2 * rows), 1))
+    most = lanes * min(_ACCUMULATORS, max(2 * _ACCUMULATORS // rows, 1))
     width = lanes
     while width < most and (extent is None or extent > width):
         width *= 2
