@@ -13,7 +13,7 @@ from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.nests import Member, reduces_alike, vector_iterator
 from weft.autoschedule.rules import chosen_size, decided, lanes_for, share_among_threads
 from weft.dialects.element_types import bytes_of
-from weft.schedule.recording import BlockHandle
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
@@ -48,10 +48,16 @@ def pooling(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > _UNROLLED or not decided(sch, True):
         return False
-    (data,) = windows
+    _tile(sch, member, windows[0], column, target)
+    share_among_threads(sch, block, [pattern], target)
+    return True
+
+
+def _tile(sch: Schedule, member: Member, data: Operand, column: BlockArgument, target: Target) -> None:
+    """The steps of the rule on a block that reads windows of `data`, with lanes along the iterator `column`."""
+    block, pattern = member.handle, member.pattern
     lanes = lanes_for(pattern, target)
     columns = pattern.extent_of(column) or 1
-    width = lanes * min(-(-columns // lanes), _VECTORS)
     border = producer_of(sch, block, data.buffer)
     result = sch.cache_write(block, 0, "local")
     if columns % lanes and len(pattern.writes[0].indices) > 1:
@@ -59,18 +65,21 @@ def pooling(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         sch.storage_align(block, 0, -2, lanes, 0)
     fuse_consumers(sch, result)
     loops = member.loops(sch)
-    outer = [loops[v.index] for v in pattern.spatial if v is not column]
-    row = _row(member, data, column)
+    others = [v for v in pattern.spatial if v is not column]
+    outer = [loops[v.index] for v in others]
+    row = next((v for v in reversed(others) if _runs_along(member, data, v)), None)
+    piece: LoopHandle | None = None
     if border is not None and row is not None:
-        at = [v for v in pattern.spatial if v is not column].index(row)
-        rows = chosen_size(sch, _rows(member, data, row, target), pattern.extent_of(row) or 1)
+        rows = chosen_size(sch, _rows(data, row, target), pattern.extent_of(row) or 1)
+        at = others.index(row)
         piece, outer[at] = sch.split(outer[at], factors=[None, rows])
         outer.insert(at, piece)
+    width = lanes * min(-(-columns // lanes), _VECTORS)
     around, lane = sch.split(loops[column.index], factors=[None, width])
     reduced = [loops[v.index] for v in pattern.reduced]
     sch.reorder(*outer, around, *reduced, lane)
     if border is not None:
-        if row is not None:
+        if piece is not None:
             sch.compute_at(border, piece)
         sch.vectorize(sch.split(sch.get_loops(border)[-1], factors=[None, lanes])[1])
     sch.reverse_compute_at(result, around)
@@ -79,8 +88,6 @@ def pooling(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         sch.vectorize(sch.get_loops(part)[-1])
     for loop in reduced:
         sch.unroll(loop)
-    share_among_threads(sch, block, [pattern], target)
-    return True
 
 
 def _runs_along(member: Member, read: Operand, iterator: BlockArgument) -> bool:
@@ -89,13 +96,7 @@ def _runs_along(member: Member, read: Operand, iterator: BlockArgument) -> bool:
     return any(index.depends_on([iterator]) and index.depends_on(long) for index in read.indices)
 
 
-def _row(member: Member, data: Operand, column: BlockArgument) -> BlockArgument | None:
-    """The innermost other iterator along which windows run."""
-    spatial = [v for v in member.pattern.spatial if v is not column]
-    return next((v for v in reversed(spatial) if _runs_along(member, data, v)), None)
-
-
-def _rows(member: Member, data: Operand, row: BlockArgument, target: Target) -> int:
+def _rows(data: Operand, row: BlockArgument, target: Target) -> int:
     """How many rows of results are computed from as much data as may be padded at a time."""
     step = max((abs(index.coefficient(row)) for index in data.indices), default=1)
     size = max(data.type.get_shape()[-1], 1) * bytes_of(data.element_type)

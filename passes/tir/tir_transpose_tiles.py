@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, VectorType, i64
@@ -141,6 +141,7 @@ def _transposed_parts(rows: Sequence[SSAValue], lanes: int, part: int, anchor: O
 
 
 def _shuffled(one: SSAValue, other: SSAValue, mask: Sequence[int], anchor: Operation) -> SSAValue:
-    op = vector.ShuffleOp(one, other, DenseArrayBase.from_list(i64, mask), result_type=one.type)
+    type_ = cast("VectorType", one.type)
+    op = vector.ShuffleOp(one, other, DenseArrayBase.from_list(i64, mask), result_type=type_)
     insert_before(anchor, [op])
     return op.results[0]
