@@ -332,7 +332,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """The lanes of a condition that only the lane decides: for all values of what is the same in all lanes."""
+        """The lanes of a condition that the lane alone decides, as ranges of the other indices tell; None of others."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -550,7 +550,7 @@ class Vectorizer:
             self.vectors[result] = self.select(condition, yes, no)
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
-        """The lanes of a mask where a condition holds; a constant where both are, unless there are none."""
+        """The lanes of a mask where a condition holds too: a constant where both are and some lane is left."""
         left, right = self.known_masks.get(outer), self.known_masks.get(condition)
         if left is not None and right is not None:
             lanes = tuple(one and other for one, other in zip(left, right, strict=True))
