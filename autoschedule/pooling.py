@@ -11,7 +11,7 @@ from weft.analysis.block_patterns import Operand, PatternKind
 from weft.autoschedule.convolution import producer_of
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.nests import Member, reduces_alike, vector_iterator
-from weft.autoschedule.rules import chosen_size, decided, lanes_for, share_among_threads
+from weft.autoschedule.rules import LINE_BYTES, chosen_size, decided, lanes_for, share_among_threads
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -64,6 +64,9 @@ def _tile(sch: Schedule, member: Member, data: Operand, column: BlockArgument, t
         # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
         sch.storage_align(block, 0, -2, lanes, 0)
     fuse_consumers(sch, result)
+    if border is not None and len(data.indices) > 1:
+        # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
+        sch.storage_align(border, 0, -2, LINE_BYTES // bytes_of(data.element_type), 0)
     loops = member.loops(sch)
     others = [v for v in pattern.spatial if v is not column]
     outer = [loops[v.index] for v in others]

@@ -50,6 +50,7 @@ def test_rows_are_padded_some_at_a_time_and_results_stay_in_registers() -> None:
     text = steps_of([x, max_pool2d(x, 3, 2, 1, name="C")], "llvm -mcpu=znver4")
     assert 'sched.cache_write %c {index = 0, scope = "local"}' in text
     assert "sched.storage_align %c {index = 0, axis = -2, factor = 16, offset = 0}" in text
+    assert "sched.storage_align %c_pad {index = 0, axis = -2, factor = 16, offset = 0}" in text
     assert "sched.split %h {factors = [0, 8]}" in text
     assert "sched.split %w {factors = [0, 64]}" in text
     assert "sched.compute_at %c_pad, %h0" in text
