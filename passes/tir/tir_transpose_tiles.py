@@ -77,7 +77,9 @@ def transpose_tiles(columns: ForOp) -> None:
         return
     written = with_overlapping(stored)
     for op in list(columns.body.block.ops):
-        if isinstance(op, memref.LoadOp) and op.memref not in written and underlying(op.memref) is op.memref:
+        if not isinstance(op, memref.LoadOp) or len(op.indices) != 1:
+            continue
+        if op.memref not in written and underlying(op.memref) is op.memref:
             _transpose(op, rows, columns)
 
 

@@ -23,7 +23,7 @@ func.func @f(%A: memref<{side}x37x{dtype}>, %B: memref<{side}x{side}x{dtype}>) {
   func.return
 }}
 """
-DTYPES = {"i8": "int8", "i16": "int16", "f16": "float16", "f32": "float32", "f64": "float64"}
+DTYPES = {"i1": "bool", "i8": "int8", "i16": "int16", "f16": "float16", "f32": "float32", "f64": "float64"}
 
 
 @pytest.mark.parametrize("side", [4, 8, 16])
@@ -31,7 +31,7 @@ DTYPES = {"i8": "int8", "i16": "int16", "f16": "float16", "f32": "float32", "f64
 def test_tile(dtype: str, side: int) -> None:
     """Interpreted before and after the pass, and compiled. Tiles narrower than 16 bytes stay."""
     module = parse(TILE.format(side=side, dtype=dtype))
-    a = np.arange(side * 37).reshape(side, 37).astype(DTYPES[dtype])
+    a = (np.arange(side * 37) % 19 - 3).reshape(side, 37).astype(DTYPES[dtype])
     expected = a[:, 3 : 3 + side].T
     compiled = np.zeros((side, side), a.dtype)
     build(module.clone(), "llvm", default_schedule=False)["f"](a, compiled)
