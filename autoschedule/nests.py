@@ -228,14 +228,15 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
     moved = bytes_moved(pattern)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
     vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
-    sides = zip(*(sch.split(loops[v.index], factors=[None, vectors, lanes]) for v in (rows[0], column)), strict=True)
+    factors = [None, vectors, lanes] if vectors > 1 else [None, lanes]
+    sides = [sch.split(loops[v.index], factors=factors) for v in (rows[0], column)]
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
-    outer, squares, inner = sides
+    outer, *squares = zip(*sides, strict=True)
     # Beyond the caches whole lines are read in order. Where lanes fill part of one, it is stored in order instead.
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
         outer = outer[::-1]
-    sch.reorder(*others, *outer, *squares, *inner)
-    sch.vectorize(inner[1])
+    sch.reorder(*others, *outer, *(loop for level in squares for loop in level))
+    sch.vectorize(sides[1][-1])
     return True
 
 

@@ -5,11 +5,13 @@ import pytest
 from xdsl.context import Context
 
 from weft import build, te
+from weft.autoschedule.default_schedule import default_schedule
 from weft.driver.programs import parse
 from weft.frontends.create_func import create_func
 from weft.interp.interpreter import Interpreter
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_transpose_tiles import TransposeTilesPass
+from weft.support.target import Target
 
 TILE = """
 func.func @f(%A: memref<{side}x37x{dtype}>, %B: memref<{side}x{side}x{dtype}>) {{
@@ -57,3 +59,20 @@ def test_default_schedule_of_transpositions(shape: tuple[int, int], target: str)
     b = np.zeros((columns, rows), np.float32)
     build(module, target)["f"](a, c, b)
     np.testing.assert_allclose(b, a.T * 2 + c, rtol=1e-6)
+
+
+def steps_of(target: str) -> str:
+    """The default schedule of a transposition of 2048 x 2048."""
+    A = te.placeholder((2048, 2048), name="A")
+    B = te.compute((2048, 2048), lambda i, j: A[j, i], name="B")
+    (trace,) = default_schedule(create_func([A, B], name="f"), Target.parse(target))
+    return str(trace)
+
+
+def test_lines_are_read_in_order_from_memory_and_stored_in_order_where_lanes_are_a_part_of_one() -> None:
+    caches = "-num-threads=1 -l2-bytes=1048576"
+    assert "sched.reorder %i10, %i00, %i01, %i11" in steps_of(f"llvm -mcpu=znver4 {caches} -l3-bytes=33554432")
+    assert "sched.reorder %i00, %i10, %i01, %i11" in steps_of(f"llvm -mcpu=znver4 {caches} -l3-bytes=100000000")
+    assert "sched.reorder %i00, %i10, %i01, %i11, %i02, %i12" in steps_of(
+        f"llvm -mcpu=znver3 {caches} -l3-bytes=33554432"
+    )
