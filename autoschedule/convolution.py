@@ -152,9 +152,9 @@ def direct_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
       for channels of a tile: for row: for columns of a tile:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
-    Where a result sums one window of one channel, the border is not copied: tiles are a vector of each of a few rows,
-    and those at the edges have conditions. Windows are gone through column by column, so that what rows share of one is
-    loaded once and needed no longer when the next begins.
+    Where a result sums one window of one channel, tiles are a vector of each of a few rows. Windows are gone through
+    column by column, so that what rows share of one is loaded once and needed no longer when the next begins. The
+    border is not copied unless columns have a stride: tiles at the edges have conditions.
 
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
@@ -186,6 +186,8 @@ class _Plan:
     pieces: int
     is_inlined: bool
     """Whether the border is part of the windows: conditions on the tiles at the edges instead of a copy of the data."""
+    shares_rows: bool
+    """Whether tiles are rows that share what their windows have in common, column by column."""
 
 
 def _plan(
@@ -196,18 +198,20 @@ def _plan(
     slow = windowed[0] if windowed else None
     columns = roles.extents[roles.column]
     row = _row(roles)
-    if is_inlined:
-        rows = 1 if row is None else roles.extents[row]
+    rows = 1 if row is None else roles.extents[row]
+    shares_rows = _sums_one_window(roles)
+    if shares_rows:
         row_bytes = columns * bytes_of(roles.data.element_type)
         tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes)
         if tile.rows > 1:
             tile = replace(tile, rows=chosen_size(sch, tile.rows, min(rows, 2 * tile.rows)))
-        return _Plan(tile, row if tile.rows > 1 else None, slow, 1, is_inlined)
-    rows = 1 if row is None else roles.extents[row]
-    tiles = tiles_for(rows, columns, lanes, target.vector_registers)
-    tile = chosen_tile(sch, tiles, lambda some: best_tile_for(some, rows, columns))
+        else:
+            row = None
+    else:
+        tiles = tiles_for(rows, columns, lanes, target.vector_registers)
+        tile = chosen_tile(sch, tiles, lambda some: best_tile_for(some, rows, columns))
     pieces = 1
-    if slow is not None:
+    if slow is not None and not is_inlined:
         cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
         least = -(-_slab_bytes(roles) // max(cache, 1))
         wanted = PARTS_OF_A_THREAD * threads
@@ -215,18 +219,22 @@ def _plan(
             least = max(least, wanted)
         steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
         pieces = chosen_size(sch, pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads), steps)
-    return _Plan(tile, row, slow, pieces, is_inlined)
+    return _Plan(tile, row, slow, pieces, is_inlined, shares_rows)
+
+
+def _sums_one_window(roles: ConvolutionRoles) -> bool:
+    """Whether each result sums one window of one channel, and lanes are columns."""
+    reduced = [roles.iterators[at] for at in roles.reduced if roles.extents[at] > 1]
+    pixels = [roles.iterators[at] for at in roles.pixels]
+    sums_channels = any(index.depends_on(reduced) and not index.depends_on(pixels) for index in roles.data.indices)
+    return roles.column in roles.pixels and not sums_channels and not roles.channels
 
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
     """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
     would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
-    reduced = [roles.iterators[at] for at in roles.reduced if roles.extents[at] > 1]
-    pixels = [roles.iterators[at] for at in roles.pixels]
-    sums_channels = any(index.depends_on(reduced) and not index.depends_on(pixels) for index in roles.data.indices)
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
-    along_rows = roles.column in roles.pixels and roles.stride(roles.data, roles.column) == 1
-    return along_rows and not sums_channels and not roles.channels and moves_only
+    return _sums_one_window(roles) and roles.stride(roles.data, roles.column) == 1 and moves_only
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
@@ -281,6 +289,10 @@ class _Tiling:
         if border is not None:
             self._part_columns(border)
         result = local_result(sch, block, self.grouped)
+        roles, lanes = self.roles, self.plan.tile.lanes
+        if len(roles.result.indices) > 1 and roles.extents[roles.column] % lanes:
+            # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
+            sch.storage_align(block, 0, -2, lanes, 0)
         fuse_consumers(sch, result)
         around = self._cut()
         depth = len(sch.get_loops(block)) - self.inner
@@ -307,6 +319,8 @@ class _Tiling:
         self.sch.transform_layout(border, ("write", 0), parted, pad_value=0)
         if len(self.sch.get_loops(border)) == len(self.roles.data.indices):
             self.sch.transform_block_layout(border, parted)
+        # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
+        self.sch.storage_align(border, 0, -2, self.plan.tile.lanes, 0)
 
     def _cut(self) -> LoopHandle:
         """Split the loops and put them into order; returns the innermost loop around a tile."""
@@ -341,7 +355,7 @@ class _Tiling:
     def _window(self) -> list[int]:
         """The reduced iterators in the order of their loops."""
         roles = self.roles
-        if not self.plan.is_inlined:
+        if not self.plan.shares_rows:
             return list(roles.reduced)
         column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]
         return sorted(roles.reduced, key=lambda at: not any(i.depends_on([roles.iterators[at]]) for i in column))
@@ -349,7 +363,7 @@ class _Tiling:
     def _unrolled(self, window: list[int], reduced: list[LoopHandle]) -> list[LoopHandle]:
         """The innermost loops over a window that are unrolled."""
         body = self.plan.tile.rows * self.plan.tile.vectors
-        most = _UNROLLED_ROWS if self.plan.is_inlined else _UNROLLED
+        most = _UNROLLED_ROWS if self.plan.shares_rows else _UNROLLED
         able = count = 0
         for at in reversed(window):
             body *= self.roles.extents[at]

@@ -32,6 +32,7 @@ from weft.autoschedule.kernels import (
 )
 from weft.autoschedule.nests import argmax_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
 from weft.autoschedule.packed_convolution import packed_convolution
+from weft.autoschedule.pooling import pooling
 from weft.autoschedule.rules import Rule
 from weft.autoschedule.winograd_convolution import winograd_convolution
 from weft.dialects import sched
@@ -62,6 +63,8 @@ RULES: Final[tuple[Rule, ...]] = (
     filter_convolution,
     packed_convolution,
     direct_convolution,
+    # Before nests over shared rows, which would take the border for one of them.
+    pooling,
     # Before single nests, which would no longer be plain.
     nests_over_shared_rows,
     # Before it, for each part is then a nest of its own.

@@ -36,7 +36,6 @@ from weft.autoschedule.rules import (
     op_of,
     pays_nontemporal,
     pays_threads,
-    prefers_one_stream,
     product,
     second_caches,
     share_among_threads,
@@ -212,8 +211,8 @@ def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
 
 
 def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
-    """Tiles, where what is written is consecutive along one iterator and some of what is read along another: the lines
-    of memory that a tile reads stay in cache while all of their elements are used."""
+    """Tiles of whole lines of memory, where what is written is consecutive along one iterator and some of what is read
+    along another. Squares of them, of as many rows as lanes, are transposed in registers (`tir-transpose-tiles`)."""
     pattern = member.pattern
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
@@ -226,13 +225,18 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
         return False
     lanes = lanes_for(pattern, target)
     loops = member.loops(sch)
+    moved = bytes_moved(pattern)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
     vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
-    sides = (rows[0], lanes * vectors), (column, lanes)
-    outer, inner = zip(*(sch.split(loops[v.index], factors=[None, size]) for v, size in sides), strict=True)
+    factors = [None, vectors, lanes] if vectors > 1 else [None, lanes]
+    sides = [sch.split(loops[v.index], factors=factors) for v in (rows[0], column)]
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
-    sch.reorder(*others, *outer, *inner)
-    sch.vectorize(inner[1])
+    outer, *squares = zip(*sides, strict=True)
+    # Beyond the caches whole lines are read in order. Where lanes fill part of one, it is stored in order instead.
+    if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
+        outer = outer[::-1]
+    sch.reorder(*others, *outer, *(loop for level in squares for loop in level))
+    sch.vectorize(sides[1][-1])
     return True
 
 
@@ -274,10 +278,10 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
 
 
 def _rows_from_memory(member: Member, target: Target) -> int:
-    """How many rows are reduced at a time. From memory, several streams arrive faster than one; from a near cache, and
-    on processors that prefer one, they do not."""
+    """How many rows are reduced at a time. From memory, several streams arrive faster than one; from a near cache they
+    do not."""
     pattern, row = member.pattern, member.leading - 1
-    if prefers_one_stream(target) or row < 0 or pattern.instances is None:
+    if row < 0 or pattern.instances is None:
         return 1
     rows = pattern.extent_of(member.iterators[row])
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
@@ -293,7 +297,7 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, 
     first = _dense_from(member, member.leading) - member.leading
     loop = fused(sch, reduced[first:])
     extent = extent_of(sch, loop)
-    most = lanes * min(_ACCUMULATORS, max(target.vector_registers // (2 * rows), 1))
+    most = lanes * min(_ACCUMULATORS, max(2 * _ACCUMULATORS // rows, 1))
     width = lanes
     while width < most and (extent is None or extent > width):
         width *= 2

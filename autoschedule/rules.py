@@ -259,12 +259,6 @@ def keeps_up_with_streams(target: Target) -> bool:
     return target.cpu.startswith("znver")
 
 
-def prefers_one_stream(target: Target) -> bool:
-    """Whether one row that is read from memory arrives as fast as four at a time. So on a Zen 4; on a Zen 3 four take
-    0.83 to 0.96 of the time (docs/decisions/0034-rows-from-memory-on-zen-3.md)."""
-    return target.cpu in ("znver4", "znver5")
-
-
 def pays_nontemporal(target: Target) -> bool:
     """Whether one core saturates the memory, so that non-temporal stores pay for arrays larger than the caches: lines
     that are overwritten whole are not read before. Measured on a Zen 3 and a Zen 4, where they take 0.7 to 0.8 of the

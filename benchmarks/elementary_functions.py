@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 import weft  # noqa: E402
 from weft import te  # noqa: E402
 
-FUNCTIONS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "sigmoid")
+FUNCTIONS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "sigmoid", "sin", "cos")
 ROUNDS = 20
 
 

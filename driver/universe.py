@@ -101,6 +101,7 @@ PASSES: Mapping[str, str] = {
     "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
     "tir-split-constant-packing": "weft.passes.tir.tir_split_constant_packing:SplitConstantPackingPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
+    "tir-transpose-tiles": "weft.passes.tir.tir_transpose_tiles:TransposeTilesPass",
     "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
     **{

@@ -47,6 +47,7 @@ from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
 from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
+from weft.passes.tir.tir_transpose_tiles import TransposeTilesPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
 from weft.support.cpu_instructions import has_dot_product
@@ -139,6 +140,8 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
         # After flattening, which shows which accesses are contiguous. C compilers vectorize by themselves.
         *((VectorizeSerialPass(target),) if kind == "llvm" else ()),
+        # Before vectorization, which would gather columns. Lanes of C are elements of arrays.
+        *((TransposeTilesPass(),) if kind == "llvm" else ()),
         # While loops still have kinds. Registered targets may have no shuffles.
         LowerVectorizedPass(shuffles=registered is None),
         # After vectorization, which merges the prefetches of lanes; while unrolled loops are marked.

@@ -46,6 +46,8 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.Log2Op: formulas.log2,
     math.Log10Op: formulas.log10,
     math.Log1pOp: formulas.log1p,
+    math.SinOp: formulas.sin,
+    math.CosOp: formulas.cos,
     math.TanhOp: formulas.tanh,
     math.ErfOp: formulas.erf,
     math.PowFOp: formulas.pow_in_double,
@@ -67,12 +69,13 @@ class LowExpandMathPass(ModulePass):
     ```mlir
     %e = math.exp %x : vector<16xf32>   ->   %0 = arith.mulf %x, %log2e {low.ordered} : vector<16xf32>   ...
     ```
-    The formulas have no branches, hold over the whole range (NaN, infinities, zeros with their signs, subnormal
-    arguments and results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and
-    without fused multiply-adds. `f16` and `bf16` are computed in `f32` and rounded; their
-    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of
-    vectors, so that a schedule does not change what a function gives, and LLVM can vectorize loops of them. Other
-    types, and functions without a formula, stay: they are calls of the C library.
+    The formulas hold over the whole range (NaN, infinities, zeros with their signs, subnormal arguments and results),
+    and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds.
+    They have no branches, but for `sin` and `cos`, which leave large arguments to the C library under a condition
+    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `f16` and `bf16` are computed in `f32` and rounded; their
+    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of vectors, so that a
+    schedule does not change what a function gives, and LLVM can vectorize loops of them. Other types, and functions
+    without a formula, stay: they are calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
     vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs

@@ -434,7 +434,7 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
     if least is None:
         return None
     bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
-    return ConditionEdge(bound, value == (factor > 0), value, low == high)
+    return ConditionEdge(bound.simplified(ranges), value == (factor > 0), value, low == high)
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:

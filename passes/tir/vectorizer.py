@@ -181,6 +181,8 @@ def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
 _INDEX = IndexType()
 MOST_SHUFFLED: Final = 4
 """Vectors from which lanes are shuffled at most; a gather reads each lane by itself."""
+_WRAP: Final = 1 << 63
+"""Where indices wrap around."""
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
@@ -330,7 +332,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """The lanes of a condition that only the lane decides."""
+        """The lanes of a condition that the lane alone decides, as ranges of the other indices tell; None of others."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -338,10 +340,17 @@ class Vectorizer:
             return tuple(one and other for one, other in zip(left, right, strict=True))
         constraint = constraint_of(op, self.ranges) if isinstance(op, arith.CmpiOp) else None
         split = None if constraint is None else self.offsets(constraint.index.simplified(self.ranges))
-        if constraint is None or split is None or not split[0].is_constant:
+        if constraint is None or split is None:
             return None
-        values = [split[0].constant + offset for offset in split[1]]
-        return tuple((v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values)
+        low, high = split[0].range(self.ranges)
+        if low is None or high is None or (constraint.equality and low != high):
+            return None
+        if low + min(split[1]) < -_WRAP or high + max(split[1]) >= _WRAP:
+            return None
+        if constraint.equality:
+            return tuple((low + offset == 0) != constraint.negated for offset in split[1])
+        lanes = tuple(low + offset >= 0 for offset in split[1])
+        return lanes if lanes == tuple(high + offset >= 0 for offset in split[1]) else None
 
     def load(self, op: memref.LoadOp) -> None:
         place = place_of(op, self.lanes)
@@ -529,7 +538,7 @@ class Vectorizer:
             yielded = self.visit_branch(region.block) if region.blocks else ()
             self.vectors.update(zip(op.results, map(self.vector_of, yielded), strict=True))
             return
-        on = condition if outer is None else self.arith(arith.AndIOp, outer, condition)
+        on = condition if outer is None else self.both(outer, condition)
         # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
@@ -539,6 +548,17 @@ class Vectorizer:
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
             self.vectors[result] = self.select(condition, yes, no)
+
+    def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
+        """The lanes of a mask where a condition holds too: a constant where both are and some lane is left."""
+        left, right = self.known_masks.get(outer), self.known_masks.get(condition)
+        if left is not None and right is not None:
+            lanes = tuple(one and other for one, other in zip(left, right, strict=True))
+            if any(lanes):
+                mask = self.constant(i1, [int(lane) for lane in lanes])
+                self.known_masks[mask] = lanes
+                return mask
+        return self.arith(arith.AndIOp, outer, condition)
 
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
         """The ops of `region` under `mask`; the lanes of what it yields."""

@@ -78,10 +78,12 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "log10": (0.85, 0.85),
     "log1p": (1.5, 1.5),
     "tanh": (1.5, 1.5),
+    "sin": (1.5, 1.5),
+    "cos": (1.5, 1.5),
     "erf": (1.15, 1.25),
 }
 """Function with a formula -> largest error in ulp for f32 and for f64, as in
-docs/decisions/0016-elementary-functions.md."""
+docs/decisions/0016-elementary-functions.md, and 0087-sines-and-transposed-tiles.md there for sin and cos."""
 
 COMPOSED_BOUNDS: dict[str, tuple[float, float]] = {"sigmoid": (2.5, 2.5)}
 """The same of functions that tensor expressions make of others."""
@@ -119,6 +121,8 @@ SPECIAL = (
         1 - 2.0**-53,
         1 + 2.0**-52,
     ),
+    # Where formulas of sin and cos end, and numbers next to multiples of pi/2.
+    *(12800.0, 3.0e6, 1.5707963267948966, 3.141592653589793, 10391.0, 6381956970095103.0),
     # Where errors of f32 functions are largest: sigmoid, tanh, exp2, log, erf, expm1, log1p, log2, log10, exp.
     *(4.157294, 0.550921, 126.47623, 1.4101553, 0.9485716, 16.985426, 0.4215242, 1.4086092, 1.3220899, 59.944431),
 )

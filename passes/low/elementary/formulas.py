@@ -1,5 +1,5 @@
-"""Elementary functions as formulas over `Lanes`: exponentials, logarithms, tanh, erf, pow, and the fused multiply-add
-of 16-bit floats. The comment in front of each family gives its method and sources."""
+"""Elementary functions as formulas over `Lanes`: exponentials, logarithms, sine and cosine, tanh, erf, pow, and the
+fused multiply-add of 16-bit floats. The comment in front of each family gives its method and sources."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from xdsl.dialects import math as math_dialect
+
 from weft.passes.low.elementary.lanes import F32, F64, Format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from weft.passes.low.elementary.lanes import Lanes
+    from xdsl.ir import Operation
+
+    from weft.passes.low.elementary.lanes import Bits, Lanes
 
 # exp, exp2 and expm1.
 #
@@ -319,6 +323,100 @@ def log1p(x: Lanes) -> Lanes:
     result = _natural(e, (m - 1.0) + lost * scale.numbers)
     tiny = abs(x) < 0.5 ** (format_.mantissa_bits + 1)
     return tiny.choose(x, _finished(result, x, -1.0))
+
+
+# sin and cos.
+#
+#     |x| = q pi/2 + r,  |r| <= pi/4,  sin(x), cos(x) = +-sin(r) or +-cos(r), by the low bits of q
+#
+# The reduction is Cody and Waite's: pi/2 in parts, the first so short that their products with q are exact, and the
+# last as long as a number is. The difference from the first product is exact; what the others round is summed up (the
+# error of Dekker's Fast2Sum, 1971) and added to the polynomials, so that results are good to the last place also where
+# nearly all of x cancels. Beyond `bound`, q is longer than the parts leave room for: these lanes are computed by the C
+# library, under a condition.
+
+
+@dataclass(frozen=True)
+class _Sine:
+    half_pi: tuple[float, float, float, float]
+    """The parts of pi/2."""
+    bound: float
+    sine: tuple[float, ...]
+    """sin(r) = r + r^3 p(r^2) for |r| <= 0.7865."""
+    cosine: tuple[float, ...]
+    """cos(r) = 1 - r^2/2 + r^4 p(r^2) there."""
+
+
+_SINE: Final[Mapping[Format, _Sine]] = {
+    # Errors of the polynomials: 2^-27.8, 2^-33.1; 2^-57.8, 2^-64.0. Parts of 11 and 32 bits.
+    F32: _Sine(
+        half_pi=(1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12),
+        bound=12800.0,
+        sine=(-0.16666655242443085, 0.008332187309861183, -0.00019517885812092572),
+        cosine=(0.04166664555668831, -0.00138873013202101, 2.4430670237052254e-05),
+    ),
+    F64: _Sine(
+        half_pi=(1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32),
+        bound=3.0e6,
+        sine=(
+            *(-0.1666666666666663, 0.00833333333332184, -0.0001984126982935853, 2.755731353851617e-06),
+            *(-2.505073438954086e-08, 1.5895433289255518e-10),
+        ),
+        cosine=(
+            *(0.041666666666666595, -0.0013888888888873303, 2.4801587288947114e-05, -2.7557314191895323e-07),
+            *(2.0875700737041844e-09, -1.135844634039271e-11),
+        ),
+    ),
+}
+
+
+def sin(x: Lanes) -> Lanes:
+    size = abs(x)
+    value, signs = _of_quadrant(size, 0)
+    return _beyond(size, x, math_dialect.SinOp, (value.bits ^ (signs ^ (x.bits & _sign_bit(x)))).numbers)
+
+
+def cos(x: Lanes) -> Lanes:
+    """sin(x + pi/2), without the sum."""
+    size = abs(x)
+    value, signs = _of_quadrant(size, 1)
+    return _beyond(size, x, math_dialect.CosOp, (value.bits ^ signs).numbers)
+
+
+def _sign_bit(x: Lanes) -> int:
+    return 1 << (x.writer.shape.integer_bits - 1)
+
+
+def _beyond(size: Lanes, x: Lanes, call: type[Operation], result: Lanes) -> Lanes:
+    """`result`, but what `call` computes of finite numbers beyond the bound."""
+    is_large = (size > _SINE[x.writer.format].bound) & (size < math.inf)
+    return x.writer.called_where(is_large, call, x, result)
+
+
+def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
+    """sin(x + quarter pi/2) but for its sign, and that, of x that is not negative."""
+    format_ = x.writer.format
+    constants = _SINE[format_]
+    shifted = x * (2.0 / math.pi) + format_.rounder
+    q = shifted - format_.rounder
+    r, rest = _reduced_by_quarters(x, q)
+    square = r * r
+    sine = r + (r * (square * square.polynomial(constants.sine)) + rest)
+    tail = square * square * square.polynomial(constants.cosine) - r.rounded_product(rest)
+    cosine = 1.0 - (square * 0.5 - tail)
+    number = shifted.bits + quarter if quarter else shifted.bits
+    is_odd = (number & 1).compare("ne", 0)
+    return is_odd.choose(cosine, sine), (number & 2) << (x.writer.shape.integer_bits - 2)
+
+
+def _reduced_by_quarters(x: Lanes, q: Lanes) -> tuple[Lanes, Lanes]:
+    """r of x = q pi/2 + r, and what it lacks."""
+    first, second, third, last = _SINE[x.writer.format].half_pi
+    exact = x - q * first
+    near = exact - q * second
+    r = near - q * third
+    lost = ((exact - near) - q * second) + ((near - r) - q * third)
+    return r, lost - q * last
 
 
 # tanh.

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects import arith, math, vector
+from xdsl.dialects import arith, math, scf, vector
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
@@ -85,6 +85,7 @@ _MARK: Final[Mapping[str, Attribute]] = {ORDERED: UnitAttr()}
 _ROUNDED: Final[Mapping[str, Attribute]] = {ROUNDED: UnitAttr()}
 _UNMARKED: Final[Mapping[str, Attribute]] = {}
 _DEFINED: Final[Mapping[str, Attribute]] = {DEFINED: UnitAttr()}
+_ANY: Final = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
 _PREDICATES: Final = {
     name: IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(name), i64)
     for name in ("oeq", "olt", "ole", "ogt", "oge", "one", "ult", "uno")
@@ -206,6 +207,18 @@ class Writer(OpRewriter):
     def floats(self, kind: type[Operation], *operands: SSAValue, marks: Mapping[str, Attribute] = _UNMARKED) -> Lanes:
         """The results of a floating-point op."""
         return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
+
+    def called_where(self, mask: Mask, call: type[Operation], x: Lanes, others: Lanes) -> Lanes:
+        """What `call`, an op that stays one, computes of the lanes where `mask` is true, and `others` elsewhere. It is
+        not called where `mask` is true for no lane."""
+        condition = mask.value
+        if self.is_vector:
+            condition = self.op(vector.ReductionOp, (condition,), i1, {"kind": _ANY, "fastmath": _NO_FLAGS})
+        called = call.create(operands=[x.value], result_types=[self.float_type], properties=dict(_FLOAT))
+        kind = low_lanes.SelectOp if self.is_vector else arith.SelectOp
+        chosen = kind.create(operands=[mask.value, called.results[0], others.value], result_types=[self.float_type])
+        then = [called, chosen, scf.YieldOp(chosen.results[0])]
+        return self.lanes(self.insert(scf.IfOp(condition, [self.float_type], then, [scf.YieldOp(others.value)])))
 
     def lanes(self, value: SSAValue) -> Lanes:
         return Lanes(self, value)

@@ -182,3 +182,34 @@ func.func @multiply_add(%A: memref<8xf16>, %B: memref<1xf32>) attributes {
   memref.store %s, %B[%c0] : memref<1xf32>
   func.return
 }
+
+// -----
+
+// Quarters of a turn, both polynomials, of which the parity chooses one. Finite numbers beyond the reduction are called
+// for, where a lane has one.
+// CHECK-LABEL: @sine
+// CHECK:         %[[SIZE:.*]] = math.absf %[[X:\w+]] : vector<8xf32>
+// CHECK:         %[[SHIFTED:.*]] = arith.addf %{{.*}}, %[[ROUNDER:.*]] {low.ordered} : vector<8xf32>
+// CHECK-NEXT:    %[[Q:.*]] = arith.subf %[[SHIFTED]], %[[ROUNDER]] {low.ordered} : vector<8xf32>
+// CHECK:         %[[ODD:.*]] = low.cmpi ne, %{{.*}}, %{{.*}} : vector<8xi32>
+// CHECK-NEXT:    low.select %[[ODD]], %{{.*}}, %{{.*}} : vector<8xf32>
+// CHECK:         %[[BEYOND:.*]] = low.cmpf ogt, %[[SIZE]], %{{.*}} : vector<8xf32>
+// CHECK-NEXT:    %[[FINITE:.*]] = low.cmpf olt, %[[SIZE]], %{{.*}} : vector<8xf32>
+// CHECK-NEXT:    %[[LARGE:.*]] = arith.andi %[[BEYOND]], %[[FINITE]] : vector<8xi1>
+// CHECK:         %[[ANY:.*]] = vector.reduction <or>, %[[LARGE]] : vector<8xi1> into i1
+// CHECK-NEXT:    scf.if %[[ANY]] -> (vector<8xf32>) {
+// CHECK-NEXT:      %[[CALLED:.*]] = math.sin %[[X]] : vector<8xf32>
+// CHECK-NEXT:      %[[CHOSEN:.*]] = low.select %[[LARGE]], %[[CALLED]], %[[NEAR:.*]] : vector<8xf32>
+// CHECK-NEXT:      scf.yield %[[CHOSEN]] : vector<8xf32>
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      scf.yield %[[NEAR]] : vector<8xf32>
+// CUDA-LABEL:  @sine
+// CUDA:          math.sin
+func.func @sine(%A: memref<8xf32>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<8xf32>, vector<8xf32>
+  %e = math.sin %a : vector<8xf32>
+  vector.store %e, %A[%c0] : memref<8xf32>, vector<8xf32>
+  func.return
+}

@@ -188,3 +188,56 @@ func.func @repeated(%A: memref<64xf32>, %B: memref<8xf32>, %C: memref<8xf32>) {
 // CHECK:         vector.shuffle %[[A]], %[[A]] [0, 0, 1, 1, 2, 2, 3, 3] : vector<4xf32>, vector<4xf32>
 // CHECK:         %[[B:\w+]] = vector.load %A[%{{.*}}] : memref<64xf32>, vector<8xf32>
 // CHECK:         vector.shuffle %[[B]], %[[B]] [7, 6, 5, 4, 3, 2, 1, 0] : vector<8xf32>, vector<8xf32>
+
+// -----
+
+// Lanes that run are known where a condition is the same for all values of a loop, and so are those of two conditions:
+// what they read of every second element is shuffled.
+
+func.func @known_for_all_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
+  tir.for %k in 2 {
+    tir.for %l in 8 vectorized {
+      %x = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 2 - 2)> (%k, %l)
+      %zero = arith.constant 0 : index
+      %inside = arith.cmpi sge, %x, %zero : index
+      %seven = arith.constant 7 : index
+      %before = arith.cmpi slt, %l, %seven : index
+      scf.if %inside {
+        scf.if %before {
+          %a = memref.load %A[%k, %x] : memref<2x40xf32>
+          memref.store %a, %B[%k, %l] : memref<2x8xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @known_for_all_values
+// CHECK-DAG:     %[[MASK:.*]] = arith.constant dense<[false, true, true, true, true, true, true, false]> : vector<8xi1>
+// CHECK:         vector.load %A
+// CHECK:         vector.shuffle
+// CHECK-NOT:     low.gather
+// CHECK:         vector.maskedstore %B[%{{.*}}], %[[MASK]]
+
+// -----
+
+// One whose outcome depends on the loop is a mask that is computed.
+
+func.func @known_for_some_values(%A: memref<2x40xf32>, %B: memref<2x8xf32>) {
+  tir.for %k in 2 {
+    tir.for %l in 8 vectorized {
+      %x = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 2 - 1)> (%k, %l)
+      %zero = arith.constant 0 : index
+      %inside = arith.cmpi sge, %x, %zero : index
+      scf.if %inside {
+        %a = memref.load %A[%k, %x] : memref<2x40xf32>
+        memref.store %a, %B[%k, %l] : memref<2x8xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @known_for_some_values
+// CHECK:         %[[MASK:.*]] = low.cmpi sge, %{{.*}} : vector<8xindex>
+// CHECK:         low.gather %A
+// CHECK:         vector.maskedstore %B[%{{.*}}], %[[MASK]]

@@ -379,3 +379,35 @@ func.func @shared_ends(%A: memref<14x8xf32>, %C: memref<16x8xf32>) {
 // CHECK:           } else {
 // CHECK:             memref.store %zero, %C
 // CHECK:             memref.load %A
+
+// -----
+
+// A bound that depends on a loop around, but is the same for all of its values: the first iteration alone has a
+// condition.
+
+func.func @same_bound(%C: memref<2x4x8xf32>) {
+  tir.for %p in 2 {
+    tir.for %o in 4 {
+      tir.for %i in 8 {
+        %zero = arith.constant 0.000000e+00 : f32
+        %x = affine.apply affine_map<(d0, d1, d2) -> (d0 + d1 * 16 + d2 * 2 - 2)> (%p, %o, %i)
+        %none = arith.constant 0 : index
+        %inside = arith.cmpi sge, %x, %none : index
+        %value = scf.if %inside -> (f32) {
+          %one = arith.constant 1.000000e+00 : f32
+          scf.yield %one : f32
+        } else {
+          scf.yield %zero : f32
+        }
+        memref.store %value, %C[%p, %o, %i] : memref<2x4x8xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @same_bound
+// CHECK:         tir.for %p in 2 {
+// CHECK:           tir.for %{{.*}} in 7 {
+// CHECK:           tir.for %{{.*}} in 3 {
+// CHECK-NOT:         scf.if
+// CHECK:         func.return

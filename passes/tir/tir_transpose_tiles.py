@@ -1,0 +1,149 @@
+"""tir-transpose-tiles: transpose square tiles in registers, where vectorized loops would gather."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from weft.analysis.index import Index
+from weft.dialects.aliasing import with_overlapping
+from weft.dialects.effects import only_computes, opaque_op, underlying
+from weft.dialects.element_types import bytes_of
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import index_before, insert_before, set_access
+from weft.passes.tir.nest import LOCAL, FunctionPass, allocate_before, range_of
+from weft.support.statistics import Statistic
+
+_TRANSPOSED: Final = Statistic("tir-transpose-tiles", "tiles-transposed", "tiles that are transposed in registers")
+_SIDES: Final = (4, 8, 16)
+"""Rows and columns of a tile: all of its rows are in registers at once."""
+_PART_BYTES: Final = 16
+"""What shuffles of x86 and Arm move elements within; between such parts they move whole ones."""
+
+
+@dataclass(frozen=True)
+class TransposeTilesPass(FunctionPass):
+    """Load the columns that lanes read as rows, and transpose the tile in registers.
+
+    ```mlir
+    tir.for %r in 8 { tir.for %c in 8 vectorized { %a = memref.load %A[%r + %c * 100]; USE(%r, %c, %a) } }
+    ```
+    is, with a local buffer of 64 elements and 24 shuffles,
+
+    ```mlir
+    %row0 = vector.load %A[0] ... %row7 = vector.load %A[700]
+    %0 = vector.shuffle %row0, %row1 [...] ... vector.store %23, %tile[56]
+    tir.for %r in 8 unrolled { tir.for %c in 8 vectorized { %a = memref.load %tile[%r * 8 + %c]; USE(%r, %c, %a) } }
+    ```
+    The tile has 4, 8 or 16 rows and as many columns, the extents of the two loops. All of its elements are read, and no
+    others: loads under conditions, as at the edges of an array, stay. So do loads from what the loops store to. The
+    outer loop holds nothing but the vectorized one; it is unrolled, so that LLVM keeps the local buffer in registers.
+
+    A tile of n rows takes n log2(n) shuffles, first within parts of 16 bytes, by pairs of rows, then of whole parts
+    (Eklundh, "A fast computer method for matrix transposing", 1972): a gather reads its lanes one by one.
+
+    Requires: flat buffers (`tir-flatten`), vectorized loops.
+
+    Leaves: the same; vectors outside of the vectorized loops.
+    """
+
+    name = "tir-transpose-tiles"
+
+    def rewrite(self, function: FuncOp) -> None:
+        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+            if loop.kind.data is LoopKind.VECTORIZED and loop.extent in _SIDES:
+                transpose_tiles(loop)
+
+
+def transpose_tiles(columns: ForOp) -> None:
+    """Rewrite the loads of one vectorized loop that read columns of a tile."""
+    rows = columns.parent_op()
+    if not isinstance(rows, ForOp) or rows.extent != columns.extent:
+        return
+    if rows.kind.data not in (LoopKind.SERIAL, LoopKind.UNROLLED):
+        return
+    if any(op is not columns and not only_computes(op) for op in rows.body.block.ops):
+        return
+    stored = [op.memref for op in operations_in(columns) if isinstance(op, memref.StoreOp)]
+    if opaque_op(columns) is not None or any(underlying(buffer) is not buffer for buffer in stored):
+        return
+    written = with_overlapping(stored)
+    for op in list(columns.body.block.ops):
+        if not isinstance(op, memref.LoadOp) or len(op.indices) != 1:
+            continue
+        if op.memref not in written and underlying(op.memref) is op.memref:
+            _transpose(op, rows, columns)
+
+
+def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
+    """Let a load read the transposed tile, if it is one of rows along which memory goes on."""
+    place = Index.of(load.indices[0]).simplified(range_of)
+    row, column = rows.induction_variable, columns.induction_variable
+    step = place.coefficient(column)
+    first = place - Index({row: 1, column: step})
+    inside = any(rows.is_ancestor(value.owner) for value in (*first.values(), load.memref))
+    if inside or first.mentions([row]) or step in (0, 1) or not isinstance(rows.extent, int):
+        return
+    count, element = rows.extent, load.res.type
+    part = _PART_BYTES // bytes_of(element)
+    if part < 1 or part > count:
+        return
+    type_ = VectorType(element, [count])
+    loads = [vector.LoadOp(load.memref, [index_before(first + step * number, rows)], type_) for number in range(count)]
+    insert_before(rows, loads)
+    tile_type = MemRefType(element, [count * count], memory_space=LOCAL)
+    hint = f"{load.memref.name_hint or 'tile'}_tile"
+    tile = allocate_before(rows, memref.AllocaOp, tile_type, hint, IntegerAttr(64, i64)).memref
+    for number, lanes in enumerate(_transposed([op.results[0] for op in loads], part, rows)):
+        insert_before(rows, [vector.StoreOp(lanes, tile, [index_before(Index({}, number * count), rows)])])
+    set_access(load, tile, [index_before(Index({row: count, column: 1}), load)])
+    rows.kind = LoopKindAttr(LoopKind.UNROLLED)
+    _TRANSPOSED.add()
+
+
+def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[SSAValue]:
+    """The columns of rows, computed before `anchor`. Shuffles move elements within parts of so many lanes first."""
+    lanes = len(rows)
+    values = list(rows)
+    size = 1
+    while size < part:
+        # Units of `size` elements of one half of each part, those of two rows in turn.
+        halves = [[at for at in range(lanes) if at % part // (part // 2) == half] for half in (0, 1)]
+        units = [[half[at : at + size] for at in range(0, len(half), size)] for half in halves]
+        masks = [[at + row * lanes for unit in half for row in (0, 1) for at in unit] for half in units]
+        following: list[SSAValue] = []
+        for base in range(0, lanes, 2 * size):
+            for at in range(base, base + size):
+                following += [_shuffled(values[at], values[at + size], mask, anchor) for mask in masks]
+        values, size = following, 2 * size
+    # Row `part * g + j` has now, in its part k, column `part * k + j` of the rows `part * g` and those after it.
+    by_column = [_transposed_parts(values[at::part], lanes, part, anchor) for at in range(part)]
+    return [by_column[at % part][at // part] for at in range(lanes)]
+
+
+def _transposed_parts(rows: Sequence[SSAValue], lanes: int, part: int, anchor: Operation) -> list[SSAValue]:
+    """The parts at the same place of several rows, one vector for each place."""
+    if len(rows) == 1:
+        return list(rows)
+    masks = [[at for at in range(2 * lanes) if at // part % 2 == parity] for parity in (0, 1)]
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    even, odd = (
+        _transposed_parts([_shuffled(one, other, mask, anchor) for one, other in pairs], lanes, part, anchor)
+        for mask in masks
+    )
+    return [value for pair in zip(even, odd, strict=True) for value in pair]
+
+
+def _shuffled(one: SSAValue, other: SSAValue, mask: Sequence[int], anchor: Operation) -> SSAValue:
+    type_ = cast("VectorType", one.type)
+    op = vector.ShuffleOp(one, other, DenseArrayBase.from_list(i64, mask), result_type=type_)
+    insert_before(anchor, [op])
+    return op.results[0]
