@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeAlias, cast
@@ -110,7 +110,7 @@ def transposed(value: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 # Convolutions
 
-_CONVOLVED: Final = {
+_CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
     ("float32", "float32", "float32"): 1,
     ("float64", "float64", "float64"): 1,
     ("int16", "int16", "int32"): 2,

@@ -506,7 +506,7 @@ def _has_no_border(op: Operator) -> bool:
 
 def _has_padding(padding: object) -> bool:
     if isinstance(padding, Sequence) and not isinstance(padding, str):
-        return any(map(_has_padding, cast("Sequence[object]", padding)))
+        return any(map(_has_padding, padding))
     return padding != 0
 
 
