@@ -6,16 +6,26 @@ operation is verified by itself, innermost first, after its operands were checke
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FunctionType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+)
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import DimOp, GlobalOp
 from xdsl.dialects.scf import IfOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
+from xdsl.ir.core import OpTraits
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
@@ -34,6 +44,18 @@ if TYPE_CHECKING:
 
 _GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
 """Operations whose regions have no order: values may be used before they are defined."""
+_CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
+"""A call but for its callee, which xDSL searches for among all functions of the module."""
+
+
+@dataclass
+class _Walk:
+    """What the verifier of a module knows and finds."""
+
+    functions: dict[str, FuncOp]
+    """Those of the module, by name."""
+    names: set[str] = field(default_factory=set[str])
+    """The names of all operations."""
 
 
 def verify_module(module: ModuleOp) -> None:
@@ -43,17 +65,17 @@ def verify_module(module: ModuleOp) -> None:
     bindings cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place
     of the first failure.
     """
-    names: set[str] = set()
-    _verify_operation(module, set(), names)
-    if names & {"tir.block", "tir.for"}:
+    walk = _Walk(_functions_of(module))
+    _verify_operation(module, set(), walk)
+    if walk.names & {"tir.block", "tir.for"}:
         from weft.analysis.checks import check_program
 
         check_program(module)
 
 
-def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:
-    """`visible` are the values that `operation` may use; `names` collects the names of all operations."""
-    names.add(operation.name)
+def _verify_operation(operation: Operation, visible: set[SSAValue], walk: _Walk) -> None:
+    """`visible` are the values that `operation` may use."""
+    walk.names.add(operation.name)
     for operand in operation.operands:
         if operand not in visible:
             place = _place_of_definition(operand)
@@ -63,7 +85,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         raise CompileError.at(operation, reason)
     for region in operation.regions:
         isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
-        _verify_region(operation, region, set() if isolated else visible, names)
+        _verify_region(operation, region, set() if isolated else visible, walk)
     try:
         if isinstance(operation, FuncOp):
             _verify_function(operation)
@@ -75,7 +97,10 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_yields(operation)
         elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
             raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
-        operation.verify(verify_nested_ops=False)
+        if isinstance(operation, CallOp) and _finds_callee(operation, walk):
+            _CALL.verify(operation)
+        else:
+            operation.verify(verify_nested_ops=False)
     except VerifyException as error:
         place = _redefinition(operation) or operation
         raise CompileError.at(place, f"{_subject(operation, str(error))}{error}") from None
@@ -84,6 +109,38 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         if _is_ours(operation) and not isinstance(error, ValueError):
             raise
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
+
+
+def _functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    """The functions of a module, which may be no valid one, by name."""
+    found: dict[str, FuncOp] = {}
+    for op in (op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)):
+        name = op.properties.get("sym_name")
+        if isinstance(name, StringAttr):
+            found.setdefault(name.data, op)
+    return found
+
+
+def _finds_callee(call: CallOp, walk: _Walk) -> bool:
+    """Whether a call stands where one may, and its callee takes the operands and gives the results."""
+    symbol, block = call.properties.get("callee"), call.parent
+    if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data or call.successors:
+        return False
+    callee = walk.functions.get(symbol.root_reference.data)
+    types = None if callee is None else callee.properties.get("function_type")
+    if callee is None or not isinstance(types, FunctionType) or block is None or block.last_op is call:
+        return False
+    if types.inputs.data != tuple(call.operand_types) or types.outputs.data != tuple(call.result_types):
+        return False
+    return callee.parent_op() is _symbol_table(call)
+
+
+def _symbol_table(operation: Operation) -> Operation | None:
+    """The innermost operation around that holds symbols."""
+    around = operation.parent_op()
+    while around is not None and not around.has_trait(SymbolTable, value_if_unregistered=False):
+        around = around.parent_op()
+    return around
 
 
 def _verify_function(function: FuncOp) -> None:
@@ -155,12 +212,12 @@ def _is_ours(operation: Operation) -> bool:
     return type(operation).__module__.startswith("weft.")
 
 
-def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], names: set[str]) -> None:
+def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], walk: _Walk) -> None:
     block = region.first_block
     if block is None:
         return
     if block.next_block is None:
-        _verify_block(parent, block, outer, names)
+        _verify_block(parent, block, outer, walk)
         return
     from xdsl.irdl.dominance import DominanceInfo
 
@@ -171,10 +228,10 @@ def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], name
         for other in blocks:
             if dominance.strictly_dominates(other, block):
                 visible.update(_definitions(other))
-        _verify_block(parent, block, visible, names)
+        _verify_block(parent, block, visible, walk)
 
 
-def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: set[str]) -> None:
+def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], walk: _Walk) -> None:
     if block.is_empty and not parent.has_trait(NoTerminator, value_if_unregistered=True):
         raise CompileError.at(parent, f"'{parent.name}' has an empty region, which must end with a terminator")
     # One set serves the whole walk: what a block defines is added on the way in, and taken out on the way out.
@@ -183,7 +240,7 @@ def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: 
         defined = _definitions(block)
     outer.update(defined)
     for operation in block.ops:
-        _verify_operation(operation, outer, names)
+        _verify_operation(operation, outer, walk)
         outer.update(operation.results)
         defined.extend(operation.results)
     outer.difference_update(defined)
