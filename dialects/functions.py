@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
@@ -24,10 +24,17 @@ def function_around(place: Operation, name: str) -> FuncOp | None:
         return None
     table = _FUNCTIONS.get(module)
     found = None if table is None else table.get(name)
-    if found is None or found.parent_op() is not module or found.sym_name.data != name:
-        functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    if found is None or found.parent_op() is not module or _name_of(found) != name:
+        functions = [op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)]
         # The first of each name, as a search would find.
-        table = WeakValueDictionary({function.sym_name.data: function for function in reversed(functions)})
+        names = [(_name_of(function), function) for function in reversed(functions)]
+        table = WeakValueDictionary({known: function for known, function in names if known is not None})
         _FUNCTIONS[module] = table
         found = table.get(name)
     return found
+
+
+def _name_of(function: FuncOp) -> str | None:
+    """None for a function that has none, which does not verify."""
+    name = function.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else None

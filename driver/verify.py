@@ -6,7 +6,7 @@ operation is verified by itself, innermost first, after its operands were checke
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     FunctionType,
     MemRefType,
     ModuleOp,
-    StringAttr,
     SymbolRefAttr,
     TensorType,
 )
@@ -30,6 +29,7 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, Symb
 from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.constants import verify_constants
+from weft.dialects.functions import function_around
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
@@ -48,16 +48,6 @@ _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 """A call but for its callee, which xDSL searches for among all functions of the module."""
 
 
-@dataclass
-class _Walk:
-    """What the verifier of a module knows and finds."""
-
-    functions: dict[str, FuncOp]
-    """Those of the module, by name."""
-    names: set[str] = field(default_factory=set[str])
-    """The names of all operations."""
-
-
 def verify_module(module: ModuleOp) -> None:
     """Check every operation, and that every value is used inside its scope, after its definition.
 
@@ -65,17 +55,17 @@ def verify_module(module: ModuleOp) -> None:
     bindings cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place
     of the first failure.
     """
-    walk = _Walk(_functions_of(module))
-    _verify_operation(module, set(), walk)
-    if walk.names & {"tir.block", "tir.for"}:
+    names: set[str] = set()
+    _verify_operation(module, set(), names)
+    if names & {"tir.block", "tir.for"}:
         from weft.analysis.checks import check_program
 
         check_program(module)
 
 
-def _verify_operation(operation: Operation, visible: set[SSAValue], walk: _Walk) -> None:
-    """`visible` are the values that `operation` may use."""
-    walk.names.add(operation.name)
+def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:
+    """`visible` are the values that `operation` may use; `names` collects the names of all operations."""
+    names.add(operation.name)
     for operand in operation.operands:
         if operand not in visible:
             place = _place_of_definition(operand)
@@ -85,7 +75,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], walk: _Walk)
         raise CompileError.at(operation, reason)
     for region in operation.regions:
         isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
-        _verify_region(operation, region, set() if isolated else visible, walk)
+        _verify_region(operation, region, set() if isolated else visible, names)
     try:
         if isinstance(operation, FuncOp):
             _verify_function(operation)
@@ -97,7 +87,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], walk: _Walk)
             _verify_yields(operation)
         elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
             raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
-        if isinstance(operation, CallOp) and _finds_callee(operation, walk):
+        if isinstance(operation, CallOp) and _finds_callee(operation):
             _CALL.verify(operation)
         else:
             operation.verify(verify_nested_ops=False)
@@ -111,22 +101,12 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], walk: _Walk)
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
 
 
-def _functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions of a module, which may be no valid one, by name."""
-    found: dict[str, FuncOp] = {}
-    for op in (op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)):
-        name = op.properties.get("sym_name")
-        if isinstance(name, StringAttr):
-            found.setdefault(name.data, op)
-    return found
-
-
-def _finds_callee(call: CallOp, walk: _Walk) -> bool:
+def _finds_callee(call: CallOp) -> bool:
     """Whether a call stands where one may, and its callee takes the operands and gives the results."""
     symbol, block = call.properties.get("callee"), call.parent
     if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data or call.successors:
         return False
-    callee = walk.functions.get(symbol.root_reference.data)
+    callee = function_around(call, symbol.root_reference.data)
     types = None if callee is None else callee.properties.get("function_type")
     if callee is None or not isinstance(types, FunctionType) or block is None or block.last_op is call:
         return False
@@ -212,12 +192,12 @@ def _is_ours(operation: Operation) -> bool:
     return type(operation).__module__.startswith("weft.")
 
 
-def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], walk: _Walk) -> None:
+def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], names: set[str]) -> None:
     block = region.first_block
     if block is None:
         return
     if block.next_block is None:
-        _verify_block(parent, block, outer, walk)
+        _verify_block(parent, block, outer, names)
         return
     from xdsl.irdl.dominance import DominanceInfo
 
@@ -228,10 +208,10 @@ def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], walk
         for other in blocks:
             if dominance.strictly_dominates(other, block):
                 visible.update(_definitions(other))
-        _verify_block(parent, block, visible, walk)
+        _verify_block(parent, block, visible, names)
 
 
-def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], walk: _Walk) -> None:
+def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: set[str]) -> None:
     if block.is_empty and not parent.has_trait(NoTerminator, value_if_unregistered=True):
         raise CompileError.at(parent, f"'{parent.name}' has an empty region, which must end with a terminator")
     # One set serves the whole walk: what a block defines is added on the way in, and taken out on the way out.
@@ -240,7 +220,7 @@ def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], walk: _
         defined = _definitions(block)
     outer.update(defined)
     for operation in block.ops:
-        _verify_operation(operation, outer, walk)
+        _verify_operation(operation, outer, names)
         outer.update(operation.results)
         defined.extend(operation.results)
     outer.difference_update(defined)

@@ -119,3 +119,17 @@ def test_dense_floats_may_be_written_as_bits(type_: str, bits: str) -> None:
         assert next(iter(value.get_values())) == -math.inf
     with pytest.raises(CompileError, match=f"{bits}0 has more than the"):
         weft.parse(f"builtin.module attributes {{x = dense<{bits}0> : vector<2x{type_}>}} {{}}")
+
+
+def test_functions_without_a_name_are_refused_where_others_are_called() -> None:
+    text = """
+    "builtin.module"() ({
+      "func.func"() <{function_type = () -> ()}> ({ "func.return"() : () -> () }) : () -> ()
+      func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+        %y = graph.call_tir @g(%x) : (tensor<2xf32>) -> tensor<2xf32>
+        func.return %y : tensor<2xf32>
+      }
+    }) : () -> ()
+    """
+    with pytest.raises(weft.CompileError, match=r"property 'sym_name' expected in operation 'func\.func'"):
+        weft.parse(text)
