@@ -76,3 +76,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CompileCache:
     monkeypatch.delenv("WEFT_CACHE", raising=False)
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
     return CompileCache.of_user()
+
+
+@pytest.fixture
+def gradients() -> Generator[None]:
+    """Benchmarks turn the gradients of PyTorch off, for their whole process."""
+    yield
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_grad_enabled(True)

@@ -36,6 +36,8 @@ from weft_bench.product_rows import square
 from weft_bench.rounds import Times, take_turns
 from weft_bench.table import Table, duration
 
+pytestmark = pytest.mark.usefixtures("gradients")
+
 TINY = ["--rounds", "1", "--memory-mib", "1"]
 ONE = Target("llvm", num_threads=1)
 

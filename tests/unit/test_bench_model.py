@@ -17,6 +17,8 @@ from weft_bench.contender import WrongResult
 from weft_bench.model import compared
 from weft_bench.model_contenders import Loaded, missing_peers
 
+pytestmark = pytest.mark.usefixtures("gradients")
+
 SOURCE = """
 func.func @main(%x: tensor<?x8xf32, #graph.dims<n>>) -> tensor<?x8xf32, #graph.dims<n>> {
   %y = graph.dataflow -> tensor<?x8xf32, #graph.dims<n>> {
