@@ -34,13 +34,12 @@ NEWEST: Final[Mapping[str, int]] = {"": 28, "ai.onnx.ml": 5}
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model, how errors call it, and the folder of its weights."""
+    """A model, and how errors call it."""
 
     model: ModelProto
     name: str
-    folder: Path | None
-    file_name: str = ""
-    """In the folder."""
+    path: Path | None = None
+    """Of its file; others of its folder may have weights."""
     others: set[str] = dataclasses.field(default_factory=set[str])
     """The files of elements that were read, by their paths from the folder."""
 
@@ -48,12 +47,12 @@ class ModelFile:
     def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
         """The model in a file, in bytes, or as it is. Raises `CompileError` and `OSError`."""
         if isinstance(source, ModelProto):
-            file = ModelFile(source, "the model", None)
+            file = ModelFile(source, "the model")
         elif isinstance(source, bytes):
-            file = ModelFile(_parsed(source, "the model"), "the model", None)
+            file = ModelFile(_parsed(source, "the model"), "the model")
         else:
             path = Path(source)
-            file = ModelFile(_read(path), f"'{path}'", path.parent, path.name)
+            file = ModelFile(_read(path), f"'{path}'", path)
         file._check()
         file._check_memory()
         return file
@@ -101,19 +100,16 @@ class ModelFile:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """The elements of a tensor in a file of the model's folder, mapped."""
+        """The elements of a tensor in the model's file, or another of its folder, mapped."""
         entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
-        is_own = self.file_name != "" and location == self.file_name
-        label = f"tensor '{proto.name}': {'its elements in' if is_own else 'external data'}"
-        if self.folder is None:
+        label = f"tensor '{proto.name}': external data"
+        if self.path is None:
             raise Refusal(f"{label} '{location}' need the model as a file, which says where their folder is")
-        folder = self.folder.resolve()
-        path = (folder / location).resolve()
-        if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
-            raise Refusal(f"{label} '{location}' lie outside of the model's folder")
-        if not path.is_file():
-            raise Refusal(f"{label}: there is no file '{location}' beside the model")
+        if location == self.path.name:
+            path, label = self.path, f"tensor '{proto.name}': its elements in"
+        else:
+            path = self._beside(self.path.parent.resolve(), location, label)
         numbers = {key: entries.get(key, default) for key, default in (("offset", "0"), ("length", ""))}
         if not all(text.isdecimal() or text == "" for text in numbers.values()):
             raise Refusal(f"{label} '{location}': offset and length are numbers, got {numbers}")
@@ -129,8 +125,6 @@ class ModelFile:
             raise Refusal(f"{label}: '{location}' has {size} bytes, but is read up to {offset + length}")
         if length == 0:
             return np.zeros(shape, element)
-        if not is_own:
-            self.others.add(path.relative_to(folder).as_posix())
         before = offset % mmap.ALLOCATIONGRANULARITY
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), before + length, access=mmap.ACCESS_READ, offset=offset - before)
@@ -139,6 +133,16 @@ class ModelFile:
             packed = TensorProto(data_type=proto.data_type, dims=shape, raw_data=bytes(data))
             return numpy_helper.to_array(packed)
         return np.frombuffer(data, element).reshape(shape)
+
+    def _beside(self, folder: Path, location: str, label: str) -> Path:
+        """A file that the model names, in its folder, whose links have been followed. Raises `Refusal` for others."""
+        path = (folder / location).resolve()
+        if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
+            raise Refusal(f"{label} '{location}' lie outside of the model's folder")
+        if not path.is_file():
+            raise Refusal(f"{label}: there is no file '{location}' beside the model")
+        self.others.add(path.relative_to(folder).as_posix())
+        return path
 
 
 def _read(path: Path) -> ModelProto:

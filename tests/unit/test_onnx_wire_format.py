@@ -39,6 +39,16 @@ def test_elements_stay_in_the_file(tmp_path: Path, proto: ModelProto) -> None:
     np.testing.assert_allclose(weft.build(path)["main"](x), x @ W + B, rtol=1e-5)
 
 
+def test_a_link_to_a_model_in_another_folder(tmp_path: Path, proto: ModelProto) -> None:
+    """As caches of models have them: only files beside the model must lie in its folder."""
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "1f2e").write_bytes(proto.SerializeToString())
+    link = tmp_path / "m.onnx"
+    link.symlink_to(tmp_path / "blobs" / "1f2e")
+    x = np.ones((3, 200), np.float32)
+    np.testing.assert_allclose(weft.build(link)["main"](x), x @ W + B, rtol=1e-5)
+
+
 def test_a_weight_that_is_used_twice_is_one_constant(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     nodes = [node("MatMul", "x w", "p"), node("MatMul", "x w", "q"), node("Sub", "p q", "y")]
