@@ -526,13 +526,12 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
         narrow = made_constant(weight, i8).result
         narrow.name_hint = op.operands[1].name_hint
         sums = made("conv2d", [data, narrow], **given, out_dtype="int32").results[0]
-        replaced, term = op, (least * weight.sum(axis=(1, 2, 3), dtype=np.int64)).reshape(-1, 1, 1)
-        (use, *others) = op.results[0].uses
-        user = use.operation
-        bias = _known(user.operands[1]) if name_of(user) == "add" and not (others or use.index) else None
-        if bias is not None and isinstance(user, Operator) and least:
-            replaced, term = user, term + bias
+        replaced = op
         if least:
+            term = (least * weight.sum(axis=(1, 2, 3), dtype=np.int64)).reshape(-1, 1, 1)
+            if (biased := _biased(op)) is not None:
+                replaced, bias = biased
+                term = term + bias
             sums = made("add", [sums, made_constant(term, i32).result]).results[0]
         operands = list(op.operands)
         _replace(replaced, _put(sums, op, replaced))
@@ -543,6 +542,16 @@ def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -
         Rewriter.erase_op(centred)
     else:
         _replace(centred, _put(_centred(data, -least), centred, centred))
+
+
+def _biased(op: Operator) -> tuple[Operator, Array] | None:
+    """The sum with a constant that alone reads the result of an op, and the constant."""
+    result = op.results[0]
+    user = next(iter(result.uses)).operation if result.has_one_use() else None
+    if not isinstance(user, Operator) or name_of(user) != "add" or user.operands[0] is not result:
+        return None
+    bias = _known(user.operands[1])
+    return None if bias is None else (user, bias)
 
 
 def _put(value: SSAValue, like: Operation, before: Operation) -> SSAValue:

@@ -47,6 +47,20 @@ func.func @windows(%x: tensor<1x4x2x2xi32>) -> tensor<1x1x4x4xi32> {
 
 // -----
 
+// A convolution that nothing reads.
+// CHECK-LABEL: func.func @unread
+// CHECK:         graph.conv2d {{.*}} : tensor<1x4x2x2xui8>, tensor<1x4x1x1xi8>
+// OFF-LABEL:   func.func @unread
+func.func @unread(%x: tensor<1x4x2x2xi32>) -> tensor<1x4x2x2xi16> {
+  %w = graph.constant dense<[[[[1]], [[2]], [[3]], [[4]]]]> : tensor<1x4x1x1xi16>
+  %i = graph.clip %x {a_min = -3, a_max = 252} : tensor<1x4x2x2xi32>
+  %h = graph.cast %i {dtype = "int16"} : tensor<1x4x2x2xi32> -> tensor<1x4x2x2xi16>
+  %c = graph.conv2d %h, %w {out_dtype = "int32"} : tensor<1x4x2x2xi16>, tensor<1x4x1x1xi16> -> tensor<1x1x2x2xi32>
+  func.return %h : tensor<1x4x2x2xi16>
+}
+
+// -----
+
 // These stay: a border of zero points; weights, and numbers, that are no bytes; three channels; groups.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT:     ui8
