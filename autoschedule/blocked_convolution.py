@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Final, cast
+from typing import Final
 
 from xdsl.ir import BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, slides
 from weft.autoschedule.convolution import producer_of
-from weft.autoschedule.dot_products import FactorLoad, load_of
+from weft.autoschedule.dot_products import load_of
 from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.rules import (
     chosen,
@@ -86,11 +86,11 @@ class _Roles:
 
     def dot(self, lanes: int) -> str | None:
         """The tensor intrinsic for so many sums; None where there is none for such integers."""
-        loads = load_of(self.data), load_of(self.kernel)
-        if lanes not in LANES or any(load is None or load.bits * self.group != _DOT_BITS for load in loads):
+        left, right = load_of(self.data), load_of(self.kernel)
+        if lanes not in LANES or left is None or right is None:
             return None
-        left, right = cast("tuple[FactorLoad, FactorLoad]", loads)
-        return dot_name(lanes, left.bits, left.signed, right.signed)
+        fits = left.bits * self.group == right.bits * self.group == _DOT_BITS
+        return dot_name(lanes, left.bits, left.signed, right.signed) if fits else None
 
 
 def _roles(pattern: BlockPattern) -> _Roles | None:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tuning_scale import TARGET, matmul
 
 import weft
 from weft import te
@@ -43,7 +44,6 @@ from weft_bench.problem import ROW, Problem, of_tensors
 from weft_bench.problems import problems
 from weft_bench.rounds import take_turns
 
-TARGET = "llvm -num-threads=1"
 SLOWEST = (
     *("depthwise 144 56x56 5x5/2, packed", "sin 1048576", "cos 1048576", "NCHW -> NHWC 1x64x112x112"),
     *("transpose 2048x2048", "tanh 1048576", "row sum 4096x4096", "max pool 64 112x112 3x3/2"),
@@ -148,14 +148,6 @@ def ratio_of_model(path: Path, database: Path) -> dict[str, float]:
     return least(calls)
 
 
-def matmul(n: int) -> Any:
-    """The product of the book's chapter on automatic optimization."""
-    A, B = te.placeholder((n, n), "float32", name="A"), te.placeholder((n, n), "float32", name="B")
-    k = te.reduce_axis((0, n), name="k")
-    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
-    return te.create_func([A, B, C], name="main")
-
-
 def hand_space(sch: weft.Schedule) -> None:
     """The space of the book: one tile of the columns, reordered, the reduction decomposed."""
     block = sch.get_block("C")
@@ -173,7 +165,7 @@ def book(rows: Rows, folder: Path, trials: int, end: float) -> None:
         tuned = tuned_until(end, trials, program=matmul(128), space=space, database=database)
         if tuned is None:
             return
-        found[name], found[f"{name}_trials"] = tuned.tasks[0].seconds, tuned.num_trials
+        found[f"{name}_trials"] = tuned.num_trials
         fastest = [record.seconds for record in tuned.tasks[0].trials if record.seconds]
         found[name] = min(fastest, default=math.inf) if space else tuned.tasks[0].seconds
     rows.add("book", "128^3", **found)

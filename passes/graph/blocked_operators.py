@@ -50,10 +50,10 @@ class Form:
     """The multiply-adds of a convolution."""
     gain: float
     """Multiply-adds that are saved."""
-    filtered: float
-    """Those among them that are saved with data in blocks alone, by minimal filtering."""
     build: Callable[[InBlocks, int], Operation]
     """The operator on values in blocks, of so many channels for the result."""
+    filtered: float = 0
+    """Those among the multiply-adds that are saved only with data in blocks, by minimal filtering."""
 
     @property
     def result(self) -> SSAValue:
@@ -174,10 +174,10 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     if is_depthwise:
         is_strided = elements_of(data) > 2 * elements_of(result)
         share = _GAIN_OF_STRIDED_CHANNELS if is_strided else _GAIN_OF_INTEGERS if is_integer else 0
-        return Form(op, (data,), None, work, work * share, 0, depthwise)
+        return Form(op, (data,), None, work, work * share, depthwise)
     share = _GAIN_OF_POINTS if prod(shape[2:]) == 1 else _GAIN
     gain = work * (_GAIN_OF_INTEGERS if is_integer else share)
-    return Form(op, (), data, work, gain + filtered, filtered, dense)
+    return Form(op, (), data, work, gain + filtered, dense, filtered)
 
 
 # Minimal filtering
@@ -241,7 +241,7 @@ def _pool(op: Operator) -> Form | None:
                 given[key] = op.properties[key]
         return made(_POOLS[name_of(op)], [in_blocks(op.operands[0])], **given)
 
-    return Form(op, (op.operands[0],), None, 0, 0, 0, build)
+    return Form(op, (op.operands[0],), None, 0, 0, build)
 
 
 def _pair(value: object) -> list[int]:
@@ -270,7 +270,7 @@ def _adaptive_pool(op: Operator) -> Form | None:
         options: dict[str, Any] = {"output_size": sizes, "pool_type": arguments["pool_type"], "layout": "NDHWC"}
         return made("adaptive_pool", [in_blocks(op.operands[0])], **options)
 
-    return Form(op, (op.operands[0],), None, 0, 0, 0, build)
+    return Form(op, (op.operands[0],), None, 0, 0, build)
 
 
 def _reduction(op: Operator) -> Form | None:
@@ -286,7 +286,7 @@ def _reduction(op: Operator) -> Form | None:
     def build(in_blocks: InBlocks, width: int) -> Operation:
         return made(name_of(op), [in_blocks(op.operands[0])], axis=(2, 3), keepdims=True, **given)
 
-    return Form(op, (op.operands[0],), None, 0, 0, 0, build)
+    return Form(op, (op.operands[0],), None, 0, 0, build)
 
 
 # Operators without axes
@@ -302,7 +302,7 @@ def _concatenation(op: Operator) -> Form | None:
     def build(in_blocks: InBlocks, width: int) -> Operation:
         return OPERATOR_OF["concatenate"].of([[in_blocks(value) for value in op.operands]], {"axis": attribute_of(1)})
 
-    return Form(op, tuple(op.operands), None, 0, 0, 0, build)
+    return Form(op, tuple(op.operands), None, 0, 0, build)
 
 
 def _elementwise(op: Operator) -> Form | None:
@@ -329,7 +329,7 @@ def _elementwise(op: Operator) -> Form | None:
         groups = op.grouped(values, op.properties)
         return made(name_of(op), groups, **properties_of(op))
 
-    return Form(op, tuple(joined), None, 0, 0, 0, build)
+    return Form(op, tuple(joined), None, 0, 0, build)
 
 
 def _broadcast(value: SSAValue, channels: int, width: int) -> SSAValue:
