@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from weft.driver.lowering_options import LoweringOptions, can_compile_apart
 from weft.frontends.onnx.registry import is_customised
 from weft.runtime.compile_cache import CompileCache, CompiledModel, code_depends_on
@@ -83,8 +81,8 @@ class CachedModel:
 
     def keep(self, library: Library, kernels: Sequence[Kernel], files: Collection[str]) -> None:
         """Store what `library` is made of. `files`: those that the model refers to, by their paths from its folder."""
-        ir, constants = library.own_ir, library.constants
-        if not kernels or ir is None or any(array.dtype != np.dtype(array.dtype.str) for array in constants.values()):
+        ir = library.own_ir
+        if not kernels or ir is None:
             return
         try:
             if any(file.stat().st_mtime >= self.since for file in (self.path, *map(self._beside, files))):
@@ -94,7 +92,7 @@ class CachedModel:
             return
         signatures = library_text([library[name].signature for name in library], self.target)
         keys = tuple(kernel.key for kernel in kernels)
-        if self.store.store_model(self.key, CompiledModel(digests, signatures, keys, ir, constants)):
+        if self.store.store_model(self.key, CompiledModel(digests, signatures, keys, ir, library.constants)):
             self.store.evict()
 
     def _beside(self, name: str) -> Path:

@@ -2,7 +2,7 @@
 
 A file `<key>.kernel` or `<key>.model` holds one of them:
 
-    weft cache 2 <SHA-256 of all that follows>\n
+    weft cache 3 <SHA-256 of all that follows>\n
     {"key": "...", "fields": {"declarations": "func.func private @kernel_...", ...}, "sizes": [4096, ...]}\n
     blobs of these sizes, each behind zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
@@ -51,7 +51,7 @@ FOLDER: Final = "WEFT_CACHE_DIR"
 LIMIT: Final = "WEFT_CACHE_LIMIT"
 """Variables of the environment."""
 DEFAULT_LIMIT: Final = 4 << 30
-_MAGIC: Final = b"weft cache 2 "
+_MAGIC: Final = b"weft cache 3 "
 _KERNEL: Final = ".kernel"
 _MODEL: Final = ".model"
 _ALIGNMENT: Final = 64
@@ -103,19 +103,17 @@ class CompiledModel:
     ir: str
     """The LLVM IR of the functions that call them."""
     constants: Mapping[str, Array]
-    """The large constants, by the symbols under which the code reads them."""
+    """The large constants, by the symbols under which the code reads them. Read from a file they are rows of bytes."""
 
     def parts(self) -> tuple[dict[str, object], list[Blob]]:
         """The fields and the blobs of a file."""
-        arrays = [np.ascontiguousarray(array) for array in self.constants.values()]
-        described = zip(self.constants, arrays, strict=True)
         fields: dict[str, object] = {
             "files": dict(self.files),
             "signatures": self.signatures,
             "kernels": self.kernels,
-            "constants": [(name, array.dtype.str, array.shape) for name, array in described],
+            "constants": [*self.constants],
         }
-        contents = [array.reshape(-1).view(np.uint8).data for array in arrays]
+        contents = [np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in self.constants.values()]
         return fields, [zlib.compress(self.ir.encode(), 1), *contents]
 
     @staticmethod
@@ -123,8 +121,8 @@ class CompiledModel:
         """The model in a file. Raises what a file of something else leads to."""
         text, *contents = blobs
         constants = {
-            str(name): np.frombuffer(content, np.dtype(dtype)).reshape(shape)
-            for (name, dtype, shape), content in zip(fields["constants"], contents, strict=True)
+            str(name): np.frombuffer(content, np.uint8)
+            for name, content in zip(fields["constants"], contents, strict=True)
         }
         others = {str(path): str(digest) for path, digest in fields["files"].items()}
         kernels = tuple(map(str, fields["kernels"]))

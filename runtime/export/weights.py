@@ -97,7 +97,7 @@ class ExportedConstants:
     def _digest(self) -> str:
         digest = hashlib.sha256()
         for name, array in self.arrays.items():
-            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(f"{name} {array.nbytes} ".encode())
             digest.update(_bytes_of(array))
         return digest.hexdigest()
 

@@ -51,7 +51,7 @@ def test_an_unusable_entry_is_none_and_is_removed(cache: CompileCache, damage: s
         "empty": b"",
         "of another key": bytes_of(KERNEL, "other"),
         "text": b"not a kernel\n",
-        "another version": data.replace(b"cache 2", b"cache 9"),
+        "another version": data.replace(b"cache 3", b"cache 9"),
     }[damage]
     cache.store("key", KERNEL)
     cache.entries()[0].path.write_bytes(content)
@@ -75,7 +75,7 @@ def test_an_unusable_entry_is_none_and_is_removed(cache: CompileCache, damage: s
 @pytest.mark.parametrize("rest", [b"", b"\n", b"\nabc"])
 def test_a_content_that_nothing_has_is_none(header: bytes, rest: bytes, cache: CompileCache) -> None:
     content = header + rest
-    head = b"weft cache 2 " + compile_cache.hashlib.sha256(content).hexdigest().encode()
+    head = b"weft cache 3 " + compile_cache.hashlib.sha256(content).hexdigest().encode()
     cache.folder.mkdir(parents=True)
     for suffix in ("kernel", "model"):
         (cache.folder / f"key.{suffix}").write_bytes(head + b"\n" + content)
@@ -95,7 +95,7 @@ def test_a_model_comes_back_as_it_was(cache: CompileCache) -> None:
         MODEL.ir,
     )
     for name, array in MODEL.constants.items():
-        np.testing.assert_array_equal(found.constants[name], array, strict=True)
+        assert found.constants[name].tobytes() == array.tobytes()
         assert found.constants[name].ctypes.data % 64 == 0
     assert sorted(entry.path.name for entry in cache.entries()) == ["key.kernel", "key.model"]
 
