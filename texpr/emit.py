@@ -586,10 +586,10 @@ def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """A value of `source` as a byte of a type of storage, by way of float32 or of bytes, as `ml_dtypes` does it."""
+    """A value of `source` as a byte of a type of storage, by way of float32 or of bytes, as `ml_dtypes` does it: -1.0
+    has all bits set, also where no sign is stored."""
     if dtype not in SMALL_FLOATS:
-        byte = _cast(body, operand, source, "int8" if has_sign(dtype) else "uint8")
-        return _lowest_bits(body, byte, dtype)
+        return _lowest_bits(body, _cast(body, operand, source, "int8"), dtype)
     rounded = _convert(body, arith.TruncFOp, _cast(body, operand, source, "float32"), type_of(dtype))
     code = body.append(arith.BitcastOp(rounded, IntegerType(bits(dtype))))
     return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) == 4 else code

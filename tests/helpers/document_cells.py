@@ -17,6 +17,7 @@ import types
 import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,7 @@ def prepare(folder: Path) -> None:
     table = types.ModuleType("tabulate")
     table.tabulate = lambda rows, headers=(): "\n".join(map(str, [headers, *rows]))  # type: ignore[attr-defined]
     for name, module in (("IPython", python), ("IPython.display", shown), ("tabulate", table)):
+        module.__spec__ = ModuleSpec(name, None)  # PyTorch asks for that of tabulate, in later tests
         sys.modules.setdefault(name, module)
 
 

@@ -16,6 +16,7 @@ from weft.driver.programs import parse
 from weft.runtime import compile_cache
 from weft.runtime.compile_cache import CompileCache
 from weft.support.errors import CompileError
+from weft.support.isolation import Worker
 
 TIR = """
 func.func @main(%x: memref<?xf32>, %y: memref<?xf32>) {{
@@ -199,9 +200,21 @@ def test_other_processes_compile_too(compiled: list[str], monkeypatch: pytest.Mo
                 thread.join()
             helped.append(kernel.symbol)
 
+    call = Worker.call
+    replies: list[object] = []
+
+    def recorded(worker: Worker, *request: object) -> object:
+        try:
+            replies.append(call(worker, *request))
+        except Exception as error:
+            replies.append(error)
+            raise
+        return replies[-1]
+
     monkeypatch.setattr(kernels._Compilation, "_compile", waiting)
+    monkeypatch.setattr(Worker, "call", recorded)
     alone = weft.build(program(two=elementwise("two", "addf")), cache=False)
-    assert compiled == ["one"] and len(helped) == 1
+    assert compiled == ["one"] and len(helped) == 1, replies
     x = np.arange(7, dtype=np.float32)
     np.testing.assert_array_equal(alone["main"](x), x * 3 + 3)
     assert [trace.sym_name.data for trace in alone.traces] == ["default_one", "default_two"]

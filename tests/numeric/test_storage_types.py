@@ -88,6 +88,8 @@ def test_integers_of_4_and_2_bits() -> None:
         ("c",),
     )
     compare_casts([wide], ["int2", "int4", "uint2", "uint4"], ("llvm", "c"))
+    signed = np.arange(-128, 128, dtype=np.float32)  # also where no sign is stored
+    compare_casts([signed], ["int2", "int4", "uint2", "uint4"], ("llvm", "c"))
 
 
 @pytest.mark.slow
