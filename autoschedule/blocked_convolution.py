@@ -36,6 +36,10 @@ _DOT_BITS: Final = 32
 """What dot products add, and take of the data."""
 _PART_OF_CACHE: Final = 4
 """Which part of the second cache a strip of data with its border takes; weights pass by it."""
+_PART_FOR_TILES: Final = 2
+"""The same of a strip of tiles that go on from row to row."""
+_COST_OF_WEIGHTS: Final = 2
+"""What a byte of weights takes that passes by, beside one of the data."""
 
 
 def blocked_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -148,9 +152,11 @@ class _Plan:
     is_flat: bool
     """Whether tiles go on from row to row."""
     rows: int
-    """Of a strip; all of them where there are no strips."""
+    """Of a strip, or tiles of it where they go on from row to row; all of them where there are no strips."""
     dot: str = ""
     """The tensor intrinsic that multiplies groups of channels."""
+    threads: int = 1
+    """Those that share blocks of filters where there are strips of tiles."""
 
 
 def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target) -> _Plan | None:
@@ -178,30 +184,66 @@ def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target
     most = most_pixels(vectors, registers)
     most = min(most, rows * columns if is_flat else columns)
     pixels = chosen(sch, range(1, most + 1), min(pixels, most))
-    height = rows if is_flat else chosen_size(sch, _rows(roles, threads, target), rows)
-    return _Plan(pixels, lanes, is_flat, height, dot)
+    if is_flat:
+        tiles = -(-rows * columns // pixels)
+        height = chosen_size(sch, _tiles(roles, tiles, threads, target), tiles)
+        return _Plan(pixels, lanes, True, height, dot, threads)
+    return _Plan(pixels, lanes, False, chosen_size(sch, _rows(roles, threads, target), rows), dot)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a row of results takes of the data."""
+
+    bytes: int
+    """Of a row of the data, with all channels."""
+    step: int
+    """Rows of the data from one row of results to the next."""
+    span: int
+    """Rows of the data for one row of results, from the first to the last."""
+
+
+def _row(roles: _Roles) -> _Row:
+    data, row = roles.data, roles.iterators[roles.row]
+    around = [roles.iterators[at] for at in roles.around]
+    size, step, span = bytes_of(data.element_type), 1, 1
+    for extent, index in zip(data.type.get_shape(), data.indices, strict=True):
+        if index.depends_on([row]):
+            step = index.coefficient(row)
+            span += sum((roles.extents[at] - 1) * index.coefficient(roles.iterators[at]) for at in roles.reduced)
+        elif not index.depends_on(around):
+            size *= max(extent, 1)
+    return _Row(size, step, span)
 
 
 def _rows(roles: _Roles, threads: int, target: Target) -> int:
     """How many rows a strip has: a part of the second cache holds its data, unless passing by all data again for each
     block of filters moves less than passing by the weights again for each strip."""
-    data, extent = roles.data, roles.extents[roles.row]
-    around = [roles.iterators[at] for at in roles.around]
-    row, step, span = bytes_of(data.element_type), 1, 1
-    for size, index in zip(data.type.get_shape(), data.indices, strict=True):
-        if index.depends_on([roles.iterators[roles.row]]):
-            step = index.coefficient(roles.iterators[roles.row])
-            span += sum((roles.extents[at] - 1) * index.coefficient(roles.iterators[at]) for at in roles.reduced)
-        elif not index.depends_on(around):
-            row *= max(size, 1)
-    most = (target.l2_bytes // _PART_OF_CACHE // row - span) // step + 1
+    row, extent = _row(roles), roles.extents[roles.row]
+    most = (target.l2_bytes // _PART_OF_CACHE // row.bytes - row.span) // row.step + 1
     batches = prod(roles.extents[at] or 1 for at in roles.around if at < roles.around[-1] or roles.is_depthwise)
     rows = strip_rows(extent, most, batches, threads)
     if roles.is_depthwise:
         return rows
-    blocks = roles.extents[roles.around[-1]]
-    weights = prod(max(size, 1) for size in roles.kernel.type.get_shape()) * bytes_of(roles.kernel.element_type)
-    return extent if (blocks + 2) * row * step * extent < -(-extent // rows) * weights else rows
+    all_data = (roles.extents[roles.around[-1]] + 2) * row.bytes * row.step * extent
+    return extent if all_data < -(-extent // rows) * _bytes_of(roles.kernel) else rows
+
+
+def _tiles(roles: _Roles, tiles: int, threads: int, target: Target) -> int:
+    """How many tiles a strip has that go on from row to row: all of them, unless data are beyond the second cache and
+    pass by again for each block of filters, which moves more than weights do that pass by for each strip, from farther
+    away. Threads share blocks of filters then, and each takes all strips."""
+    row, extent, blocks = _row(roles), roles.extents[roles.row], roles.extents[roles.around[-1]]
+    data, room = row.bytes * min(row.step, row.span) * extent, target.l2_bytes // _PART_FOR_TILES
+    if data <= room or blocks % threads:
+        return tiles
+    found = strip_rows(tiles, tiles * room // data, 1, 1)
+    weights = _COST_OF_WEIGHTS * -(-tiles // found) * _bytes_of(roles.kernel)
+    return found if weights < (blocks + 2) * data else tiles
+
+
+def _bytes_of(operand: Operand) -> int:
+    return prod(max(size, 1) for size in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 @dataclass
@@ -221,10 +263,10 @@ class _Tiling:
         fuse_consumers(sch, result)
         if plan.is_flat:
             self._flatten(result)
-        strip, tile, first = self._cut()
+        strip, tile, first, shared = self._cut()
         depth = len(sch.get_loops(block)) - self.inner
         if border is not None:
-            self._place(border, strip)
+            self._place(border, None if plan.is_flat else strip)
         sch.reverse_compute_at(result, tile)
         init = sch.decompose_reduction(block, first)
         if plan.dot:
@@ -235,7 +277,7 @@ class _Tiling:
             keep_in_registers(sch, part, at, plan.lanes)
         for loop in self.unrolled:
             sch.unroll(loop)
-        share_among_threads(sch, result, [pattern], self.target)
+        share_among_threads(sch, result, [pattern], self.target, shared)
 
     def _dot_products(self) -> None:
         """Dot products in the place of the loops over lanes and groups. Before loops are vectorized: what is done then
@@ -258,8 +300,9 @@ class _Tiling:
         sch.transform_block_layout(self.block, flat)
         sch.transform_block_layout(result, flat)
 
-    def _cut(self) -> tuple[LoopHandle | None, LoopHandle, LoopHandle]:
-        """Split the loops and put them into order. Returns those around a strip and a tile, and the first that sums."""
+    def _cut(self) -> tuple[LoopHandle | None, LoopHandle, LoopHandle, int | None]:
+        """Split the loops and put them into order. Returns those around a strip and a tile, the first that sums, and
+        how many of the outermost ones threads may share."""
         sch, plan, roles = self.sch, self.plan, self.roles
         loops = sch.get_loops(self.block)
         shift = 1 if plan.is_flat else 0
@@ -275,7 +318,14 @@ class _Tiling:
             reduced[-1:] = [last, steps]
             self.unrolled.append(steps)
         strip: LoopHandle | None = None
-        if plan.rows < roles.extents[roles.row]:
+        shared: int | None = None
+        if plan.is_flat and plan.rows < (extent_of(sch, tile) or 0):
+            strip, tile = sch.split(tile, [None, plan.rows])
+            if plan.threads > 1:
+                part, blocks = sch.split(blocks, [plan.threads, None])
+                batches.append(part)
+                shared = len(batches)
+        elif not plan.is_flat and plan.rows < roles.extents[roles.row]:
             strip, row[0] = sch.split(row[0], [None, plan.rows])
         strips = [] if strip is None else [strip]
         if roles.is_depthwise:
@@ -286,7 +336,7 @@ class _Tiling:
             self.sides = 3
         sch.reorder(*order)
         self.inner = len(reduced) + self.sides + len(group)
-        return strip, tile, reduced[0]
+        return strip, tile, reduced[0], shared
 
     def _place(self, border: BlockHandle, strip: LoopHandle | None) -> None:
         """The data with their border, for the rows of a strip."""

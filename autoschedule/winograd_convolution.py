@@ -203,16 +203,20 @@ def _part(lanes: int, extent: int) -> int:
 
 
 def _rows(stages: _Stages, pixels: int, target: Target) -> int:
-    """How many rows of tiles a strip has: as few as fill the registers; where each strip would pass by kernels that are
-    beyond the second cache, as many as a part of that holds the data of."""
-    elements = stages.size**2 * stages.all_channels * stages.element_bytes
-    most = target.l2_bytes // _PART_OF_CACHE // (elements * stages.columns)
-    is_large = elements * stages.blocks * stages.filters > target.l2_bytes
-    if is_large and most >= stages.rows:
-        return stages.rows
-    least = -(-pixels // stages.columns)
+    """How many rows of tiles a strip has: as few as fill the registers. Kernels that are beyond the second cache pass
+    by once for a strip: then as many rows as a part of that holds the data of, or all rows, where less passes by
+    although their data, beyond it, too, are read for each block of filters."""
+    element = stages.size**2 * stages.all_channels * stages.element_bytes
+    data, kernels = element * stages.columns, element * stages.blocks * stages.filters
+    most = max(target.l2_bytes // _PART_OF_CACHE // data, 1)
+    if kernels > target.l2_bytes:
+        is_less = kernels + data * stages.rows * stages.blocks <= kernels * -(-stages.rows // most)
+        if most >= stages.rows or is_less:
+            return stages.rows
+    else:
+        most = min(most, -(-pixels // stages.columns))
     threads = target.num_threads if pays_threads([stages.pattern], target) else 1
-    return strip_rows(stages.rows, max(most, 1) if is_large else min(least, max(most, 1)), stages.batch or 1, threads)
+    return strip_rows(stages.rows, most, stages.batch or 1, threads)
 
 
 @dataclass

@@ -151,6 +151,7 @@ BLOCKED = {
     "single channels, stride": ((1, 3, 23, 24, 1), (2, 16), 7, 2, 3, 1),
     "windows of one element": ((2, 3, 7, 9, 8), (2, 40), 1, 1, 0, 1),
     "windows of one element, stride": ((2, 3, 9, 16, 8), (2, 16), 1, 2, 0, 1),
+    "strips of tiles": ((1, 96, 14, 14, 16), (6, 16), 1, 1, 0, 1),
     "large windows of one element": ((1, 32, 32, 40, 8), (2, 16), 1, 1, 0, 1),
     "odd blocks": ((1, 2, 7, 9, 3), (2, 6), 3, 1, 1, 1),
     "depthwise": ((2, 3, 8, 14, 16), None, 3, 1, 1, 1),
@@ -164,7 +165,7 @@ BLOCKED = {
 @pytest.mark.parametrize("target", first_tier(CPUS, CPUS[1]), ids=["1 thread", "3 threads"])
 @pytest.mark.parametrize(
     "name",
-    first_tier(BLOCKED, "strips of rows, stride", "tiles over rows", "windows of one element", "depthwise, stride"),
+    first_tier(BLOCKED, "strips of rows, stride", "tiles over rows", "strips of tiles", "depthwise, stride"),
 )
 def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> None:
     shape, filters, size, *moved = BLOCKED[name]

@@ -1,5 +1,5 @@
 // RUN: weft-opt %s -p 'graph-fuse,legalize-graph-to-te,lower-te-to-tir,default-schedule{target="llvm -mcpu=haswell -num-threads=1 -l1-bytes=32768 -l2-bytes=262144 -l2-ways=8 -l3-bytes=33554432"}' | filecheck %s
-// RUN: weft-opt %s -p 'graph-fuse,legalize-graph-to-te,lower-te-to-tir,default-schedule{target="llvm -mcpu=haswell -num-threads=2 -l1-bytes=32768 -l2-bytes=16384 -l2-ways=8 -l3-bytes=33554432"}' | filecheck %s --check-prefix=THREADS
+// RUN: weft-opt %s -p 'graph-fuse,legalize-graph-to-te,lower-te-to-tir,default-schedule{target="llvm -mcpu=haswell -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=8 -l3-bytes=33554432"}' | filecheck %s --check-prefix=THREADS
 // RUN: weft-opt %s -p 'graph-fuse,legalize-graph-to-te,lower-te-to-tir,default-schedule{target="llvm -mcpu=haswell -num-threads=2 -l1-bytes=32768 -l2-bytes=524288 -l2-ways=8 -l3-bytes=33554432"}' | filecheck %s --check-prefix=APART
 
 // Strips of tiles: transformed by vectors of channels, multiplied in registers, and transformed back with the epilogue,
@@ -34,7 +34,7 @@
 
 // Threads take strips where there are some.
 // THREADS-LABEL: func.func private @fused_conv2d_winograd_add_relu
-// THREADS:         tir.for %{{\w+}} in 4 parallel {
+// THREADS:         tir.for %{{\w+}} in 2 parallel {
 // THREADS:           tir.block "conv2d_winograd_data"
 // THREADS-NOT:     parallel
 // THREADS:           tir.block "conv2d_winograd_products_update"
