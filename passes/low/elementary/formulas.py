@@ -528,6 +528,31 @@ def _erfc(t: Lanes, coefficients: tuple[float, ...]) -> Lanes:
     return exp_of_moderate(-(t * t)) * u.polynomial(coefficients)
 
 
+_ERF_BOUND: Final = 4.1
+"""From here on the quotient rounds to more than 1."""
+_ERF_QUOTIENT: Final = (
+    # Error 2^-26.0 up to 3.9, above 0 behind it: x p(x^2) / q(x^2).
+    (
+        *(1.1283790323670293, 0.1919409159669336, 0.05296690168059298, 0.003836872055242581),
+        *(0.000287457126665055, 2.050386634982646e-06),
+    ),
+    (
+        *(1.0, 0.5034349859018267, 0.11475815935728553, 0.0151091947064102),
+        *(0.0011817334808414534, 3.823073061092793e-05),
+    ),
+)
+
+
+def one_plus_erf(x: Lanes) -> Lanes:
+    """1 + erf(x) of f32, to 4.1e-7: gelu is x / 2 times that, and a sum forgets the last digits of small erf(x), so a
+    quotient of polynomials serves everywhere, in half of the time of `erf`. Exactly 0 and 2 where erf rounds to -1 and
+    1, but for the last 0.1."""
+    inside = x.at_least(-_ERF_BOUND).at_most(_ERF_BOUND)
+    square = inside * inside
+    above, below = (square.polynomial(coefficients) for coefficients in _ERF_QUOTIENT)
+    return (inside * above / below).at_least(-1.0).at_most(1.0) + 1.0
+
+
 # pow of numbers narrower than double, in double: |x|^y = 2^(y log2 |x|).
 #
 # log2 and exp2 are good to 52 bits and the exponent is below 2^11: the result has 40 bits before it is rounded once.

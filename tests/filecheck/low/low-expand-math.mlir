@@ -213,3 +213,34 @@ func.func @sine(%A: memref<8xf32>) attributes {
   vector.store %e, %A[%c0] : memref<8xf32>, vector<8xf32>
   func.return
 }
+
+// -----
+
+// 1 + erf(x), in either order, is a quotient of polynomials; an erf with another use has its own formula.
+// CHECK-LABEL: @one_plus
+// CHECK:         %[[ABOVE:.*]] = arith.mulf
+// CHECK:         %[[QUOTIENT:.*]] = arith.divf
+// CHECK-NEXT:    low.cmpf ogt, %{{.*}}, %[[QUOTIENT]] : vector<8xf32>
+// CHECK-NEXT:    low.select
+// CHECK-NEXT:    low.cmpf olt
+// CHECK-NEXT:    %[[ERF:.*]] = low.select
+// CHECK-NEXT:    arith.addf %[[ERF]], %{{.*}} : vector<8xf32>
+// CHECK-NEXT:    vector.store
+// CHECK-NOT:     arith.divf
+// CHECK:         low.select
+// CHECK-NOT:     arith.divf
+// METAL-LABEL: @one_plus
+func.func @one_plus(%A: memref<8xf32>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : vector<8xf32>
+  %a = vector.load %A[%c0] : memref<8xf32>, vector<8xf32>
+  %e = math.erf %a : vector<8xf32>
+  %s = arith.addf %one, %e : vector<8xf32>
+  vector.store %s, %A[%c0] : memref<8xf32>, vector<8xf32>
+  %f = math.erf %s : vector<8xf32>
+  %t = arith.addf %f, %one : vector<8xf32>
+  %u = arith.mulf %f, %t : vector<8xf32>
+  vector.store %u, %A[%c0] : memref<8xf32>, vector<8xf32>
+  func.return
+}
