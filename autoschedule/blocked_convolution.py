@@ -19,6 +19,7 @@ from weft.autoschedule.rules import (
     extent_of,
     keep_in_registers,
     lanes_for,
+    least_bytes,
     op_of,
     pays_threads,
     share_among_threads,
@@ -51,7 +52,8 @@ def blocked_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bo
         tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
     ```
     Kernels with groups of channels side by side are multiplied by dot products of integers, which vectors of filters
-    add to their sums. Where no tile of enough results divides a row, tiles go on from row to row. Depthwise, lanes are
+    add to their sums. Where no tile of enough results divides a row, tiles go on from row to row; strips are of tiles
+    then, the data are padded before, and threads share blocks of filters outside of them. Depthwise, lanes are
     channels, and windows are unrolled. Not applicable unless filters of a block are consecutive in results and weights,
     and blocks of them are another iterator.
     """
@@ -226,7 +228,7 @@ def _rows(roles: _Roles, threads: int, target: Target) -> int:
     if roles.is_depthwise:
         return rows
     all_data = (roles.extents[roles.around[-1]] + 2) * row.bytes * row.step * extent
-    return extent if all_data < -(-extent // rows) * _bytes_of(roles.kernel) else rows
+    return extent if all_data < -(-extent // rows) * least_bytes(roles.kernel) else rows
 
 
 def _tiles(roles: _Roles, tiles: int, threads: int, target: Target) -> int:
@@ -238,12 +240,8 @@ def _tiles(roles: _Roles, tiles: int, threads: int, target: Target) -> int:
     if data <= room or blocks % threads:
         return tiles
     found = strip_rows(tiles, tiles * room // data, 1, 1)
-    weights = _COST_OF_WEIGHTS * -(-tiles // found) * _bytes_of(roles.kernel)
+    weights = _COST_OF_WEIGHTS * -(-tiles // found) * least_bytes(roles.kernel)
     return found if weights < (blocks + 2) * data else tiles
-
-
-def _bytes_of(operand: Operand) -> int:
-    return prod(max(size, 1) for size in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 @dataclass
@@ -263,10 +261,10 @@ class _Tiling:
         fuse_consumers(sch, result)
         if plan.is_flat:
             self._flatten(result)
-        strip, tile, first, shared = self._cut()
+        strip, tile, first = self._cut()
         depth = len(sch.get_loops(block)) - self.inner
         if border is not None:
-            self._place(border, None if plan.is_flat else strip)
+            self._place(border, strip)
         sch.reverse_compute_at(result, tile)
         init = sch.decompose_reduction(block, first)
         if plan.dot:
@@ -277,7 +275,7 @@ class _Tiling:
             keep_in_registers(sch, part, at, plan.lanes)
         for loop in self.unrolled:
             sch.unroll(loop)
-        share_among_threads(sch, result, [pattern], self.target, shared)
+        share_among_threads(sch, result, [pattern], self.target, self.shared)
 
     def _dot_products(self) -> None:
         """Dot products in the place of the loops over lanes and groups. Before loops are vectorized: what is done then
@@ -300,9 +298,9 @@ class _Tiling:
         sch.transform_block_layout(self.block, flat)
         sch.transform_block_layout(result, flat)
 
-    def _cut(self) -> tuple[LoopHandle | None, LoopHandle, LoopHandle, int | None]:
-        """Split the loops and put them into order. Returns those around a strip and a tile, the first that sums, and
-        how many of the outermost ones threads may share."""
+    def _cut(self) -> tuple[LoopHandle | None, LoopHandle, LoopHandle]:
+        """Split the loops and put them into order. Returns those around a strip of rows and a tile, and the first that
+        sums."""
         sch, plan, roles = self.sch, self.plan, self.roles
         loops = sch.get_loops(self.block)
         shift = 1 if plan.is_flat else 0
@@ -318,16 +316,18 @@ class _Tiling:
             reduced[-1:] = [last, steps]
             self.unrolled.append(steps)
         strip: LoopHandle | None = None
-        shared: int | None = None
+        strips: list[LoopHandle] = []
+        self.shared: int | None = None
         if plan.is_flat and plan.rows < (extent_of(sch, tile) or 0):
-            strip, tile = sch.split(tile, [None, plan.rows])
+            of_tiles, tile = sch.split(tile, [None, plan.rows])
+            strips = [of_tiles]
             if plan.threads > 1:
                 part, blocks = sch.split(blocks, [plan.threads, None])
                 batches.append(part)
-                shared = len(batches)
+                self.shared = len(batches)
         elif not plan.is_flat and plan.rows < roles.extents[roles.row]:
             strip, row[0] = sch.split(row[0], [None, plan.rows])
-        strips = [] if strip is None else [strip]
+            strips = [strip]
         if roles.is_depthwise:
             order = [*batches, blocks, *strips, *row, vectors, tile, *reduced, pixels, lanes]
             self.sides = 2
@@ -336,7 +336,7 @@ class _Tiling:
             self.sides = 3
         sch.reorder(*order)
         self.inner = len(reduced) + self.sides + len(group)
-        return strip, tile, reduced[0], shared
+        return strip, tile, reduced[0]
 
     def _place(self, border: BlockHandle, strip: LoopHandle | None) -> None:
         """The data with their border, for the rows of a strip."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from weft.analysis.block_patterns import Operand, pattern_of
+from weft.analysis.block_patterns import pattern_of
 from weft.autoschedule.convolution import (
     ConvolutionRoles,
     border_of,
@@ -24,6 +24,7 @@ from weft.autoschedule.rules import (
     decided,
     keep_in_registers,
     lanes_for,
+    least_bytes,
     moved_last,
     op_of,
     panels,
@@ -172,7 +173,7 @@ def _plan(sch: Schedule, roles: ConvolutionRoles, lanes: int, threads: int, targ
     extent = roles.extents[slow]
     rows = -(-chosen_size(sch, strip_rows(extent, most, batches, threads), extent) // height) * height
     turns = -(-batches * -(-extent // rows) // threads)
-    fits = 2 * _bytes(roles.data) <= target.l2_bytes
+    fits = 2 * least_bytes(roles.data) <= target.l2_bytes
     fits = fits and extents[1] >= tile.columns * threads * PARTS_OF_A_THREAD
     shares_filters = fits and batches * extent < _BUSY * threads * turns * rows
     if shares_filters:
@@ -190,10 +191,6 @@ def _tile(sch: Schedule, tiles: Sequence[FilterTile], columns: int, step: int, w
     tiles = [tile for tile in tiles if (tile.rows, tile.vectors) == (size.rows, size.vectors)]
     shares = decided(sch, best(tiles).shares_elements) if len(tiles) > 1 else tiles[0].shares_elements
     return next(tile for tile in tiles if tile.shares_elements == shares)
-
-
-def _bytes(operand: Operand) -> int:
-    return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 def _rows_of_strip(roles: ConvolutionRoles, slow: int, size: int) -> int:

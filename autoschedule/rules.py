@@ -10,7 +10,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
 from xdsl.ir import Attribute, Block
 
-from weft.analysis.block_patterns import BlockPattern
+from weft.analysis.block_patterns import BlockPattern, Operand
 from weft.analysis.index import Index
 from weft.analysis.structure import holds_one_nest
 from weft.autoschedule.tile_sizes import RegisterTile
@@ -252,6 +252,11 @@ def largest_caches(target: Target) -> int:
     """Bytes beyond which arrays come from memory: of the third cache, or where there is none that is larger, of the
     second ones."""
     return max(second_caches(target), target.l3_bytes)
+
+
+def least_bytes(operand: Operand) -> int:
+    """Bytes of the buffer of an operand; an extent that is known at run time only counts as 1."""
+    return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 def keeps_up_with_streams(target: Target) -> bool:

@@ -44,8 +44,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
     ```
     Not applicable unless a product over channels, for each element of a tile, reads what two stages combine of several
     elements each, and two stages combine its results likewise (`te.ops.conv2d_winograd`). Where kernels exceed the
-    second cache and the data of an image do not, there are no strips: all tiles are transformed first, and threads take
-    blocks of filters.
+    second cache, and the data of an image do not, or move less than kernels would for each strip, there are no strips:
+    all tiles are transformed first, and threads take blocks of filters.
     """
     stages = _stages(sch, block)
     if stages is None:
@@ -206,11 +206,11 @@ def _rows(stages: _Stages, pixels: int, target: Target) -> int:
     """How many rows of tiles a strip has: as few as fill the registers. Kernels that are beyond the second cache pass
     by once for a strip: then as many rows as a part of that holds the data of, or all rows, where less passes by
     although their data, beyond it, too, are read for each block of filters."""
-    element = stages.size**2 * stages.all_channels * stages.element_bytes
-    data, kernels = element * stages.columns, element * stages.blocks * stages.filters
-    most = max(target.l2_bytes // _PART_OF_CACHE // data, 1)
+    tile = stages.size**2 * stages.all_channels * stages.element_bytes  # and so much for the kernels of a filter
+    row, kernels = tile * stages.columns, tile * stages.blocks * stages.filters
+    most = max(target.l2_bytes // _PART_OF_CACHE // row, 1)
     if kernels > target.l2_bytes:
-        is_less = kernels + data * stages.rows * stages.blocks <= kernels * -(-stages.rows // most)
+        is_less = kernels + row * stages.rows * stages.blocks <= kernels * -(-stages.rows // most)
         if most >= stages.rows or is_less:
             return stages.rows
     else:

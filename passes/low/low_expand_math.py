@@ -70,14 +70,14 @@ class LowExpandMathPass(ModulePass):
     ```mlir
     %e = math.exp %x : vector<16xf32>   ->   %0 = arith.mulf %x, %log2e {low.ordered} : vector<16xf32>   ...
     ```
-    The formulas hold over the whole range (NaN, infinities, zeros with their signs, subnormal arguments and results),
-    and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds.
-    They have no branches, but for `sin` and `cos`, which leave large arguments to the C library under a condition
-    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, is a formula of its own, to
-    4.1e-7, in half of the time. `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are
-    rounded once (`elementary/formulas.py`). Scalars have the formulas of vectors, so that a schedule does not change
-    what a function gives, and LLVM can vectorize loops of them. Other types, and functions without a formula, stay:
-    they are calls of the C library.
+    The formulas hold over the whole range (NaN, infinities, zeros with their signs, subnormal arguments and
+    results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused
+    multiply-adds. They have no branches, but for `sin` and `cos`, which leave large arguments to the C library
+    under a condition (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a
+    formula of its own, with an absolute error of 4.1e-7. `f16` and `bf16` are computed in `f32` and rounded; their
+    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars have the formulas of vectors, so that a
+    schedule does not change what a function gives, and LLVM can vectorize loops of them. Other types, and functions
+    without a formula, stay: they are calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
     vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs

@@ -171,7 +171,14 @@ BLOCKED = {
 @pytest.mark.parametrize("target", first_tier(CPUS, CPUS[1]), ids=["1 thread", "3 threads"])
 @pytest.mark.parametrize(
     "name",
-    first_tier(BLOCKED, "strips of rows, stride", "tiles over rows", "strips of tiles", "depthwise, stride"),
+    first_tier(
+        BLOCKED,
+        "strips of rows, stride",
+        "tiles over rows",
+        "windows of one element",
+        "strips of tiles",
+        "depthwise, stride",
+    ),
 )
 def test_blocks_of_channels(name: str, target: Target, batch: str | None) -> None:
     shape, filters, size, *moved = BLOCKED[name]
