@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorTyp
 
 from weft.dialects.element_types import array_name
 from weft.support.errors import CompileError
+from weft.support.pages import fresh_pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 LARGE_BYTES: Final = 1 << 16
 """Constants of so many bytes lie in pages of their own, which compiled code reads where they are."""
-_HUGE_BYTES: Final = 4 << 20
-"""Size from which on memory asks for huge pages."""
 
 
 def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray[Any], DenseIntOrFPElementsAttr]:
@@ -34,10 +32,7 @@ def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray
 
     dtype = _dtype(element_type)
     size = prod(shape) * dtype.itemsize
-    memory = mmap.mmap(-1, max(size, 1))
-    if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    data = memoryview(memory)[:size]
+    data = memoryview(fresh_pages(size))[:size]
     # xDSL only ever reads the bytes; a view of them has their length, hash and equality.
     attribute = DenseIntOrFPElementsAttr(
         cast("TensorType[Any]", TensorType(element_type, shape)), BytesAttr(cast("bytes", data.toreadonly()))

@@ -47,7 +47,7 @@ class Function:
     Call it with NumPy arrays, anything that offers DLPack or the buffer protocol, and numbers, in order or by
     name. Results (arrays that are only written, last in the signature) may be left out and are then returned.
     Raises `TypeError` and `ValueError` that name the argument. Ctrl-C leaves a call that takes long (2^30 iterations or
-    64 MiB of arrays, and more) at once; native code cannot be stopped, so it goes on in the background, on the arrays.
+    512 MiB of arrays, and more) at once; native code cannot be stopped, so it goes on in the background, on the arrays.
     A call that writes only empty arrays does nothing.
     """
 

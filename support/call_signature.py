@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONG_ITERATIONS: Final = 1 << 30
-LONG_BYTES: Final = 64 << 20
-"""Calls of that many iterations, or on arrays of that many bytes, are interruptible."""
+LONG_BYTES: Final = 512 << 20
+"""Calls of that many iterations, or on arrays of that many bytes, are interruptible: some 20 ms, beside which their
+thread costs little (0.2 ms, and caches that hold nothing of the arrays)."""
 
 Access: TypeAlias = Literal["read", "write", "readwrite"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
@@ -190,7 +191,7 @@ class Signature:
         return tuple(symbol for symbol in self.symbols if symbol in extents)
 
     def may_take_long(self, extents: Iterable[int], array_bytes: int) -> bool:
-        """Whether a call with these values of `extent_symbols` may take more than some 30 ms."""
+        """Whether a call with these values of `extent_symbols` may take more than some 20 ms."""
         most = self.iterations * math.prod(max(extent, 1) for extent in extents)
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 

@@ -3,8 +3,9 @@
 The protocol. Every contender works on the same input arrays at every call and writes to memory that is there already,
 so nothing is paged in while the clock runs; what fits in a cache stays there. A turn is one call that is not timed
 (unless a call takes long) and then a series of calls that is; of a series the mean counts. With one thread every
-contender has one turn a round. The workers of OpenBLAS and OpenMP go on spinning after a call, so with more threads a
-contender has several turns on end, and the process sleeps before the next one's.
+contender has one turn a round. Their order is drawn anew for each round (the same in every run): what a large shared
+cache still holds of the arrays depends on who read them before. The workers of OpenBLAS and OpenMP go on spinning after
+a call, so with more threads a contender has several turns on end, and the process sleeps before the next one's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from random import Random
 
 PAUSE = 0.15
 """Seconds until the workers of another library are asleep."""
@@ -25,9 +27,9 @@ LONG = 0.05
 """Seconds of a call that needs no call before it to warm up: the one that finds its length counts as a turn."""
 LEAST_TURNS = 2
 PROTOCOL = (
-    "contenders take turns in one process, the least time counts, spread is median over minimum; the same arrays at "
-    "every call, aligned to cache lines, one call before each timed series (none when it takes more than 50 ms): "
-    "outputs are resident, what fits in a cache stays there; calls from Python, their cost included"
+    "contenders take turns in one process in random order, the least time counts, spread is median over minimum; the "
+    "same arrays at every call, aligned to cache lines, one call before each timed series (none when it takes more "
+    "than 50 ms): outputs are resident, what fits in a cache stays there; calls from Python, their cost included"
 )
 
 
@@ -62,8 +64,10 @@ def take_turns(
         raise ValueError(f"timing needs at least one round, got {rounds}")
     turns = {name: _Turns(call, budget) for name, call in contenders.items()}
     on_end = 1 if threads == 1 else TURNS_ON_END
+    random, order = Random(0), list(turns.values())
     for first in range(0, rounds, on_end):
-        for contender in turns.values():
+        random.shuffle(order)
+        for contender in order:
             if contender.has_more and threads > 1:
                 time.sleep(PAUSE)
             for _ in range(min(on_end, rounds - first)):
