@@ -42,6 +42,9 @@ _OF_CODE_GENERATION: Final = frozenset(
 )
 """Functions that LLVM may call on some systems, beyond those of glibc."""
 
+CALL_REGISTERED: Final = "weft_call_registered"
+"""The function of the runtime that finds a registered function and calls it."""
+
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN: Final = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")

@@ -36,7 +36,7 @@ from xdsl.ir import Attribute
 
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.narrow_floats import SMALL_FLOATS
+from weft.support.narrow_floats import SMALL_FLOATS, small_float
 
 TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "bool": i1,
@@ -52,7 +52,7 @@ TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "bfloat16": bf16,
     "float32": f32,
     "float64": f64,
-    **SMALL_FLOATS,
+    **{name: small_float(name) for name in SMALL_FLOATS},
     "int2": IntegerType(2),
     "int4": IntegerType(4),
     "uint2": IntegerType(2, Signedness.UNSIGNED),

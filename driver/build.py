@@ -9,19 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
-
 from weft.driver.cached_models import CachedModel
 from weft.driver.lowering_options import LoweringOptions, can_compile_apart
 from weft.runtime.compile_cache import CompileCache, is_switched_off
-from weft.support.argument_types import checked, shown
+from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
 if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.func import FuncOp
+
     from weft.dialects import sched
     from weft.driver.kernels import Kernel
     from weft.frontends.script.schedule import Schedule
@@ -40,6 +40,9 @@ def lower_to_tir(
 ) -> None:
     """Give functions of upstream dialects and of tensors their form over buffers, in place. `run` runs each pass on
     graphs. Raises `CompileError`."""
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import TensorType
+
     from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
     from weft.passes.insertion import run_step
@@ -231,6 +234,8 @@ def _module_of(
     stopwatch: Stopwatch,
 ) -> ModuleOp:
     """The module that a program is, as one that may be changed; that of a stage schedule gets no default schedule."""
+    from xdsl.dialects.builtin import ModuleOp
+
     from weft.dialects.traversal import copy_of
     from weft.driver.programs import parse
     from weft.frontends.stage_schedule import StageSchedule, lower
@@ -260,10 +265,15 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     other functions of the module come along, those of upstream dialects converted as well. Raises `CompileError` for a
     function that stands in no module, or cannot be converted.
     """
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.func import FuncOp
+
     from weft.dialects.traversal import copy_of
     from weft.frontends.script.schedule import Schedule
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
 
+    checked_argument("schedule_of", "function", FuncOp, function)
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
         raise CompileError.at(function, f"schedule_of: function @{function.sym_name.data} stands in no module")
@@ -331,6 +341,8 @@ def lower_scheduled(
 ) -> None:
     """Take a module of scheduled tir functions to low, in place: the second part of `lower_to_low`. `after` is called
     after each pass."""
+    from xdsl.context import Context
+
     from weft.driver.programs import context
     from weft.passes.insertion import run_pass
     from weft.passes.lower_tir_to_low import lower_tir_to_low

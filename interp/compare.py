@@ -27,7 +27,7 @@ from weft.interp.values import MAX_ELEMENTS, Array, widen
 from weft.support.call_arguments import numpy_dtype
 from weft.support.call_signature import ArraySpec
 from weft.support.errors import CompileError
-from weft.support.narrow_floats import SMALL_FLOATS
+from weft.support.narrow_floats import SMALL_FLOATS, small_float
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -136,7 +136,7 @@ def _differences(before: Array, after: Array, reduction_length: int, epsilon: fl
     first, second = before.astype(np.float64), after.astype(np.float64)
     most = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
     if name in SMALL_FLOATS:  # what is computed in float32 may be rounded to a neighbour
-        allowed = most * 2.0 ** -SMALL_FLOATS[name].SEMANTICS.mantissa_bits
+        allowed = most * 2.0 ** -small_float(name).SEMANTICS.mantissa_bits
     else:
         own = _BRAIN_EPSILON if name == "bfloat16" else float(np.finfo(before.dtype).eps)
         allowed = tolerance(own if epsilon is None else epsilon, reduction_length, most)

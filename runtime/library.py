@@ -12,8 +12,7 @@ import numpy as np
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
 from weft.backends.llvm.jit import jit
-from weft.backends.llvm.registered_calls import CALL_REGISTERED
-from weft.backends.names import symbol_name
+from weft.backends.names import CALL_REGISTERED, symbol_name
 from weft.runtime.call import Caller
 from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
 from weft.runtime.timing import TimeEvaluator, native_runs

@@ -37,8 +37,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.backends.llvm.jit import JitModule, jit_forever, keep_forever
-from weft.backends.llvm.registered_calls import CALL_REGISTERED
 from weft.backends.llvm.resources import ir_text
+from weft.backends.names import CALL_REGISTERED
 from weft.runtime.registered_functions import call_registered_address
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from weft.backends.llvm.jit import jit_forever, keep_forever
-from weft.backends.llvm.registered_calls import CALL_REGISTERED
 from weft.backends.llvm.resources import ir_text
+from weft.backends.names import CALL_REGISTERED
 from weft.runtime.c_compiler import address_of
 from weft.support.registered_calls import DLPACK_TYPES, call_registered
 

@@ -8,10 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, StringAttr, UnknownLoc
-from xdsl.printer import Printer
-
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import FileLineColLoc
     from xdsl.ir import Attribute, Operation
     from xdsl.parser import Parser
 
@@ -37,6 +35,8 @@ class SourceLocation:
 @lru_cache(maxsize=1024)
 def _attribute(file: str, line: int, column: int) -> FileLineColLoc:
     """Most operations that a line of Python makes are of one place."""
+    from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
@@ -51,6 +51,8 @@ def remember_text(file: str, text: str) -> None:
 
 def source_location(attribute: Attribute) -> SourceLocation | None:
     """The place that a location attribute names; the first known one of a fused location."""
+    from xdsl.dialects.builtin import FileLineColLoc, FusedLoc
+
     if isinstance(attribute, FileLineColLoc):
         return SourceLocation(attribute.filename.data, attribute.line.data, attribute.column.data)
     if isinstance(attribute, FusedLoc):
@@ -79,6 +81,8 @@ def record_places(ops: Sequence[type[Operation]]) -> list[type[Operation]]:
 
 
 def _placing(parse: Callable[[type[Operation], Parser], Operation]) -> Callable[[type[Operation], Parser], Operation]:
+    from xdsl.dialects.builtin import UnknownLoc
+
     def parse_and_place(cls: type[Operation], parser: Parser) -> Operation:
         if hasattr(parser, "place"):
             return parse(cls, parser)
@@ -172,6 +176,8 @@ def render_operation(operation: Operation) -> str:
 def _printed_line(operation: Operation) -> str:
     """The first line that `operation` prints as, with the names it has inside its function."""
     from io import StringIO
+
+    from xdsl.printer import Printer
 
     root = operation
     while (parent := root.parent_op()) is not None and root.name != "func.func":

@@ -6,16 +6,21 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from xdsl.dialects.builtin import (
-    Float4E2M1FNType,
-    Float8E4M3FNType,
-    Float8E4M3FNUZType,
-    Float8E5M2FNUZType,
-    Float8E5M2Type,
-    FloatNonfiniteBehavior,
-)
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import (
+        Float4E2M1FNType,
+        Float8E4M3FNType,
+        Float8E4M3FNUZType,
+        Float8E5M2FNUZType,
+        Float8E5M2Type,
+    )
+
+    SmallFloatType: TypeAlias = (
+        Float8E4M3FNType | Float8E5M2Type | Float8E4M3FNUZType | Float8E5M2FNUZType | Float4E2M1FNType
+    )
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
 """Writing a float here and reading it back rounds it to f32; the interpreter does so in line (25 ns)."""
@@ -49,22 +54,27 @@ def round_bf16(x: float) -> float:
     return math.copysign(math.ldexp(round(math.ldexp(x, -quantum)), quantum), x)
 
 
-SmallFloatType: TypeAlias = (
-    Float8E4M3FNType | Float8E5M2Type | Float8E4M3FNUZType | Float8E5M2FNUZType | Float4E2M1FNType
-)
-SMALL_FLOATS: Final[Mapping[str, SmallFloatType]] = {
-    "float8_e4m3fn": Float8E4M3FNType(),
-    "float8_e5m2": Float8E5M2Type(),
-    "float8_e4m3fnuz": Float8E4M3FNUZType(),
-    "float8_e5m2fnuz": Float8E5M2FNUZType(),
-    "float4_e2m1fn": Float4E2M1FNType(),
-}
+SMALL_FLOATS: Final = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn")
 """Floats of a byte or less. They are rounded to nearest, ties to even, and overflow to infinity, to NaN, or to the
 greatest number, whichever the type has first, as in `ml_dtypes`."""
 
 
+@cache
+def small_float(name: str) -> SmallFloatType:
+    """The type of one of `SMALL_FLOATS`."""
+    from xdsl.dialects import builtin
+
+    types = (
+        *(builtin.Float8E4M3FNType, builtin.Float8E5M2Type, builtin.Float8E4M3FNUZType),
+        *(builtin.Float8E5M2FNUZType, builtin.Float4E2M1FNType),
+    )
+    return types[SMALL_FLOATS.index(name)]()
+
+
 def _encoded(x: float, type_: SmallFloatType) -> int:
     """The bits of the number of a small type that is nearest to `x`."""
+    from xdsl.dialects.builtin import FloatNonfiniteBehavior
+
     if x == x or type_.SEMANTICS.nonfinite is FloatNonfiniteBehavior.NAN_ONLY:
         return type_.encode_bits(x)
     sign = math.copysign(1.0, x) < 0
@@ -81,8 +91,9 @@ def _decoded(bits: int, type_: SmallFloatType) -> float:
     )
 
 
-def _small_rounding(type_: SmallFloatType) -> Callable[[float], float]:
+def _small_rounding(name: str) -> Callable[[float], float]:
     def round_small(x: float) -> float:
+        type_ = small_float(name)
         return _decoded(_encoded(x, type_), type_)
 
     return round_small
@@ -93,7 +104,7 @@ ROUNDINGS: Final[Mapping[str, Callable[[float], float]]] = {
     "bfloat16": round_bf16,
     "float32": round_f32,
     "float64": float,
-    **{name: _small_rounding(type_) for name, type_ in SMALL_FLOATS.items()},
+    **{name: _small_rounding(name) for name in SMALL_FLOATS},
 }
 
 _FORMATS: Final = {"float16": ("<e", "<h"), "float32": ("<f", "<i"), "float64": ("<d", "<q")}
@@ -105,7 +116,8 @@ def float_to_bits(x: float, dtype: str) -> int:
     if dtype == "bfloat16":
         return float_to_bits(x, "float32") >> 16
     if dtype in SMALL_FLOATS:
-        bits, half = _encoded(x, SMALL_FLOATS[dtype]), 1 << SMALL_FLOATS[dtype].SEMANTICS.sign_shift
+        type_ = small_float(dtype)
+        bits, half = _encoded(x, type_), 1 << type_.SEMANTICS.sign_shift
         return bits - 2 * half if bits & half else bits
     number, bits = _FORMATS[dtype]
     return struct.unpack(bits, struct.pack(number, x))[0]
@@ -116,6 +128,6 @@ def bits_to_float(bits: int, dtype: str) -> float:
     if dtype == "bfloat16":
         return bits_to_float(bits << 16, "float32")
     if dtype in SMALL_FLOATS:
-        return _decoded(bits, SMALL_FLOATS[dtype])
+        return _decoded(bits, small_float(dtype))
     number, integer = _FORMATS[dtype]
     return struct.unpack(number, struct.pack(integer, bits))[0]

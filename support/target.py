@@ -23,11 +23,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from xdsl.passes import ModulePass
-
-from weft.support.argument_types import checked, checked_methods
+from weft.support.argument_types import checked, checked_argument, checked_methods
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import DEFAULT_ARCHITECTURES, GPU_KINDS, GpuMachine, gpu_machine
 from weft.support.machine import (
@@ -45,6 +43,9 @@ from weft.support.machine import (
     required_features,
     triple_of_cpu,
 )
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
 
 OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
 """The kinds that weft brings along."""
@@ -68,6 +69,10 @@ class TargetKind:
     """Passes on the low level that run before `load`."""
 
     def __post_init__(self) -> None:
+        if self.passes:
+            from xdsl.passes import ModulePass
+
+            checked_argument("TargetKind", "passes", tuple[ModulePass, ...], self.passes)
         if not self.name.replace("_", "").isalnum():
             raise CompileError(f"a target kind is named by letters, digits and _, got '{self.name}'")
         for scope, size in self.scopes.items():

@@ -31,7 +31,7 @@ from weft.support import argument_types
 from weft.support.argument_types import checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.locations import SourceLocation
-from weft.support.narrow_floats import SMALL_FLOATS
+from weft.support.narrow_floats import SMALL_FLOATS, small_float
 
 _ROOMS = Path(__file__).parents[1]
 _OURS = (f"{_ROOMS / 'texpr'}{os.sep}", f"{_ROOMS / 'frontends'}{os.sep}", argument_types.__file__)
@@ -123,7 +123,7 @@ def greatest(dtype: str) -> int | float:
         mantissa = 2.0 - 2.0 ** (1 - _MANTISSA_BITS[dtype])
         return math.ldexp(mantissa, _MAX_EXPONENT[dtype] - 1)
     if dtype in SMALL_FLOATS:
-        return max(filter(math.isfinite, map(SMALL_FLOATS[dtype].decode_bits, range(1 << bits(dtype)))))
+        return max(filter(math.isfinite, map(small_float(dtype).decode_bits, range(1 << bits(dtype)))))
     if dtype == "bool":
         raise error(f"{dtype} has no greatest value")
     return int(greatest_of(TYPES[dtype]))

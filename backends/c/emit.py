@@ -17,8 +17,9 @@ from weft.backends.c.language import MAY_ALIAS, C
 from weft.backends.c_family.emitter import FunctionEmitter, KernelSource, ModuleEmitter
 from weft.backends.c_family.functions import RULES, bind_parameters, global_text, prototype
 from weft.backends.c_family.helpers import helper_texts
-from weft.backends.c_family.registered_calls import CALL_REGISTERED, REGISTRATION
+from weft.backends.c_family.registered_calls import REGISTRATION
 from weft.backends.low_modules import contents, described
+from weft.backends.names import CALL_REGISTERED
 from weft.dialects.low import imported_ir
 from weft.support.errors import CompileError
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from weft.backends.names import CALL_REGISTERED
 from weft.dialects.low_registered import CallRegisteredOp, dlpack_type
 from weft.support.errors import CompileError
 
@@ -119,7 +120,6 @@ static void weft_call_registered(const char *name, const weft_array *arrays, int
   }
 }"""
 
-CALL_REGISTERED: Final = "weft_call_registered"
 HELPERS: Final = {"weft_set_function": _SET_FUNCTION, "weft_failure": _FAILURE, CALL_REGISTERED: _CALL}
 """Helper function -> its text. All belong to a program that calls registered functions."""
 

@@ -20,7 +20,8 @@ from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.host_ops import HOST_RULES, check_host_functions
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
-from weft.backends.llvm.pass_selection import pass_selection, pass_selection_lines
+from weft.backends.llvm.pass_selection import pass_selection_lines
+from weft.backends.llvm.work_left import work_left
 from weft.backends.low_modules import check_parameter_count, contents, described, is_external, used_globals
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of
@@ -86,7 +87,7 @@ def _text(
     metadata = emitter.metadata.lines()
     # Imported functions are to be inlined.
     if not (imports or target.reassociate):
-        metadata += pass_selection_lines(pass_selection(functions), len(metadata))
+        metadata += pass_selection_lines(work_left(functions), len(metadata))
     if metadata:
         parts.append("\n".join(metadata))
     text = "\n\n".join(parts) + "\n"

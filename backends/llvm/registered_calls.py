@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from weft.backends.llvm.types import byte_text
+from weft.backends.names import CALL_REGISTERED
 from weft.dialects.low_registered import CallRegisteredOp, dlpack_type
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter, Rules
 
-CALL_REGISTERED: Final = "weft_call_registered"
-"""The function of the runtime that finds a registered function and calls it."""
 _ARRAY: Final = "{ ptr, ptr, i32, i8, i8, i16 }"
 
 

@@ -21,12 +21,11 @@ from xdsl.dialects.func import CallOp, FuncOp
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, EMISSION, CodegenOptions, assembly, object_code
 from weft.backends.llvm.link import LinkedText, link_parts, linked_ir
 from weft.backends.llvm.object_file import undefined_symbols
-from weft.backends.llvm.registered_calls import CALL_REGISTERED
 from weft.backends.llvm.resources import HELPERS, HELPERS_FILE, ir_text
 from weft.backends.llvm.targets import MachineTarget
 from weft.backends.llvm.types import byte_text
 from weft.backends.low_modules import check_has_functions, check_low_level
-from weft.backends.names import quoted, symbol_name
+from weft.backends.names import CALL_REGISTERED, quoted, symbol_name
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
 from weft.dialects.traversal import operations_in
