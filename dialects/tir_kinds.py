@@ -74,6 +74,10 @@ CONSTANT = "tir.constant"
 """Unit attribute of a parameter, a buffer of known shape: every call passes a constant of the module, and the function
 does not write it."""
 
+CONSTANTS_FROM_MEMORY = "tir.constants_from_memory"
+"""Unit attribute of a function with such parameters: all constants of the module take more than caches keep beside
+other data, so each call reads them from memory. Programs mean the same without; tuning measures by it."""
+
 PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""

@@ -23,7 +23,7 @@ from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
-from weft.dialects.tir_kinds import CONSTANT
+from weft.dialects.tir_kinds import CONSTANT, TIR_FUNCTION
 from weft.dialects.traversal import copy_of
 from weft.driver.build import lower_to_low
 from weft.driver.lowering_options import LoweringOptions
@@ -111,6 +111,7 @@ def _entry(module: ModuleOp) -> str:
             argument.name_hint = parameter.name_hint
             passed.append(argument)
     entry.body.block.add_ops([CallOp(function.sym_name.data, passed, ()), ReturnOp()])
+    entry.attributes[TIR_FUNCTION] = UnitAttr()  # nothing of the level stands in it, and constants are packed here
     module.body.block.add_op(entry)
     function.sym_visibility = StringAttr("private")
     return entry.sym_name.data

@@ -23,6 +23,7 @@ from xdsl.ir import Block, Region
 
 from weft.autoschedule.default_schedule import default_schedule, schedule_by_rules, scheduled_by
 from weft.dialects import sched
+from weft.dialects.tir_kinds import CONSTANTS_FROM_MEMORY
 from weft.dialects.traversal import copy_of
 from weft.driver.build import lower_to_tir
 from weft.driver.candidates import build_candidate, constant_positions
@@ -555,7 +556,8 @@ def workload_of(task: Task) -> tuple[Workload, ModuleOp, ArgumentSpec]:
     workload = Workload(task.key, function.sym_name.data, ir, work.flops if work.is_exact else 0)
     recipe, constants = argument_recipe(function), constant_positions(function)
     given_to = tuple(p for at, p in enumerate(recipe.parameters) if at not in constants)
-    arguments = ArgumentSpec(replace(recipe, parameters=given_to), 0, reduction_length_of(function))
+    recipe, from_memory = replace(recipe, parameters=given_to), CONSTANTS_FROM_MEMORY in function.attributes
+    arguments = ArgumentSpec(recipe, 0, reduction_length_of(function), from_memory)
     state_parameter_accesses(unit)
     return workload, unit, arguments
 

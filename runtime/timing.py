@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.support.call_arguments import described
+from weft.support.machine import host_triple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from weft.runtime.call import Caller
+    from weft.support.call_arguments import Array
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class BenchmarkResult:
 MOST_RUNS: Final = 10**9
 MOST_REPEATS: Final = 10**6
 REPEAT_FILE: Final = Path(__file__).with_name("repeat.ll")
+EVICT_FILE: Final = Path(__file__).with_name("evict.ll")
 _BETWEEN_SIGNALS: Final = 0.1
 """Seconds of runs in one native loop; between such loops Ctrl-C is seen."""
 
@@ -142,3 +145,18 @@ def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[
 def _repeat_loop() -> Callable[..., Any]:
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return prototype(jit_forever(ir_text(REPEAT_FILE), 1).address("weft_repeat"))
+
+
+def evict(arrays: Iterable[Array]) -> None:
+    """Take the memory of arrays out of all caches; does nothing on other than x86-64."""
+    if (routine := _evict()) is not None:
+        for array_ in arrays:
+            routine(array_.ctypes.data, array_.nbytes)
+
+
+@cache
+def _evict() -> Callable[[int, int], None] | None:
+    if not host_triple().startswith("x86_64"):
+        return None
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+    return prototype(jit_forever(ir_text(EVICT_FILE), 1).address("weft_evict"))

@@ -87,6 +87,7 @@ _DOT_INSTRUCTIONS: Final = (
 
 FEATURES: Final[Mapping[str, Features]] = {
     "x86.sse.sfence": (("sse",),),
+    "x86.sse2.clflush": ((),),
     "x86.sse2.pause": ((),),
     **{instruction.name: instruction.features for instruction in _DOT_INSTRUCTIONS},
     **{

@@ -2,7 +2,8 @@
 
 A candidate runs on the same random arguments as the reference, the program with its default schedule; its results must
 be those of the reference, up to rounding. Its time is that of repeated calls on these arguments, which stay in the
-caches where they fit (warm). Nothing else should run on the cores meanwhile: candidates are built before. Kernels are
+caches where they fit (warm). Constants of a model that has many come from memory in each call, as in the model: they
+are evicted before. Nothing else should run on the cores meanwhile: candidates are built before. Kernels are
 measured by the clock of their device, on arguments that lie in its memory.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -29,12 +31,15 @@ from weft.runtime.call import Caller
 from weft.runtime.devices import DeviceError
 from weft.runtime.library import Function
 from weft.runtime.native_runtime import runtime_symbols
+from weft.runtime.timing import evict
 from weft.support.call_signature import ArraySpec, Signature
 from weft.support.limited_calls import Failure, Limits, limited_call
 from weft.support.target import Target
 from weft.tuning.records import FASTEST
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from numpy.typing import NDArray
 
     from weft.runtime.devices import KernelProgram
@@ -72,6 +77,8 @@ class ArgumentSpec:
     recipe: ArgumentRecipe
     seed: int
     reduction_length: int
+    constants_from_memory: bool = False
+    """Whether no cache holds large constants when a call begins."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,8 @@ def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, 
 def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
     """`measure` in this process."""
     kept = _kept(reference, arguments)
+    if arguments.constants_from_memory:  # in large pages, as in a model
+        built = replace(built, constants={name: aligned(array) for name, array in built.constants.items()})
     function, values = _function(built), kept.arguments()
     before, begin = _preemptions(), perf_counter()
     function(*values)
@@ -131,7 +140,7 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
     difference = _difference(built.signature, values, kept.expected, arguments.reduction_length)
     if difference:
         return Measured((), difference)
-    with function.runs(*values) as seconds_of:
+    with _runs(function, values, built, arguments) as seconds_of:
         calls = [first]
         while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds:
             if sum(calls) >= _FILLS_CACHES and _preemptions() == before:
@@ -140,6 +149,24 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
         if min(calls) > repeats.hopeless_seconds:
             return Measured(tuple(calls))
         return Measured(_times(seconds_of, repeats))
+
+
+@contextmanager
+def _runs(function: Function, values: list[Any], built: Built, arguments: ArgumentSpec) -> Generator[SecondsOf]:
+    """`Function.runs`, with constants in memory where they shall be."""
+    with function.runs(*values) as seconds_of:
+        if not arguments.constants_from_memory or built.kernels is not None or not built.constants:
+            yield seconds_of
+            return
+
+        def from_memory(number: int) -> float:
+            total = 0.0
+            for _ in range(number):
+                evict(built.constants.values())
+                total += seconds_of(1)
+            return total
+
+        yield from_memory
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:

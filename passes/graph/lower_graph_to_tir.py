@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from typing import cast
+from math import prod
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
@@ -56,7 +57,7 @@ from weft.dialects.graph_shapes import (
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_kinds import CONSTANT, PARAMETER_ACCESS, TIR_FUNCTION
+from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.graph.contiguous_copies import ContiguousCopies, elements
 from weft.passes.graph.extents import ExtentValues
@@ -182,6 +183,8 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
     reads many times is worth a layout of its own. Only calls from `callers` are known to pass constants.
     """
     names = named_ops(module)
+    constants = [op.type for op in module.ops if isinstance(op, memref.GlobalOp) and op.constant is not None]
+    are_many = sum(map(_bytes, constants)) > _IN_CACHES
     inside = set(callers)
     calls: dict[str, dict[frozenset[int], list[CallOp]]] = {}
     for holder in module.ops:
@@ -208,9 +211,17 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
         for owner, mask in zip(owners, by_mask, strict=True):
             if mask:
                 set_argument_attribute(owner, sorted(mask), CONSTANT)
+                if are_many:
+                    owner.attributes[CONSTANTS_FROM_MEMORY] = UnitAttr()
 
 
 _PRIVATE = StringAttr("private")
+_IN_CACHES: Final = 16 << 20
+"""Bytes of constants that a shared cache keeps from one call of a model to the next."""
+
+
+def _bytes(type_: Attribute) -> int:
+    return prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 
 def _constant_positions(call: CallOp) -> frozenset[int]:
@@ -226,7 +237,8 @@ class LowerGraphToTirPass(ModulePass):
     `low.call_registered`. A call whose callee only copies becomes a view where it can: of a part of an operand, such as
     a reshape or a slice along the first axis, or of operands that lie one after the other, such as a concatenation of
     temporaries, which are computed into their places then. Parameters of private functions that get constants in every
-    call are marked `tir.constant`. Raises `CompileError` for extents that are not known.
+    call are marked `tir.constant`; functions with such of a module with more than 16 MiB of constants
+    `tir.constants_from_memory`. Raises `CompileError` for extents that are not known.
 
     Requires: graph functions whose callees work on buffers (`lower-te-to-tir`).
 

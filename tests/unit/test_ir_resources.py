@@ -15,7 +15,7 @@ from weft.runtime.export.program import threads_ir
 from weft.runtime.export.weights import ExportedConstants
 from weft.runtime.native_runtime import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, memory_ir, parallel_for_ir, pool_ir
 from weft.runtime.registered_functions import registered_functions_ir
-from weft.runtime.timing import REPEAT_FILE
+from weft.runtime.timing import EVICT_FILE, REPEAT_FILE
 from weft.support.target import Target
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +34,7 @@ CASES = {
     "runtime/parallel_for.ll": [parallel_for_ir(threads) for threads in (1, MAX_THREADS)],
     "runtime/registered_functions.ll": [registered_functions_ir(thread_local=own) for own in (False, True)],
     "runtime/repeat.ll": [ir_text(REPEAT_FILE)],
+    "runtime/evict.ll": [ir_text(EVICT_FILE)],
     "runtime/futex.ll": [linux_ir(architecture) for architecture in FUTEX_SYSCALLS],
     "runtime/thread_pool.ll": [pool_ir(a, linux_ir(a)) for a in FUTEX_SYSCALLS],
     "runtime/export/pool_start.ll": (pools := [threads_ir(Target.parse(f"llvm -mtriple={t}")) for t in TRIPLES]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import weft
 from weft.driver.candidates import build_here
@@ -430,3 +432,58 @@ def test_large_constants_come_along() -> None:
     module = weft.parse(text)
     spec = ArgumentSpec(argument_recipe(next(op for op in module.ops if op.name == "func.func")), 0, 1)
     assert not measure_here(built, built, spec, SHORT).difference
+
+
+PRODUCT = """
+builtin.module {
+  func.func @product(%A: memref<4x128xf32>, %W: memref<128x256xf32> {tir.constant}, %C: memref<4x256xf32>)
+    attributes {tir.constants_from_memory} {
+    %zero = arith.constant 0.0 : f32
+    tir.for %i in 4 { tir.for %j in 256 { tir.for %k in 128 {
+      tir.block "C" iters(%vi: spatial<4>, %vj: spatial<256>, %vk: reduce<128>) = [%i, %j, %k] {
+        tir.init { memref.store %zero, %C[%vi, %vj] : memref<4x256xf32> }
+        %a = memref.load %A[%vi, %vk] : memref<4x128xf32>
+        %w = memref.load %W[%vk, %vj] : memref<128x256xf32>
+        %p = arith.mulf %a, %w : f32
+        %c = memref.load %C[%vi, %vj] : memref<4x256xf32>
+        %s = arith.addf %c, %p : f32
+        memref.store %s, %C[%vi, %vj] : memref<4x256xf32>
+      }
+    } } }
+    func.return
+  }
+}"""
+PACKED = """sched.func @trace {
+  %b = sched.get_block "C" : block
+  %w = sched.cache_read %b {index = 1, scope = "global"} : block
+  sched.transform_layout %w {buffer = ["write", 0], index_map = affine_map<(d0, d1) -> (d1 floordiv 16, d0, d1 mod 16)>}
+}"""
+
+
+def test_constants_are_packed_when_a_candidate_is_built() -> None:
+    """As in the model: calls neither allocate memory for them nor copy them."""
+    default, packed = (build_here(PRODUCT, trace, (), "llvm -num-threads=1") for trace in (NOTHING, PACKED))
+    assert not packed.declarations
+    (constant,), (given,) = packed.constants.values(), default.constants.values()
+    np.testing.assert_array_equal(
+        constant.reshape(16, 128, 16), given.reshape(128, 16, 16).swapaxes(0, 1), err_msg="panels of 16 columns"
+    )
+
+
+def test_constants_come_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    evicted: list[list[int]] = []
+    evict = measuring.evict
+
+    def noting(arrays: Iterable[NDArray[Any]]) -> None:
+        evict(arrays := [*arrays])
+        evicted.append([array.nbytes for array in arrays])
+
+    monkeypatch.setattr(measuring, "evict", noting)
+    built = build_here(PRODUCT, NOTHING, (), "llvm -num-threads=1")
+    function = next(iter(weft.parse(PRODUCT).ops))
+    recipe = argument_recipe(function)
+    spec = ArgumentSpec(replace(recipe, parameters=(recipe.parameters[0], recipe.parameters[2])), 0, 128)
+    assert not measure_here(built, built, spec, SHORT).difference and not evicted
+    measured = measure_here(built, built, replace(spec, constants_from_memory=True), SHORT)
+    assert len(measured.times) >= 3 and not measured.difference
+    assert len(evicted) >= 3 and all(sizes == [128 * 256 * 4] for sizes in evicted)

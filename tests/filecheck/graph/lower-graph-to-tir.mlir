@@ -220,3 +220,28 @@ func.func @captured(%h: tensor<2xf32>) -> tensor<2xf32> {
   func.return %last : tensor<2xf32>
 }
 func.func private @scale(%a: memref<2xf32>, %w: memref<2xf32>, %b: memref<2xf32>)
+
+// -----
+
+// Functions that get constants of a module with more than 16 MiB of them say so.
+// CHECK-LABEL: func.func @model
+// CHECK:       func.func private @large(%a: memref<1024x4097xf32>, %w: memref<1024x4097xf32> {tir.constant}, %b: memref<1024x4097xf32>) attributes {tir.constants_from_memory}
+// CHECK:       func.func private @none(%a: memref<1024x4097xf32>, %b: memref<1024x4097xf32>) {{[{]$}}
+func.func @model(%x: tensor<1024x4097xf32>) -> tensor<1024x4097xf32> {
+  %w = graph.constant dense<1.0> : tensor<1024x4097xf32>
+  %y = graph.call_tir @large(%x, %w) : (tensor<1024x4097xf32>, tensor<1024x4097xf32>) -> tensor<1024x4097xf32>
+  %z = graph.call_tir @none(%y) : (tensor<1024x4097xf32>) -> tensor<1024x4097xf32>
+  func.return %z : tensor<1024x4097xf32>
+}
+func.func private @large(%a: memref<1024x4097xf32>, %w: memref<1024x4097xf32>, %b: memref<1024x4097xf32>) {
+  %0 = arith.constant 0 : index
+  %v = memref.load %a[%0, %0] : memref<1024x4097xf32>
+  memref.store %v, %b[%0, %0] : memref<1024x4097xf32>
+  func.return
+}
+func.func private @none(%a: memref<1024x4097xf32>, %b: memref<1024x4097xf32>) {
+  %0 = arith.constant 0 : index
+  %v = memref.load %a[%0, %0] : memref<1024x4097xf32>
+  memref.store %v, %b[%0, %0] : memref<1024x4097xf32>
+  func.return
+}
