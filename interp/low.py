@@ -9,6 +9,7 @@ from weft.dialects import low
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.interp import kernels as kernels
+from weft.interp import memory as memory
 from weft.interp import registered_calls as registered_calls
 from weft.interp.control import emit_loop
 from weft.interp.emitter import out_of_bounds

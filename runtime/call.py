@@ -28,7 +28,7 @@ from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.registered_functions import raising_failures
 from weft.support.call_arguments import BoundArguments, allocate, as_array, bind_arguments, by_position, returned
-from weft.support.call_signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
+from weft.support.call_signature import LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +43,9 @@ MAX_ARGUMENTS: Final = 64
 GIL_THRESHOLD_BYTES: Final = 32 << 10
 """Calls on this many bytes of arrays let other Python threads run meanwhile. Letting go of the interpreter
 lock costs about 0.05 us, and touching 32 KiB takes at least ten times that."""
+
+_LARGE_BYTES: Final = 64 << 20
+"""Calls on this many bytes of arrays first see whether there is memory for temporaries."""
 
 _FIRST_SYMBOL: Final = -(1 << 63)
 """Strides may be negative: a symbol among them is its number, counted from the least integer."""
@@ -179,7 +182,7 @@ def native_call_ir() -> str:
         type_offset=object.__basicsize__ - 8,
         format_classes=f"[{classes}]",
         long_iterations=f"{LONG_ITERATIONS:.1f}",
-        long_bytes=LONG_BYTES,
+        large_bytes=_LARGE_BYTES,
     )
 
 
@@ -248,8 +251,10 @@ class Caller:
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
         """Run `work`, a call with these arguments; one that may take long can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
-            if self.may_take_long(bound):
+            is_long, size = self.may_take_long(bound), sum(array.nbytes for array in bound.arrays.values())
+            if is_long or size >= _LARGE_BYTES:
                 self._check_memory(bound)
+            if is_long:
                 # It goes on after an interrupt: the thread holds the code and the arrays.
                 interruptibly(work, (self, bound))
             else:

@@ -8,7 +8,7 @@
 ;   type_offset        where an object's header holds its type
 ;   format_classes     for each byte, the class of element types of which it is a format letter, or 0
 ;   long_iterations    calls of so many iterations go the slow way, where they can be interrupted
-;   long_bytes         and so do calls on so many bytes of arrays
+;   large_bytes        and so do calls on so many bytes of arrays, for whose temporaries there may be no memory
 
 @format.class = private constant [256 x i8] $format_classes
 
@@ -391,7 +391,7 @@ unset.next:
   br label %unset
 duration:
   %much.work = fcmp oge double %work, $long_iterations
-  %much.memory = icmp sge i64 %total, $long_bytes
+  %much.memory = icmp sge i64 %total, $large_bytes
   %may.take.long = or i1 %much.work, %much.memory
   br i1 %may.take.long, label %fail, label %run
 

@@ -17,7 +17,7 @@ from xdsl.context import Context
 import weft
 from weft import graph as G
 from weft.passes.graph.lower_graph import LowerGraphPass
-from weft.runtime.call import LONG_BYTES
+from weft.support.call_signature import LONG_BYTES
 from weft.support.user_functions import registered_names, unregister_func
 
 Array = NDArray[np.float32]
