@@ -39,6 +39,7 @@ from weft.autoschedule.rules import (
     product,
     second_caches,
     share_among_threads,
+    streams_row_by_row,
 )
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
@@ -278,8 +279,8 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
 
 
 def _rows_from_memory(member: Member, target: Target) -> int:
-    """How many rows are reduced at a time. From memory, several streams arrive faster than one; from a near cache they
-    do not."""
+    """How many rows are reduced at a time. From memory, several streams arrive faster than one on most processors; from
+    a near cache they do not."""
     pattern, row = member.pattern, member.leading - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -287,7 +288,7 @@ def _rows_from_memory(member: Member, target: Target) -> int:
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
     is_far = pattern.instances * max(streamed, default=0) > _FAR * second_caches(target)
     are_many = rows is not None and rows >= _ROWS_AT_ONCE * PARTS_OF_A_THREAD * target.num_threads
-    return _ROWS_AT_ONCE if is_far and are_many else 1
+    return _ROWS_AT_ONCE if is_far and are_many and not streams_row_by_row(target) else 1
 
 
 def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, rows: int = 1) -> None:
@@ -390,7 +391,7 @@ def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
     the processor is fast enough.
 
     A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch what is written,
-    as long as all arrays stay in the third cache, and reductions what comes from beyond it, far ahead.
+    as long as all arrays stay in the third cache, and reductions what comes from beyond it, far ahead, or nothing.
     """
     pattern = member.pattern
     is_reduction = pattern.is_reduction and reduces_in_lanes(member, 0, target)
@@ -399,7 +400,9 @@ def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
     kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
     ahead, least = _STREAM_DISTANCE, _SHORT_STREAM
     pays = True
-    if is_reduction and keeps_up_with_streams(target):
+    if is_reduction and streams_row_by_row(target):
+        pays = False
+    elif is_reduction and keeps_up_with_streams(target):
         ahead, least = _FAR_DISTANCE, largest_caches(target) + 1
     elif is_reduction:
         ahead, least = _PAGE, second_caches(target) + 1

@@ -266,6 +266,12 @@ def keeps_up_with_streams(target: Target) -> bool:
     return target.cpu.startswith("znver")
 
 
+def streams_row_by_row(target: Target) -> bool:
+    """Whether rows from memory are best read one after the other, and prefetched by nobody but the processor. Measured
+    on a Zen 4 (docs/decisions/0089-large-pages.md)."""
+    return target.cpu in ("znver4", "znver5")
+
+
 def pays_nontemporal(target: Target) -> bool:
     """Whether one core saturates the memory, so that non-temporal stores pay for arrays larger than the caches: lines
     that are overwritten whole are not read before. Measured on a Zen 3 and a Zen 4, where they take 0.7 to 0.8 of the

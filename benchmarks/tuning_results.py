@@ -45,12 +45,12 @@ from weft_bench.problems import problems
 from weft_bench.rounds import take_turns
 
 SLOWEST = (
-    *("depthwise 144 56x56 5x5/2, packed", "sin 1048576", "cos 1048576", "NCHW -> NHWC 1x64x112x112"),
-    *("transpose 2048x2048", "tanh 1048576", "row sum 4096x4096", "max pool 64 112x112 3x3/2"),
-    *("conv 16->64 55x55 3x3, packed", "conv 256->256 14x14 3x3, packed"),
-    *("conv 64->64 56x56 3x3 batch 4, packed", "conv 64->64 56x56 3x3, packed"),
+    *("tanh 1048576", "row sum 4096x4096", "conv2d 64->64 56x56 3x3", "conv 512->2048 7x7 1x1, packed"),
+    *("attention 12x384x64", "softmax 12x384x384", "conv 2048->512 7x7 1x1, packed"),
+    *("conv 1152->192 7x7 1x1, packed", "conv 1024->2048 14x14 1x1/2, packed", "softmax 1024x1024"),
+    *("product 128x768x768, packed", "matmul 1024 int8 -> int32"),
 )
-"""The rows of `weft bench ops` with the least speed beside the fastest peer, on a Zen 4, 2026-11-27."""
+"""The rows of `weft bench ops` with the least speed beside the fastest peer, on a Zen 4, 2026-11-27 (evening)."""
 ROUNDS = 30
 BUDGET = 6.0
 TOLERANCE = 1e-4
