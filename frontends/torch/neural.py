@@ -17,6 +17,17 @@ def _matmul(cx: Conversion, x: Value, y: Value) -> Value:
     return apply("matmul", x, y)
 
 
+@register("aten._grouped_mm.default", "transformers.grouped_mm_fallback.default")
+def _grouped_mm(
+    cx: Conversion, x: Value, y: Value, offs: Value | None = None, bias: Value | None = None, out_dtype: object = None
+) -> Value:
+    if offs is None or (x.ndim, y.ndim) != (2, 3):
+        raise UnsupportedError("groups of other than the rows of a matrix")
+    if bias is not None:
+        raise UnsupportedError("a bias")
+    return cast_to(apply("grouped_matmul", x, y, offs), cx.dtype)
+
+
 @register("aten.linear.default")
 def _linear(cx: Conversion, x: Value, weight: Value, bias: Value | None = None) -> Value:
     if weight.ndim == 1:

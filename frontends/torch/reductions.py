@@ -44,6 +44,27 @@ register("aten.mean.default", "aten.mean.dim")(_summed("mean"))
 register("aten.prod.default", "aten.prod.dim_int")(_summed("prod"))
 
 
+@register("aten.histc.default")
+def _histc(cx: Conversion, x: Value, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Value:
+    """How many elements lie in each of `bins` equal parts from `min` to `max`, or of where all lie for equal ones."""
+    flat = cast_to(apply("reshape", x, (-1,)), "float64" if x.dtype == "float64" else "float32")
+    low, high = (cx.number(bound, flat.dtype) for bound in (min, max))
+    if min == max:
+        low, high = apply("min", flat), apply("max", flat)
+        is_one, half = apply("equal", low, high), const(1.0, flat.dtype)
+        low, high = (apply("where", is_one, apply(n, v, half), v) for n, v in (("subtract", low), ("add", high)))
+    part = apply(
+        "divide",
+        apply("multiply", apply("subtract", flat, low), cx.number(bins, flat.dtype)),
+        apply("subtract", high, low),
+    )
+    place = apply("minimum", apply("floor", part), cx.number(bins - 1, flat.dtype))
+    is_inside = apply("logical_and", apply("greater_equal", flat, low), apply("less_equal", flat, high))
+    place = apply("expand_dims", apply("where", is_inside, place, const(-1.0, flat.dtype)), 1)
+    found = apply("equal", place, apply("arange", 0, bins, dtype=flat.dtype))
+    return apply("sum", cast_to(found, cx.dtype), axis=[0])
+
+
 def _extreme(name: str) -> Converter:
     def convert(cx: Conversion, x: Value, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Value:
         if x.dtype == "bool":

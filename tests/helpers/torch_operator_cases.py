@@ -660,3 +660,20 @@ case(
 case("adaptive_max_pool2d", lambda: [call(floats(2, 3, 7, 8), [3, 5])])
 case("adaptive_max_pool3d", lambda: [call(floats(2, 3, 4, 7, 8), [2, 3, 5])])
 case("_fused_rms_norm", lambda: [call(floats(2, 3, 4), [4], floats(4), 1e-5), call(floats(2, 4), [4], None, None)])
+case(
+    "histc",
+    lambda: [
+        call(floats(40), bins=7, min=-2, max=1),
+        call(torch.tensor([1.0, 2.0, 1.0, 4.0, float("nan"), 9.0, -1.0]), bins=4, min=0, max=4),
+        call(integers(30, low=0, high=5).float(), bins=5, min=0, max=4),
+        call(floats(4, 9, dtype=F64)),
+        call(torch.ones(3), bins=3),
+    ],
+)
+case(
+    "_grouped_mm",
+    lambda: [
+        call(floats(6, 8), floats(3, 8, 4), torch.tensor([2, 2, 6], dtype=I32)),
+        call(floats(5, 8, dtype=BF16), floats(2, 8, 16, dtype=BF16), torch.tensor([1, 5], dtype=I32)),
+    ],
+)

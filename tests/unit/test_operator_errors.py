@@ -158,6 +158,18 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.matmul(T(3, N), T(M, 6)), r"has n elements in axis 1, A of shape \(m, 6\) has m in axis 0"),
     (lambda: ops.matmul(T(), T(3)), "matmul takes vectors and matrices, A has rank 0"),
     (
+        lambda: ops.grouped_matmul(T(3, 4), T(2, 5, 6), te.placeholder((2,), "int64")),
+        r"grouped_matmul: A of shape \(3, 4\) has 4 elements in axis 1, A of shape \(2, 5, 6\) has 5 in axis 1",
+    ),
+    (
+        lambda: ops.grouped_matmul(T(3, 4), T(2, 4, 6), te.placeholder((3,), "int64", name="E")),
+        r"grouped_matmul: ends must have the shape \(2,\), got E of shape \(3,\)",
+    ),
+    (
+        lambda: ops.grouped_matmul(T(3, 4), T(0, 4, 6), te.placeholder((0,), "int64")),
+        r"grouped_matmul: A of shape \(0, 4, 6\) has no group",
+    ),
+    (
         lambda: ops.batch_matmul(T(3, 4), T(1, 4, 5)),
         r"batch_matmul: tensor_a must have rank 3, got A of shape \(3, 4\)",
     ),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, error
+from weft.texpr.math import const, select
 from weft.texpr.ops.arguments import (
     broadcast_shape,
     checked_axis,
     compute,
+    integral,
     is_one,
     numeric,
     one_dtype,
@@ -18,12 +20,13 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.elementwise import add
+from weft.texpr.reductions import min as lesser
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, shape_text
 from weft.texpr.tensor import Tensor
 
-__all__ = ["batch_matmul", "cross", "dense", "einsum", "matmul", "outer"]
+__all__ = ["batch_matmul", "cross", "dense", "einsum", "grouped_matmul", "matmul", "outer"]
 
 
 def matmul(
@@ -124,6 +127,50 @@ def dense(
     shaped(bias, "dense: bias", weight.shape[:1])
     one_dtype("dense", product, bias)
     return add(product, bias, name=name)
+
+
+def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "grouped_matmul") -> Tensor:
+    """The products of groups of rows with a matrix each: data (m, k), weight (groups, k, n), as mixtures of experts
+    multiply tokens that are sorted by expert.
+
+    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`, which do not fall; it may have none. Rows behind the
+    last end give zeros. Sums of floats of 16 bits and less are formed in float32. Raises CompileError for extents that
+    differ, and where there is no group.
+
+    Dtypes: numbers; `ends` of an integer dtype.
+    Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
+    """
+    rows = ranked(numeric(data, "grouped_matmul: data"), "grouped_matmul: data", 2)
+    matrices = ranked(numeric(weight, "grouped_matmul: weight"), "grouped_matmul: weight", 3)
+    groups, inner, columns = matrices.shape
+    last = shaped(integral(ends, "grouped_matmul: ends"), "grouped_matmul: ends", (groups,))
+    if is_same(groups, 0):
+        raise error(f"grouped_matmul: {matrices.name} of shape {shape_text(matrices.shape)} has no group")
+    if not is_same(rows.shape[1], inner):
+        raise error(
+            f"grouped_matmul: {rows.name} of shape {shape_text(rows.shape)} has {rows.shape[1]} elements in axis 1, "
+            f"{matrices.name} of shape {shape_text(matrices.shape)} has {inner} in axis 1"
+        )
+    dtype = product_dtype("grouped_matmul", None, rows, matrices)
+    sums = sum_dtype(dtype)
+    g, k = reduce_axis((0, groups), "g"), reduce_axis((0, inner), "k")
+
+    def group(i: Expr) -> Expr:
+        is_before = select(last(g).astype("int64") <= i, const(1, "int64"), const(0, "int64"))
+        return sum_over(is_before, axis=g)
+
+    of_row = compute((rows.shape[0],), group, f"{name}_group", "i")
+
+    def product(i: Expr, j: Expr) -> Expr:
+        factor = matrices(lesser(of_row(i), groups - 1), k, j)
+        return sum_over(rows(i, k).astype(sums) * factor.astype(sums), axis=k).astype(dtype)
+
+    products = compute((rows.shape[0], columns), product, f"{name}_product", "ij")
+
+    def element(i: Expr, j: Expr) -> Expr:
+        return select(of_row(i) < groups, products(i, j), const(0, dtype))
+
+    return compute(products.shape, element, name, "ij")
 
 
 def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:

@@ -24,6 +24,13 @@ def batch_matmul(
     return matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype)
 
 
+def grouped_matmul(data: Array, weight: Array, ends: Array) -> Array:
+    rows, matrices = accumulator(None, data, weight)
+    groups = (np.asarray(ends)[:, None] <= np.arange(len(rows))).sum(0)
+    padded = np.concatenate([matrices, np.zeros_like(matrices[:1])])
+    return np.einsum("ik,ikj->ij", rows, padded[groups])
+
+
 def dense(data: Array, weight: Array, bias: Array | None = None, out_dtype: str | None = None) -> Array:
     product = matmul(data, weight, False, True, out_dtype)
     return product if bias is None else product + bias
