@@ -103,9 +103,10 @@ FEATURES: Final[Mapping[str, Features]] = {
 
 _ARCHITECTURES: Final = {"x86": ("x86_64", "i386", "i686"), "aarch64": ("aarch64", "arm64")}
 """The first part of an intrinsic's name -> the architectures that have it; for others the part is the architecture."""
-_CALL: Final = re.compile(
-    r"\bcall\b[^@\n]*@llvm\.((x86|aarch64|arm|riscv|ppc|s390|wasm|loongarch|mips|hexagon|nvvm|amdgcn)\.[\w.]+)\("
+_NAME: Final = re.compile(
+    r"@llvm\.((?:x86|aarch64|arm|riscv|ppc|s390|wasm|loongarch|mips|hexagon|nvvm|amdgcn)\.[\w.]+)\("
 )
+_CALL: Final = re.compile(r"\bcall\b[^@\n]*$")
 
 
 def has_intrinsic(target: Target, name: str) -> bool:
@@ -121,7 +122,9 @@ def _has_architecture(target: Target, name: str) -> bool:
 
 def called_intrinsics(text: str) -> frozenset[str]:
     """The intrinsics of particular architectures that LLVM IR calls, without `llvm.`."""
-    return frozenset(match[1] for match in _CALL.finditer(text))
+    # Texts of models are long, and names of intrinsics are rare: what stands before is looked at for these only.
+    found = ((match[1], match.start()) for match in _NAME.finditer(text))
+    return frozenset(name for name, at in found if _CALL.search(text, text.rfind("\n", 0, at) + 1, at))
 
 
 def missing_for(target: Target, name: str) -> str:

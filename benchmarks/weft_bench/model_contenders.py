@@ -131,11 +131,12 @@ def load(name: str, source: Source, target: str, threads: int, *, cache: bool = 
 
 def _weft(source: Source, target: str, threads: int, cache: bool) -> Loaded:
     from weft.driver.build import build
-    from weft.driver.torch_models import compile as compile_model
     from weft.support.target import Target
 
     machine = dataclasses.replace(Target.parse(target), num_threads=threads)
     if source.module is not None:
+        from weft.driver.torch_models import compile as compile_model
+
         fast = compile_model(source.module, tuple(source.tensors), target=machine, cache=cache)
         return _of_tensors(lambda: fast(*source.tensors), lambda: _temporary_bytes(fast.library))
     library = build(source.file, machine, cache=cache)
