@@ -23,6 +23,7 @@ from weft.frontends.onnx.known import Known
 from weft.frontends.onnx.node import Refusal, dtype_of
 from weft.frontends.onnx.registry import domain_name
 from weft.frontends.onnx.wire_format import without_elements
+from weft.support.argument_types import checked_argument
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class ModelFile:
 
     @staticmethod
     def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
-        """The model in a file, in bytes, or as it is. Raises `CompileError` and `OSError`."""
+        """The model in a file, in bytes, or as it is. Raises `CompileError`, `OSError`, and `TypeError` for something
+        else."""
+        checked_argument("from_onnx", "model", str | os.PathLike | bytes | ModelProto, source)
         if isinstance(source, ModelProto):
             file = ModelFile(source, "the model")
         elif isinstance(source, bytes):

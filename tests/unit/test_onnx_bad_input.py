@@ -263,3 +263,9 @@ def test_many_damaged_files() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     _damage(10_000)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+
+
+def test_what_is_no_model_is_named() -> None:
+    wanted = r"from_onnx: argument 'model' must be str or PathLike or bytes or ModelProto, got \(1, 2\) of type tuple"
+    with pytest.raises(TypeError, match=wanted):
+        weft.from_onnx((1, 2))  # pyright: ignore[reportArgumentType]
