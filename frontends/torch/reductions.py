@@ -51,8 +51,8 @@ def _histc(cx: Conversion, x: Value, bins: int = 100, min: Scalar = 0, max: Scal
     low, high = (cx.number(bound, flat.dtype) for bound in (min, max))
     if min == max:
         low, high = apply("min", flat), apply("max", flat)
-        is_one, half = apply("equal", low, high), const(1.0, flat.dtype)
-        low, high = (apply("where", is_one, apply(n, v, half), v) for n, v in (("subtract", low), ("add", high)))
+        is_point, one = apply("equal", low, high), const(1.0, flat.dtype)
+        low, high = (apply("where", is_point, apply(n, v, one), v) for n, v in (("subtract", low), ("add", high)))
     part = apply(
         "divide",
         apply("multiply", apply("subtract", flat, low), cx.number(bins, flat.dtype)),
