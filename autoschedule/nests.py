@@ -282,13 +282,13 @@ def _rows_from_memory(member: Member, target: Target) -> int:
     """How many rows are reduced at a time. From memory, several streams arrive faster than one on most processors; from
     a near cache they do not."""
     pattern, row = member.pattern, member.leading - 1
-    if row < 0 or pattern.instances is None:
+    if row < 0 or pattern.instances is None or streams_row_by_row(target):
         return 1
     rows = pattern.extent_of(member.iterators[row])
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
     is_far = pattern.instances * max(streamed, default=0) > _FAR * second_caches(target)
     are_many = rows is not None and rows >= _ROWS_AT_ONCE * PARTS_OF_A_THREAD * target.num_threads
-    return _ROWS_AT_ONCE if is_far and are_many and not streams_row_by_row(target) else 1
+    return _ROWS_AT_ONCE if is_far and are_many else 1
 
 
 def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, rows: int = 1) -> None:

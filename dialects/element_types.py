@@ -208,6 +208,11 @@ def bytes_of(element: Attribute) -> int:
     return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8
 
 
+def buffer_bytes(type_: Attribute) -> int:
+    """Bytes of all elements of a buffer of static shape; 0 for another type."""
+    return math.prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
+
+
 def least(type_: Attribute) -> float | int:
     """The least value of a float, integer or index; of integers without a sign as signed ones."""
     if isinstance(type_, AnyFloat):

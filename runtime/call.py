@@ -251,7 +251,8 @@ class Caller:
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
         """Run `work`, a call with these arguments; one that may take long can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
-            is_long, size = self.may_take_long(bound), sum(array.nbytes for array in bound.arrays.values())
+            size = sum(array.nbytes for array in bound.arrays.values())
+            is_long = self._may_take_long(bound, size)
             if is_long or size >= _LARGE_BYTES:
                 self._check_memory(bound)
             if is_long:
@@ -272,11 +273,11 @@ class Caller:
                 f"{self.signature.name}: there is no memory for {needed} bytes of temporaries of a call on {shapes}"
             ) from error
 
-    def may_take_long(self, bound: BoundArguments) -> bool:
+    def _may_take_long(self, bound: BoundArguments, size: int) -> bool:
         """See `Signature.may_take_long`."""
         signature = self.signature
         extents = (bound.symbols[symbol] for symbol in signature.extent_symbols)
-        return signature.may_take_long(extents, sum(array.nbytes for array in bound.arrays.values()))
+        return signature.may_take_long(extents, size)
 
     def _writes_something(self, bound: BoundArguments) -> bool:
         """Whether a call does anything: loops over 2^40 elements of nothing take long too."""

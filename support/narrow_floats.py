@@ -73,12 +73,11 @@ def small_float(name: str) -> SmallFloatType:
 
 def _encoded(x: float, type_: SmallFloatType) -> int:
     """The bits of the number of a small type that is nearest to `x`."""
-    from xdsl.dialects.builtin import FloatNonfiniteBehavior
-
-    if x == x or type_.SEMANTICS.nonfinite is FloatNonfiniteBehavior.NAN_ONLY:
+    nonfinite = type_.SEMANTICS.nonfinite.name
+    if x == x or nonfinite == "NAN_ONLY":
         return type_.encode_bits(x)
     sign = math.copysign(1.0, x) < 0
-    if type_.SEMANTICS.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:  # what ml_dtypes makes of NaN: a zero
+    if nonfinite == "FINITE_ONLY":  # what ml_dtypes makes of NaN: a zero
         return (not sign) << type_.SEMANTICS.sign_shift
     return sign << type_.SEMANTICS.sign_shift | type_.encode_bits(x)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +38,7 @@ from weft.support.target import Target
 from weft.tuning.records import FASTEST
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection
 
     from numpy.typing import NDArray
 
@@ -131,7 +131,8 @@ def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, 
 def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
     """`measure` in this process."""
     kept = _kept(reference, arguments)
-    if arguments.constants_from_memory:  # in large pages, as in a model
+    from_memory = arguments.constants_from_memory and built.kernels is None and bool(built.constants)
+    if from_memory:  # in large pages, as in a model
         built = replace(built, constants={name: aligned(array) for name, array in built.constants.items()})
     function, values = _function(built), kept.arguments()
     before, begin = _preemptions(), perf_counter()
@@ -140,7 +141,8 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
     difference = _difference(built.signature, values, kept.expected, arguments.reduction_length)
     if difference:
         return Measured((), difference)
-    with _runs(function, values, built, arguments) as seconds_of:
+    with function.runs(*values) as runs:
+        seconds_of = partial(_from_memory, runs, built.constants.values()) if from_memory else runs
         calls = [first]
         while len(calls) < FASTEST and min(calls) > repeats.hopeless_seconds:
             if sum(calls) >= _FILLS_CACHES and _preemptions() == before:
@@ -151,22 +153,13 @@ def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeat
         return Measured(_times(seconds_of, repeats))
 
 
-@contextmanager
-def _runs(function: Function, values: list[Any], built: Built, arguments: ArgumentSpec) -> Generator[SecondsOf]:
-    """`Function.runs`, with constants in memory where they shall be."""
-    with function.runs(*values) as seconds_of:
-        if not arguments.constants_from_memory or built.kernels is not None or not built.constants:
-            yield seconds_of
-            return
-
-        def from_memory(number: int) -> float:
-            total = 0.0
-            for _ in range(number):
-                evict(built.constants.values())
-                total += seconds_of(1)
-            return total
-
-        yield from_memory
+def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: int) -> float:
+    """Seconds of so many runs, each of which finds constants in no cache."""
+    total = 0.0
+    for _ in range(number):
+        evict(constants)
+        total += runs(1)
+    return total
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from math import prod
 from typing import Final, cast
 
 from xdsl.context import Context
@@ -32,7 +31,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.argument_attributes import set_argument_attribute
-from weft.dialects.element_types import bytes_of
+from weft.dialects.element_types import buffer_bytes, bytes_of
 from weft.dialects.graph import (
     CallDpsOp,
     CallTirOp,
@@ -184,7 +183,7 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
     """
     names = named_ops(module)
     constants = [op.type for op in module.ops if isinstance(op, memref.GlobalOp) and op.constant is not None]
-    are_many = sum(map(_bytes, constants)) > _IN_CACHES
+    are_many = sum(map(buffer_bytes, constants)) > _IN_CACHES
     inside = set(callers)
     calls: dict[str, dict[frozenset[int], list[CallOp]]] = {}
     for holder in module.ops:
@@ -218,10 +217,6 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
 _PRIVATE = StringAttr("private")
 _IN_CACHES: Final = 16 << 20
 """Bytes of constants that a shared cache keeps from one call of a model to the next."""
-
-
-def _bytes(type_: Attribute) -> int:
-    return prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 
 def _constant_positions(call: CallOp) -> frozenset[int]:

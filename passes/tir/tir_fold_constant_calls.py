@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from xdsl.context import Context
@@ -18,7 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.constant_data import LARGE_BYTES, elements_of, new_constant
 from weft.dialects.effects import callee_of
-from weft.dialects.element_types import array_name, bytes_of
+from weft.dialects.element_types import array_name, buffer_bytes
 from weft.dialects.low import PARAMS
 from weft.dialects.low_access import AccessMode
 from weft.dialects.traversal import copy_of, operations_in
@@ -139,8 +138,9 @@ class _Search:
                 results.append(value.owner)
             else:
                 return None
-        read = sum(map(_bytes_of, sources))
-        if not results or sum(_bytes_of(alloc.memref) for alloc in results) > max(LARGE_BYTES, _MOST_GROWTH * read):
+        read = sum(buffer_bytes(source.type) for source in sources)
+        written = sum(buffer_bytes(alloc.memref.type) for alloc in results)
+        if not results or written > max(LARGE_BYTES, _MOST_GROWTH * read):
             return None
         return _ConstantCall(op, function, tuple(sources), tuple(results))
 
@@ -160,11 +160,6 @@ class _Search:
             callee = callee_of(op)
             return callee is not None and self._accesses.of(callee, position) is AccessMode.READ
         return isinstance(op, LoadOp)
-
-
-def _bytes_of(buffer: SSAValue) -> int:
-    type_ = buffer.type
-    return prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 
 class _Folding:

@@ -61,11 +61,7 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
     sums = sum_dtype(dtype)
     inner_a = a.ndim - 2 if transpose_a and a.ndim > 1 else a.ndim - 1
     inner_b = b.ndim - 1 if transpose_b or b.ndim == 1 else b.ndim - 2
-    if not is_same(a.shape[inner_a], b.shape[inner_b]):
-        raise error(
-            f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[inner_a]} elements in axis {inner_a}, "
-            f"{b.name} of shape {shape_text(b.shape)} has {b.shape[inner_b]} in axis {inner_b}"
-        )
+    _check_inner(what, a, inner_a, b, inner_b)
     rows: list[Extent] = [a.shape[2 * a.ndim - 3 - inner_a]] if a.ndim > 1 else []
     columns: list[Extent] = [b.shape[2 * b.ndim - 3 - inner_b]] if b.ndim > 1 else []
     batch = broadcast_shape(what, a.shape[:-2], b.shape[:-2])
@@ -80,6 +76,15 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
     names = [*(f"b{d}" for d in range(len(batch))), *["i"] * len(rows), *["j"] * len(columns)]
     return compute((*batch, *rows, *columns), element, name, names)
+
+
+def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
+    """Raises CompileError where the axes that a product sums over have different extents."""
+    if not is_same(a.shape[axis_a], b.shape[axis_b]):
+        raise error(
+            f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
+            f"{b.name} of shape {shape_text(b.shape)} has {b.shape[axis_b]} in axis {axis_b}"
+        )
 
 
 def _element(tensor: Tensor, batch: tuple[Extent, ...], outer: tuple[Expr, ...], inner: tuple[Expr, ...]) -> Expr:
@@ -146,11 +151,7 @@ def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "g
     last = shaped(integral(ends, "grouped_matmul: ends"), "grouped_matmul: ends", (groups,))
     if is_same(groups, 0):
         raise error(f"grouped_matmul: {matrices.name} of shape {shape_text(matrices.shape)} has no group")
-    if not is_same(rows.shape[1], inner):
-        raise error(
-            f"grouped_matmul: {rows.name} of shape {shape_text(rows.shape)} has {rows.shape[1]} elements in axis 1, "
-            f"{matrices.name} of shape {shape_text(matrices.shape)} has {inner} in axis 1"
-        )
+    _check_inner("grouped_matmul", rows, 1, matrices, 1)
     dtype = product_dtype("grouped_matmul", None, rows, matrices)
     sums = sum_dtype(dtype)
     g, k = reduce_axis((0, groups), "g"), reduce_axis((0, inner), "k")
