@@ -1,46 +1,60 @@
-"""tir-vectorize-serial: vectorize serial loops that fill, copy or reduce contiguous elements."""
+"""tir-vectorize-serial: vectorize innermost serial loops that access contiguous elements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from xdsl.dialects import affine, arith, memref
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects import affine, arith, math, memref
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, RangeOf, quotient, remainder
 from weft.dialects.aliasing import may_overlap, with_overlapping
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import underlying
 from weft.dialects.element_types import bytes_of
+from weft.dialects.integer_arith import DIVISIONS
+from weft.dialects.promises import Promise, promises_of
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
-from weft.dialects.traversal import operations_in
+from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
+from weft.dialects.traversal import ancestors, operations_in
 from weft.passes.index_ops import detached_ops, index_before, insert_before
-from weft.passes.tir.nest import FunctionPass, buffer_type, remembered_ranges
+from weft.passes.low.low_expand_math import EXPANDED
+from weft.passes.schedule.loop_nests import set_loop_extent
+from weft.passes.tir.nest import FunctionPass, buffer_type, range_of_difference, remembered_ranges, replace_variable
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 
 _VECTORIZED: Final = Statistic("tir-vectorize-serial", "loops-vectorized", "serial loops that have become vectors")
 _Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
 _LEAST_LANES = 4
+_LEAST_VECTORS = 4
+"""Vectors that a loop of dynamic extent may hold at least, for a vectorized version to be generated."""
 _CALL_VECTORS = 8
 """Vectors from which on elements that are all consecutive are left to calls of `memset` and `memcpy`, which LLVM
 makes of scalar loops."""
-_COMBINED_VECTORS = 4
-"""Vectors that are combined at a time, as LLVM does."""
+_INTERLEAVED = 4
+"""Vectors of one iteration. In a reduction their partial results hide the latency of the combiner; in a short body they
+spread the cost of the loop."""
+_SHORT_BODY = 6
+"""Accesses and computations of a body that is short."""
 _ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
 _COMBINED_FREELY = frozenset(COMBINATIONS) - {arith.AddfOp, arith.MulfOp}
+_MATH: Final = frozenset(
+    (*EXPANDED, math.SqrtOp, math.AbsFOp, math.FloorOp, math.CeilOp, math.TruncOp, math.RoundEvenOp, math.CopySignOp)
+)
+"""Functions that have the same results in vectors of any length: formulas and instructions, no library calls."""
 
 
 @dataclass(frozen=True)
 class VectorizeSerialPass(FunctionPass):
-    """Split serial loops of static extent that only move or combine elements by lanes, and vectorize the inner one.
+    """Vectorize innermost serial loops whose iterations are independent, and reductions in any order.
 
     ```mlir
     tir.for %j in 1024 {
@@ -52,17 +66,22 @@ class VectorizeSerialPass(FunctionPass):
       %b = memref.load %B[%k * 1024 + %o * 16 + %l] : memref<1048576xf32>
       memref.store %b, %panel[...] : memref<1048576xf32> } }
     ```
-    LLVM would find the same, by passes that look at the whole module. Lanes are the most, up to a vector register, that
-    divide the extent and for which every store, and every load that differs between lanes, goes to consecutive
-    elements. A loop qualifies when nothing else is in it, when it stores to each buffer once, and reads none of those.
-    Long runs that are consecutive from end to end stay as they are.
+    The number of lanes is the largest, up to a vector register, for which every store, and every load that differs
+    between lanes, accesses consecutive elements. Three kinds of loops qualify:
 
-    So does a loop that combines elements into one place in any order, as `m[0] = max(m[0], x[%j])`; it takes several
-    vectors at a time, which need not wait for each other. Sums of floats keep their order.
+    - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long runs that are
+      consecutive from end to end stay scalar: LLVM replaces them by `memset` and `memcpy`.
+    - Elementwise computations. A load of a stored buffer is of the same element, or at least a vector away. The
+      remainder of the extent, which may be dynamic, is a second loop.
+    - Reductions into one element by a combiner whose order is free, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
+      vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
+      the loop lets them be reassociated.
+
+    Loops that hold other loops, conditions, calls or divisions of integers stay scalar.
 
     Requires: flat buffers (`tir-flatten`).
 
-    Leaves: loops of kind `vectorized` where serial ones only move or combine elements.
+    Leaves: loops of kind `vectorized`, and remainder loops.
     """
 
     name = "tir-vectorize-serial"
@@ -71,72 +90,153 @@ class VectorizeSerialPass(FunctionPass):
     """The target, as `weft.build` takes it: it states the size of a vector register."""
 
     def rewrite(self, function: FuncOp) -> None:
-        vector_bytes = Target.parse(self.target).vector_bytes
+        target = Target.parse(self.target)
+        reassociates = target.reassociate and Promise.REASSOC in promises_of(function)
         for loop in [op for op in operations_in(function) if type(op) is ForOp]:
-            if loop.kind.data is LoopKind.SERIAL and isinstance(loop.extent, int):
-                vectorize_serial(loop, loop.extent, vector_bytes)
+            if loop.kind.data is LoopKind.SERIAL and not _is_in_lanes(loop):
+                if reassociates:
+                    loop.attributes[REASSOCIATE] = UnitAttr()
+                vectorize_serial(loop, target.vector_bytes)
 
 
-def vectorize_serial(loop: ForOp, extent: int, vector_bytes: int) -> None:
-    """Vectorize one loop if it moves or combines elements by lanes."""
-    accesses = _accesses(loop)
-    if accesses is None:
+class _Kind(Enum):
+    """The kinds of loops that are vectorized, see `VectorizeSerialPass`."""
+
+    MOVES = auto()
+    COMPUTES = auto()
+    COMBINES = auto()
+
+
+@dataclass(frozen=True)
+class _Body:
+    """The body of a vectorizable loop."""
+
+    accesses: list[_Access]
+    """The accesses that differ between lanes or are read by all of them; of a reduction, without its accumulator."""
+    kind: _Kind
+
+
+def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
+    """Vectorize one serial loop if its body qualifies."""
+    body = _body_of(loop)
+    if body is None:
         return
-    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
-    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
-    combined = _combined(loop, stores, loads)
-    if combined is not None:
-        accesses, vector_bytes = [combined], vector_bytes * _COMBINED_VECTORS
-    elif not _are_moves(loop, stores, loads):
-        return
-    places = [(Index.of(access.indices[0]), access) for access in accesses]
-    ranges = remembered_ranges()
-    for lanes in _lanes(extent, vector_bytes, accesses):
-        if (
-            combined is None
-            and extent > lanes * _CALL_VECTORS
-            and all(_steps(place, loop.induction_variable) for place, _ in places)
-        ):
+    extent, ranges = loop.extent, remembered_ranges()
+    places = [(Index.of(access.indices[0]), access) for access in body.accesses]
+    for lanes in _lanes(loop, body, vector_bytes, ranges):
+        is_long = isinstance(extent, int) and extent > lanes * _CALL_VECTORS
+        if body.kind is _Kind.MOVES and is_long and all(_steps(place, loop.induction_variable) for place, _ in places):
             return
-        outer, inner = ForOp.empty(extent // lanes), ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
-        old, lane = loop.induction_variable, inner.induction_variable
+        # The range of the outer variable simplifies the places. A dynamic extent bounds it from above.
+        outer = ForOp.empty(extent // lanes if isinstance(extent, int) else extent)
+        inner = ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
+        old: SSAValue = loop.induction_variable
+        lane = inner.induction_variable
         value = Index({outer.induction_variable: lanes, lane: 1})
         by_lanes = [(place.substitute({old: value}, ranges).simplified(ranges), access) for place, access in places]
         # What still depends on the old value was loaded, or multiplied.
-        if all(_moves_by_lanes(access, place, lane) and not place.depends_on([old]) for place, access in by_lanes):
-            _split(loop, outer, inner, value)
-            _VECTORIZED.add()
-            return
+        if not all(_moves_by_lanes(access, place, lane) and not place.depends_on([old]) for place, access in by_lanes):
+            continue
+        if body.kind is _Kind.COMPUTES and not _are_independent(places, lanes):
+            continue
+        rest = _split(loop, outer, inner, value, lanes)
+        _VECTORIZED.add()
+        if rest is not None and isinstance(rest.extent, int):
+            vectorize_serial(rest, vector_bytes)
+        return
 
 
-def _accesses(loop: ForOp) -> list[_Access] | None:
-    """The loads and stores of a loop that has nothing else but what combines, and what computes indices."""
+def _is_in_lanes(loop: ForOp) -> bool:
+    """Whether a loop is in a vectorized one, which cannot hold another."""
+    return any(type(outer) is ForOp and outer.kind.data is LoopKind.VECTORIZED for outer in ancestors(loop))
+
+
+def _body_of(loop: ForOp) -> _Body | None:
+    """The body of a loop, unless an op or an access in it prevents vectorization."""
     accesses: list[_Access] = []
+    only_combines = True
     for op in loop.body.block.ops:
         kind = type(op)
         if kind is memref.LoadOp or kind is memref.StoreOp:
             accesses.append(op)  # pyright: ignore[reportArgumentType]
-        elif kind is not arith.ConstantOp and kind not in _COMBINED_FREELY and not _is_index_arithmetic(op):
-            return None
-    return accesses
+        elif not _is_index_arithmetic(op):
+            if not _has_lanes(op):
+                return None
+            only_combines &= kind is arith.ConstantOp or kind in _COMBINED_FREELY
+    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
+    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
+    combined = _combined(loop, stores, loads)
+    if combined is not None:
+        return _Body([*combined], _Kind.COMBINES)
+    if only_combines and _are_moves(loop, stores, loads):
+        return _Body(accesses, _Kind.MOVES) if isinstance(loop.extent, int) else None
+    stored = {store.memref for store in stores}
+    read = {load.memref for load in loads} - stored
+    if (
+        not stores
+        or not all(_is_apart(access) for access in accesses)
+        or any(may_overlap(one, other) for one, other in combinations(stored, 2))
+        or any(may_overlap(one, other) for one in stored for other in read)
+    ):
+        return None
+    return _Body(accesses, _Kind.COMPUTES)
 
 
-def _combined(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> memref.LoadOp | None:
-    """The load whose elements a loop combines into one place, in any order, if that is what it does."""
-    if len(stores) != 1 or len(loads) != 2:
+def _has_lanes(op: Operation) -> bool:
+    """Whether an op computes each lane of a vector alone, by instructions."""
+    kind = type(op)
+    if kind in DIVISIONS or len(op.results) != 1 or op.regions:
+        return False
+    return kind in _MATH or op.name.startswith("arith.")
+
+
+def _combined(
+    loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]
+) -> Sequence[memref.LoadOp] | None:
+    """The loads whose values a loop combines into one element, in any order, if that is all it does."""
+    if len(stores) != 1:
         return None
     (store,) = stores
     combine, place = store.value.owner, Index.of(store.indices[0])
-    if not isinstance(combine, Operation) or type(combine) not in _COMBINED_FREELY:
+    free = COMBINATIONS if REASSOCIATE in loop.attributes else _COMBINED_FREELY
+    if not isinstance(combine, Operation) or type(combine) not in free or not store.value.has_one_use():
         return None
-    if place.depends_on([loop.induction_variable]):
+    if isinstance(store.value.type, IndexType) or place.depends_on([loop.induction_variable]) or not _is_apart(store):
         return None
-    for old, new in (loads, loads[::-1]):
-        is_old = old.memref is store.memref and Index.of(old.indices[0]) == place
-        if is_old and new.memref is not store.memref and {*combine.operands} == {old.res, new.res}:
-            apart = _is_apart(new) and _is_apart(store) and not may_overlap(new.memref, store.memref)
-            return new if apart else None
+    for old, new in (combine.operands, combine.operands[::-1]):
+        load = old.owner
+        if (
+            isinstance(load, memref.LoadOp)
+            and loop.is_ancestor(load)
+            and load.memref is store.memref
+            and Index.of(load.indices[0]) == place
+            and old.has_one_use()
+            and old is not new
+        ):
+            others = [other for other in loads if other is not load]
+            varies = any(Index.of(other.indices[0]).depends_on([loop.induction_variable]) for other in others)
+            apart = all(_is_apart(other) and not may_overlap(other.memref, store.memref) for other in others)
+            return others if apart and varies else None
     return None
+
+
+def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> bool:
+    """Whether iterations less than `lanes` apart are independent, as seen from the places of flat accesses.
+
+    Two accesses of an iteration to one stored buffer are to one element, or at least `lanes` elements apart.
+    """
+    for at, (place, access) in enumerate(places):
+        for other, second in places[at + 1 :]:
+            if access.memref is not second.memref or (
+                isinstance(access, memref.LoadOp) and isinstance(second, memref.LoadOp)
+            ):
+                continue
+            if place == other:
+                continue
+            low, high = range_of_difference(place, other)
+            if not ((low is not None and low >= lanes) or (high is not None and high <= -lanes)):
+                return False
+    return True
 
 
 def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> bool:
@@ -167,13 +267,36 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
     return isinstance(value.owner, memref.LoadOp | arith.ConstantOp) or not loop.is_ancestor(value.owner)
 
 
-def _lanes(extent: int, vector_bytes: int, accesses: Sequence[_Access]) -> Iterator[int]:
-    """The powers of two that divide the extent, from a full vector of the widest elements down."""
-    lanes = vector_bytes // max(bytes_of(buffer_type(access.memref).element_type) for access in accesses)
-    while lanes >= _LEAST_LANES:
-        if extent % lanes == 0:
-            yield lanes
-        lanes //= 2
+def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
+    """The powers of two that may be the number of lanes, the best first: those that divide the extent, from several
+    vectors of the widest elements down to one, then those that leave a remainder."""
+    ops = [op for op in loop.body.block.ops if not _is_index_arithmetic(op)]
+    types = [buffer_type(access.memref).element_type for access in body.accesses]
+    if body.kind is not _Kind.MOVES:
+        values = [result.type for op in ops for result in op.results]
+        types += [type_ for type_ in values if not isinstance(type_, IndexType)]
+    register = vector_bytes // max(map(bytes_of, types))
+    extent, most = loop.extent, register
+    is_short = isinstance(extent, int) and len(ops) <= _SHORT_BODY
+    if body.kind is _Kind.COMBINES or (body.kind is _Kind.COMPUTES and is_short):
+        most *= _INTERLEAVED
+    if isinstance(extent, int):
+        least = _LEAST_LANES if body.kind is _Kind.MOVES else register
+        yield from (lanes for lanes in _powers(most, least) if lanes <= extent and extent % lanes == 0)
+        if body.kind is _Kind.MOVES:
+            return
+    else:
+        bound = Index.of(extent).range(ranges)[1]
+        extent = most * _LEAST_VECTORS if bound is None else bound // _LEAST_VECTORS
+    most = most if body.kind is _Kind.COMBINES else register
+    yield from (lanes for lanes in _powers(most, _LEAST_LANES) if lanes <= extent)
+
+
+def _powers(most: int, least: int) -> Iterator[int]:
+    """The powers of two from `most`, which is one, down to `least`."""
+    while most >= least:
+        yield most
+        most //= 2
 
 
 def _steps(place: Index, value: SSAValue) -> bool:
@@ -188,18 +311,40 @@ def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
     return _steps(place, lane) and not (stays and isinstance(access, memref.StoreOp))
 
 
-def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index) -> None:
-    """Put the body of a loop into two, of which the outer one is left out when it has one iteration."""
-    if outer.extent == 1:
+def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) -> ForOp | None:
+    """Replace a loop by `outer`, over vectors, and `inner`, over their lanes; return the loop of the remainder.
+
+    `outer` is omitted if it has one iteration, and so is the remainder if the lanes divide the extent.
+    """
+    extent = Index.of(loop.extent) if isinstance(loop.extent, SSAValue) else Index({}, loop.extent)
+    ranges = remembered_ranges()
+    vectors, left = (part(extent, lanes, ranges) for part in (quotient, remainder))
+    rest = None
+    if left != Index({}):
+        rest = loop.clone()
+        Rewriter.insert_op(rest, InsertPoint.after(loop))
+        _set_extent(rest, left)
+        replace_variable(rest, vectors * lanes + Index({rest.induction_variable: 1}))
+    if vectors == Index({}, 1):
         loop.kind = LoopKindAttr(LoopKind.VECTORIZED)
-        return
+        _set_extent(loop, Index({}, lanes))
+        return rest
+    insert_before(loop, [outer])
+    _set_extent(outer, vectors)
     hint = loop.induction_variable.name_hint or "i"
     outer.induction_variable.name_hint, inner.induction_variable.name_hint = f"{hint}0", f"{hint}1"
     outer.attributes.update(loop.attributes)
+    if REASSOCIATE in loop.attributes:
+        inner.attributes[REASSOCIATE] = loop.attributes[REASSOCIATE]
     body: list[Operation] = detached_ops(loop.body.block)
     inner.body.block.add_ops(body)
     outer.body.block.add_op(inner)
-    insert_before(loop, [outer])
-    inner.location = loop.location
+    inner.location = outer.location = loop.location
     loop.induction_variable.replace_all_uses_with(index_before(value, body[0]))
     Rewriter.erase_op(loop)
+    return rest
+
+
+def _set_extent(loop: ForOp, extent: Index) -> None:
+    """Set the number of iterations; a dynamic one is computed before the loop."""
+    set_loop_extent(loop, extent.constant if extent.is_constant else index_before(extent, loop))

@@ -22,7 +22,7 @@ func.func @nothing(%A: memref<8xf32>, %C: memref<8xf32>) attributes {tir.promise
 
 // An argument that overlaps no other; with one other left, that overlaps none either.
 // CHECK:      define void @argument(ptr noalias captures(none) readonly align 4 dereferenceable(32) %A, ptr noalias captures(none) writeonly align 4 dereferenceable(32) %C) nounwind {
-// CHECK:        fmul contract float
+// CHECK:        fmul contract <8 x float>
 func.func @argument(%A: memref<8xf32> {llvm.noalias}, %C: memref<8xf32>) attributes {tir.promises = ["contract"]} {
   tir.for %i in 8 {
     tir.block "C" iters(%v: spatial<8>) = [%i] {

@@ -2,7 +2,7 @@
 
 // Constants of indices wrap around at 64 bits, as sums and products do.
 // CHECK-LABEL: @constants_wrap
-// CHECK:         arith.constant -9223372036854775808 : index
+// CHECK:         arith.constant dense<[-9223372036854775808, -9223372036854775807, -9223372036854775806, -9223372036854775805]> : vector<4xindex>
 func.func @constants_wrap(%A: memref<4xindex>) {
   tir.for %i in 4 {
     tir.block "B" iters(%v: spatial<4>) = [%i] {

@@ -1,5 +1,5 @@
 // RUN: weft-opt %s --split-input-file --validate | filecheck %s --check-prefix=SAME
-// RUN: weft-opt %s -p lower-tir-to-low --split-input-file --validate | filecheck %s --check-prefix=LOW
+// RUN: weft-opt %s -p "lower-tir-to-low{target=c}" --split-input-file --validate | filecheck %s --check-prefix=LOW
 // RUN: weft-opt %s -p lower-tir-to-low -t llvm-ir --split-input-file | filecheck %s --check-prefix=LLVM
 
 // SAME: %s = low.stride %A {dimension = 0 : i64} : memref<?x?xf32, strided<[?, 1], offset: ?>>

@@ -71,15 +71,10 @@ func.func @long(%A: memref<1000xf32>) {
 
 // -----
 
-// What is computed, what is transposed, what may be overwritten before it is read, what is looked up: these stay.
+// Columns, elements that may be overwritten before they are read, and gathers stay scalar.
 func.func @others(%A: memref<32xf32>, %N: memref<32xindex>, %B: memref<32xf32>, %T: memref<32x32xf32>, %k: index) {
   tir.assume [0] <= [%k]
   tir.assume [%k] < [32]
-  tir.for %i in 32 {
-    %a = memref.load %A[%i] : memref<32xf32>
-    %b = arith.addf %a, %a : f32
-    memref.store %b, %B[%i] : memref<32xf32>
-  }
   tir.for %i in 32 {
     %a = memref.load %A[%i] : memref<32xf32>
     memref.store %a, %T[%i, %k] : memref<32x32xf32>
@@ -153,21 +148,13 @@ func.func @largest(%A: memref<64xf32>, %M: memref<1xf32>, %S: memref<1xi32>, %I:
 
 // -----
 
-// Sums of floats keep their order. A maximum of what is computed, of every second element, or of elements of the same
-// buffer stays as well, and so does one for each iteration.
+// Sums of floats keep their order. A maximum of every second element or of elements of the same buffer stays scalar.
 func.func @in_order(%A: memref<64xf32>, %M: memref<64xf32>) {
   %c0 = arith.constant 0 : index
   tir.for %i in 64 {
     %a = memref.load %A[%i] : memref<64xf32>
     %m = memref.load %M[%c0] : memref<64xf32>
     %r = arith.addf %m, %a : f32
-    memref.store %r, %M[%c0] : memref<64xf32>
-  }
-  tir.for %i in 64 {
-    %a = memref.load %A[%i] : memref<64xf32>
-    %b = arith.mulf %a, %a : f32
-    %m = memref.load %M[%c0] : memref<64xf32>
-    %r = arith.maximumf %m, %b : f32
     memref.store %r, %M[%c0] : memref<64xf32>
   }
   tir.for %i in 32 {
@@ -183,14 +170,125 @@ func.func @in_order(%A: memref<64xf32>, %M: memref<64xf32>) {
     %r = arith.maximumf %m, %a : f32
     memref.store %r, %M[%c0] : memref<64xf32>
   }
-  tir.for %i in 64 {
-    %a = memref.load %A[%i] : memref<64xf32>
-    %m = memref.load %M[%i] : memref<64xf32>
-    %r = arith.maximumf %m, %a : f32
-    memref.store %r, %M[%i] : memref<64xf32>
-  }
   func.return
 }
 // CHECK-LABEL: @in_order
 // CHECK-NOT:     vector
 // CHECK:         func.return
+
+// -----
+
+// Elementwise computations: four vectors at a time, a vector and its remainder, lanes of the widest type.
+func.func @computed(%A: memref<128xf32>, %B: memref<21xf32>, %C: memref<16xi16>, %D: memref<16xi64>) {
+  tir.for %i in 128 {
+    %a = memref.load %A[%i] : memref<128xf32>
+    %s = arith.mulf %a, %a : f32
+    memref.store %s, %A[%i] : memref<128xf32>
+  }
+  tir.for %i in 21 {
+    %b = memref.load %B[%i] : memref<21xf32>
+    %s = math.exp %b : f32
+    memref.store %s, %B[%i] : memref<21xf32>
+  }
+  tir.for %i in 16 {
+    %c = memref.load %C[%i] : memref<16xi16>
+    %w = arith.extsi %c : i16 to i64
+    %s = arith.addi %w, %w : i64
+    memref.store %s, %D[%i] : memref<16xi64>
+  }
+  func.return
+}
+// CHECK-LABEL: @computed
+// CHECK:         tir.for %{{.*}} in 4 {
+// CHECK:           arith.mulf {{.*}} : vector<32xf32>
+// CHECK:         tir.for %{{.*}} in 2 {
+// CHECK:           math.exp {{.*}} : vector<8xf32>
+// CHECK:         math.exp {{.*}} : vector<4xf32>
+// CHECK:         tir.for %{{.*}} in 1 {
+// CHECK:           math.exp {{.*}} : f32
+// CHECK-NOT:     tir.for
+// CHECK:         arith.addi {{.*}} : vector<16xi64>
+
+// -----
+
+// A dynamic extent: whole vectors, then the remainder one by one.
+func.func @dynamic(%A: memref<?xf32>, %B: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<?xf32>
+  tir.for %i in %n {
+    %a = memref.load %A[%i] : memref<?xf32>
+    %s = arith.mulf %a, %a : f32
+    memref.store %s, %B[%i] : memref<?xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @dynamic
+// CHECK:         %[[VECTORS:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 8))>
+// CHECK:         tir.for %{{.*}} in %[[VECTORS]] {
+// CHECK:           arith.mulf {{.*}} : vector<8xf32>
+// CHECK:         tir.for %{{.*}} in %{{.*}} {
+// CHECK:           arith.mulf {{.*}} : f32
+
+// -----
+
+// In place: a distance of 64 elements leaves room for vectors, one of 4 for four lanes, one of 3 for none.
+func.func @in_place(%A: memref<128xf32>, %B: memref<128xf32>, %C: memref<128xf32>) {
+  tir.for %i in 64 {
+    %at = affine.apply affine_map<(d0) -> (d0 + 64)> (%i)
+    %a = memref.load %A[%i] : memref<128xf32>
+    %s = arith.addf %a, %a : f32
+    memref.store %s, %A[%at] : memref<128xf32>
+  }
+  tir.for %i in 64 {
+    %at = affine.apply affine_map<(d0) -> (d0 + 4)> (%i)
+    %b = memref.load %B[%at] : memref<128xf32>
+    %s = arith.addf %b, %b : f32
+    memref.store %s, %B[%i] : memref<128xf32>
+  }
+  tir.for %i in 64 {
+    %at = affine.apply affine_map<(d0) -> (d0 + 3)> (%i)
+    %c = memref.load %C[%i] : memref<128xf32>
+    %s = arith.addf %c, %c : f32
+    memref.store %s, %C[%at] : memref<128xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @in_place
+// CHECK:         arith.addf {{.*}} : vector<32xf32>
+// CHECK:         arith.addf {{.*}} : vector<4xf32>
+// CHECK:         tir.for %{{.*}} in 64 {
+// CHECK:           arith.addf {{.*}} : f32
+
+// -----
+
+// Products that are summed up, in integers; of floats if the loop is annotated so. Divisions of integers stay scalar.
+func.func @products(%A: memref<64xi8>, %S: memref<1xi32>, %B: memref<64xf32>, %T: memref<1xf32>, %D: memref<64xi32>) {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : i32
+  tir.for %i in 64 {
+    %a = memref.load %A[%i] : memref<64xi8>
+    %w = arith.extsi %a : i8 to i32
+    %p = arith.muli %w, %w : i32
+    %s = memref.load %S[%c0] : memref<1xi32>
+    %r = arith.addi %s, %p : i32
+    memref.store %r, %S[%c0] : memref<1xi32>
+  }
+  tir.for %i in 64 attributes {reassociate} {
+    %b = memref.load %B[%i] : memref<64xf32>
+    %p = arith.mulf %b, %b : f32
+    %t = memref.load %T[%c0] : memref<1xf32>
+    %r = arith.addf %t, %p : f32
+    memref.store %r, %T[%c0] : memref<1xf32>
+  }
+  tir.for %i in 64 {
+    %d = memref.load %D[%i] : memref<64xi32>
+    %q = arith.divsi %d, %c3 : i32
+    memref.store %q, %D[%i] : memref<64xi32>
+  }
+  func.return
+}
+// CHECK-LABEL: @products
+// CHECK:         vector.reduction <add>, {{.*}} : vector<32xi32> into i32
+// CHECK:         vector.reduction <add>, {{.*}} : vector<32xf32> into f32
+// CHECK:         arith.divsi {{.*}} : i32
