@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ShrinkException
@@ -55,6 +56,12 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
             raise
         detail = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise CompileError(f"pass '{module_pass.name}' of {package} failed: {detail}") from error
+
+
+def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
+    """The liberties that a pass takes with floating-point arithmetic: those that its class attribute `fast_math` names
+    in the words of `arith.fastmath`. A pass that names none keeps each result, up to rounding, on all arguments."""
+    return frozenset(FastMathFlag(flag) for flag in getattr(module_pass, "fast_math", ()))
 
 
 RunStep: TypeAlias = Callable[[PipelineStep, Context, ModuleOp], None]
