@@ -389,7 +389,7 @@ def _allowed_liberties(module: ModuleOp) -> _Liberties:
     always: set[FastMathFlag] = set()
     reduces = False
     for op in module.walk():
-        always |= liberties(op.properties)
+        always |= liberties(op)
         if isinstance(op, ForOp) and REASSOCIATE in op.attributes:
             always.add(FastMathFlag.REASSOC)
         reduces = reduces or _may_reduce(op)

@@ -6,7 +6,7 @@ sum NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite, prod
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType
-from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.dialects.utils.fast_math import FastMathAttrBase, FastMathFlag
 
 from weft.dialects.element_types import TYPES, element_name, is_unsigned
 from weft.support.narrow_floats import SMALL_FLOATS, small_float
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
     from weft.interp.arguments import ArgumentRecipe
     from weft.interp.values import Array
@@ -41,8 +41,8 @@ class EdgeKind:
     """As messages name them."""
     values: Callable[[IntegerType | AnyFloat], Sequence[float]]
     """The values of an element type; none if the type has no values of the kind."""
-    is_dense: bool
-    """Whether half of the elements of an array are of the kind; otherwise a few are."""
+    share: float
+    """The share of the elements of an array that are of the kind; 0 for a few, because the values spread."""
     excluded_by: FastMath = frozenset()
     """With any of these liberties results on such values are not defined, or depend on the order of operations."""
 
@@ -102,33 +102,29 @@ def _extreme_integers(type_: IntegerType | AnyFloat) -> Sequence[float]:
     return tuple(dict.fromkeys((high, low, high - 1, low + 1, 0, 1 if low == 0 else -1)))
 
 
-SATURATING: Final = EdgeKind("saturating values", _saturating, is_dense=True)
-INTEGERS: Final = EdgeKind("extreme integers", _extreme_integers, is_dense=True)
-NAN: Final = EdgeKind("NaN", _of_floats(lambda _: (np.nan,)), False, _NEVER_FINITE | {FastMathFlag.REASSOC})
-ZEROS: Final = EdgeKind("zeros of both signs", _of_floats(lambda _: (-0.0, 0.0)), is_dense=True)
+SATURATING: Final = EdgeKind("saturating values", _saturating, share=0.5)
+INTEGERS: Final = EdgeKind("extreme integers", _extreme_integers, share=0.5)
+NAN: Final = EdgeKind("NaN", _of_floats(lambda _: (np.nan,)), 0.0, _NEVER_FINITE | {FastMathFlag.REASSOC})
+ZEROS: Final = EdgeKind("zeros of both signs", _of_floats(lambda _: (-0.0, 0.0)), share=0.5)
 INFINITE: Final = EdgeKind(
-    "infinities", _of_floats(lambda _: (np.inf, -np.inf)), False, _NEVER_FINITE | {FastMathFlag.REASSOC}
+    "infinities", _of_floats(lambda _: (np.inf, -np.inf)), 0.0, _NEVER_FINITE | {FastMathFlag.REASSOC}
 )
 LARGE: Final = EdgeKind(
     "the largest numbers",
     _of_floats(lambda limits: (limits.largest, -limits.largest, limits.largest / 2)),
-    False,
+    0.0,
     NOT_EXACT | {FastMathFlag.NO_INFS, FastMathFlag.APPROX_FUNC},
 )
 TINY: Final = EdgeKind(
     "subnormal numbers",
     _of_floats(lambda limits: (limits.smallest, -limits.smallest, limits.smallest_normal, limits.smallest_normal / 2)),
-    True,
+    1.0,  # beside larger numbers their differences would be rounding
     NOT_EXACT | {FastMathFlag.APPROX_FUNC},
 )
 KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
 """In the order in which runs are made while time is left."""
 EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0))
 """Extents for runs of functions of symbolic sizes: 1 everywhere, and 0 in one half of the extents or the other."""
-
-
-_SMALL: Final = 4096
-"""Elements of arrays in which each value gets elements of its own."""
 
 
 @dataclass(frozen=True)
@@ -145,18 +141,22 @@ class Planting:
         if position not in self.parameters or not array.size:
             return
         values = self.kind.values(cast("IntegerType | AnyFloat", type_))
-        count = min(_count(self.kind, len(values), array.size), array.size)
-        if array.size <= _SMALL:
-            places = generator.permutation(array.size)
-        else:
-            places = generator.integers(array.size, size=count)
-        if not self.kind.is_dense:  # also in the last element, which vectorized loops treat apart
-            places = np.concatenate(([array.size - 1], places[places != array.size - 1]))
+        count, size = _count(self.kind, len(values), array.size), array.size
+        # Each element at most once, as far as that costs little.
+        places = generator.permutation(size)[:count] if size <= _SMALL else generator.integers(size, size=count)
+        if not self.kind.share and size >= _SMALLEST_WITH_TAIL:
+            places = np.append(places, size - 1)  # which vectorized loops treat apart
         # Parameters with other values at the same element: each begins with another one.
-        chosen = [values[(self.first + position + n) % len(values)] for n in range(min(count, len(places)))]
+        chosen = [values[(self.first + position + n) % len(values)] for n in range(len(places))]
         flat: Array = array.reshape(-1)
         with np.errstate(all="ignore"):
-            flat[places[: len(chosen)]] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
+            flat[places] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
+
+
+_SMALL: Final = 4096
+"""Elements of arrays in which each value gets elements of its own."""
+_SMALLEST_WITH_TAIL: Final = 16
+"""Elements of arrays whose last element gets a value too."""
 
 
 def _exact_dtype(type_: Attribute) -> type[Any]:
@@ -167,19 +167,19 @@ def _exact_dtype(type_: Attribute) -> type[Any]:
 
 def _count(kind: EdgeKind, values: int, size: int) -> int:
     """The number of elements of the kind in an array."""
-    return max(size // 2, 1) if kind.is_dense else values * max(1, round(size**0.5 / 8))
+    return max(int(size * kind.share), 1) if kind.share else values * max(1, round(size**0.5 / 8))
 
 
 def plantings(recipe: ArgumentRecipe, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for the arrays that have room for all of its values, and one for each value for what is
-    smaller, which must not hide what the arrays show."""
+    """The runs for a kind: one for the arrays that have room for all of its values. What is smaller, such as a number,
+    would hide what arrays show: it has each value in runs of its own, alone and together."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
     for position, (dtype, given) in enumerate(recipe.parameters):
         values = len(kind.values(TYPES[dtype]))
         if not values or isinstance(given, int) or (recipe.indices and isinstance(TYPES[dtype], IntegerType)):
             continue
-        if given is not None and prod(given) >= values * (2 if kind.is_dense else 4):
+        if given is not None and prod(given) >= values * (2 if kind.share else 4):
             wide.add(position)
         elif given is None or prod(given):
             narrow[position] = values
@@ -187,6 +187,8 @@ def plantings(recipe: ArgumentRecipe, kind: EdgeKind) -> Iterator[Planting]:
         yield Planting(kind, frozenset(wide))
     for first in range(max(narrow.values(), default=0)):
         yield Planting(kind, frozenset(narrow), first)
+        for position in narrow if len(narrow) > 1 else ():
+            yield Planting(kind, frozenset({position}), first)
 
 
 def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Planting | None:
@@ -204,7 +206,7 @@ def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Plan
     return together if is_valid(together) else taken[0]
 
 
-def liberties(flags: Mapping[str, Any]) -> FastMath:
-    """The liberties that the properties of an operation allow."""
-    attribute = flags.get("fastmath")
-    return frozenset(getattr(attribute, "flags", ()))
+def liberties(operation: Operation) -> FastMath:
+    """The liberties that an operation allows."""
+    flags = operation.properties.get("fastmath")
+    return flags.data if isinstance(flags, FastMathAttrBase) else frozenset()

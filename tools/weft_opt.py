@@ -19,7 +19,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.passes import PassPipeline
-from xdsl.universe import Universe
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -32,6 +31,7 @@ from weft.passes.pipeline_text import parse_passes, parse_pipeline_text, pipelin
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.files import write_output
 from weft.support.locations import remember_text
+from weft.support.packages import installed_universe
 from weft.support.statistics import Counts
 from weft.support.stopwatch import Stopwatch
 from weft.tools.diagnostics import Diagnostic, diagnostics_of, expectations_in, unmet
@@ -85,7 +85,7 @@ class WeftOptMain(xDSLOptMain):
         self.available_passes = {}
         self.available_targets = {}
         self.ctx = Context()
-        self._universe = _installed_universe()
+        self._universe = installed_universe()
         register_dialects(self.ctx, self._universe)
         self.register_all_frontends()
         self.register_all_passes()
@@ -497,16 +497,6 @@ class WeftOptMain(xDSLOptMain):
         if output is sys.stdout and sys.stdout.isatty():
             raise CompileError(f"-t {self.emitter.name} writes machine code: name a file with -o")
         cast("TextIOWrapper", output).buffer.write(data)
-
-
-def _installed_universe() -> Universe:
-    """The dialects, passes and targets of all installed packages. Raises `CompileError` where one cannot be loaded."""
-    try:
-        return Universe.get_multiverse()
-    except Exception as error:
-        raise CompileError(
-            f"a package with an entry point of 'xdsl.universe' cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
 
 
 def main() -> None:
