@@ -198,9 +198,9 @@ class Reference:
         """Runs on ordinary arguments."""
         self.edge_cases: list[_Case] = []
         self.skipped: dict[str, str] = {}
-        self._allowed = _allowed_liberties(module)
+        self._allowed = allowed_liberties(module)
         self._max_work = max_work
-        takes_edges = edges and not _has_loops_on_data(module)
+        takes_edges = edges and not has_loops_on_data(module)
         interpreter_of = cache(partial(_interpreter, module))
         for function in _functions(module):
             self._record(interpreter_of, function, seed, tries, max_work)
@@ -334,7 +334,7 @@ class Reference:
                 kept.append(case)
         if advance:
             self.edge_cases = kept
-            self._allowed = _allowed_liberties(interpreter.module)
+            self._allowed = allowed_liberties(interpreter.module)
         return None
 
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
@@ -376,7 +376,7 @@ class _Case:
 
 
 @dataclass(frozen=True)
-class _Liberties:
+class Liberties:
     """The liberties that a module allows passes to take with its arithmetic."""
 
     always: FastMath
@@ -385,7 +385,7 @@ class _Liberties:
     """Whether it has reductions that may be reordered."""
 
 
-def _allowed_liberties(module: ModuleOp) -> _Liberties:
+def allowed_liberties(module: ModuleOp) -> Liberties:
     always: set[FastMathFlag] = set()
     reduces = False
     for op in module.walk():
@@ -394,7 +394,7 @@ def _allowed_liberties(module: ModuleOp) -> _Liberties:
             always.add(FastMathFlag.REASSOC)
         reduces = reduces or _may_reduce(op)
     promised = any(Promise.REASSOC in promises_of(function) for function in _functions(module))
-    return _Liberties(frozenset(always), FastMathFlag.REASSOC in always or (reduces and promised))
+    return Liberties(frozenset(always), FastMathFlag.REASSOC in always or (reduces and promised))
 
 
 def _may_reduce(op: Operation) -> bool:
@@ -410,7 +410,7 @@ def _may_reduce(op: Operation) -> bool:
 _OF_TENSORS = frozenset({"chlo", "graph", "linalg", "stablehlo"})
 
 
-def _has_loops_on_data(module: ModuleOp) -> bool:
+def has_loops_on_data(module: ModuleOp) -> bool:
     """Whether elements of arrays may decide how often a loop runs: no loop must run 2^31 times."""
     indices = converts = False
     for op in module.walk():

@@ -148,9 +148,8 @@ class Planting:
             places = np.append(places, size - 1)  # which vectorized loops treat apart
         # Parameters with other values at the same element: each begins with another one.
         chosen = [values[(self.first + position + n) % len(values)] for n in range(len(places))]
-        flat: Array = array.reshape(-1)
         with np.errstate(all="ignore"):
-            flat[places] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
+            array.flat[places] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
 
 
 _SMALL: Final = 4096
