@@ -1,7 +1,6 @@
 // RUN: weft-opt %s -p canonicalize,cse --validate | filecheck %s
 // RUN: not weft-opt %s -p 'apply-pdl{pdl_file="validate-wrong-rules.pdl"}' --validate 2>&1 | filecheck %s --check-prefix=WRONG
 // RUN: weft-opt %s -p 'lower-tir-to-low{target=llvm}' --validate | filecheck %s --check-prefix=LOW
-// RUN: weft-opt %s -p 'lower-tir-to-low{target=cuda}' --validate | filecheck %s --check-prefix=LOW
 // RUN: weft-opt %s -p 'default-schedule,lower-tir-to-low{target=c}' --validate | filecheck %s --check-prefix=LOW
 
 // Edge values: relu6 without its upper bound is relu on ordinary values, of which none is above 6.
