@@ -203,7 +203,7 @@ def test_a_pass_after_one_that_takes_liberties_is_compared_on_all_values() -> No
     validator = Validator(module)
     validator.check("first", module, REASSOC)
     WrongPass("times_zero").apply(Context(), module)
-    with pytest.raises(CompileError, match="pass 'second' changed .*(NaN|infinities) in A"):
+    with pytest.raises(CompileError, match=r"pass 'second' changed .*(NaN|infinities) in A"):
         validator.check("second", module)
 
 
