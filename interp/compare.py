@@ -157,7 +157,7 @@ def _differences(
     else:
         own = _BRAIN_EPSILON if name == "bfloat16" else float(np.finfo(before.dtype).eps)
         allowed = tolerance(own if epsilon is None else epsilon, reduction_length, most)
-        if edges is not None and edges.is_tiny and most < 1.0:  # in proportion, but for some units in the last place
+        if edges is not None and edges.is_tiny and most < 1.0:  # relative, and four units in the last place
             is_brain = epsilon is not None or name == "bfloat16"
             unit = 2.0**-133 if is_brain else float(np.finfo(before.dtype).smallest_subnormal)
             allowed = allowed * most + 4.0 * unit
@@ -180,7 +180,7 @@ class _Edges:
     has_all: bool
     """Whether elements are compared whose reference is infinite or NaN."""
     is_tiny: bool
-    """Whether the arguments are so small that an absolute difference tells nothing."""
+    """Whether the arguments are subnormal numbers, whose results an absolute tolerance would hide."""
 
 
 class Reference:
@@ -242,7 +242,7 @@ class Reference:
             self.skipped[name] = error.message
 
     def _record_edges(self, interpreter: Interpreter, function: FuncOp, seed: int) -> None:
-        """Run on edge values and extents. Calls that have no meaning in the module are left out."""
+        """Run on edge values and extents. Calls that have no meaning in the module are omitted."""
         signature = interpreter.signature(function.sym_name.data)
         called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
         runs = self._runs_of_edges(function, called)
@@ -349,7 +349,7 @@ class Reference:
 
 
 _EDGE_SHARE = 4
-"""Edge values take one in so many of the operations that ordinary arguments may take."""
+"""Edge values may take 1 / `_EDGE_SHARE` of the operations that ordinary arguments may take."""
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class Liberties:
     """The liberties that a module allows passes to take with its arithmetic."""
 
     always: FastMath
-    """Those that its operations and loops are marked with: any pass may take them."""
+    """The flags of its operations and loops, which every pass may use."""
     reassociates: bool
     """Whether it has reductions that may be reordered."""
 
@@ -540,7 +540,7 @@ def _difference(case: _Case, outcome: Outcome, order: str, fast_math: FastMath) 
 
 
 def _outcome_of_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Outcome | Mismatch | str:
-    """What a run of the case leaves; the difference if it fails, or why the function cannot run on the arguments."""
+    """The outcome of a run of the case, the difference if the run fails, or why the arguments do not fit."""
     try:
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:

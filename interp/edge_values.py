@@ -118,7 +118,7 @@ LARGE: Final = EdgeKind(
 TINY: Final = EdgeKind(
     "subnormal numbers",
     _of_floats(lambda limits: (limits.smallest, -limits.smallest, limits.smallest_normal, limits.smallest_normal / 2)),
-    1.0,  # beside larger numbers their differences would be rounding
+    1.0,  # next to larger numbers their differences would be rounding
     NOT_EXACT | {FastMathFlag.APPROX_FUNC},
 )
 KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
@@ -153,7 +153,7 @@ class Planting:
 
 
 _SMALL: Final = 4096
-"""Elements of arrays in which each value gets elements of its own."""
+"""Elements of arrays up to which places are drawn without repetition."""
 _SMALLEST_WITH_TAIL: Final = 16
 """Elements of arrays whose last element gets a value too."""
 
@@ -170,8 +170,8 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 
 def plantings(recipe: ArgumentRecipe, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for the arrays that have room for all of its values. What is smaller, such as a number,
-    would hide what arrays show: it has each value in runs of its own, alone and together."""
+    """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which would
+    hide the differences in those, have separate runs for each value, alone and together."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
     for position, (dtype, given) in enumerate(recipe.parameters):

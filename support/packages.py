@@ -1,5 +1,5 @@
-"""What installed packages add to weft: the dialects, passes and targets of their entry points `xdsl.universe`, and what
-the modules of those register when they are imported, such as kinds of target."""
+"""The entry points `xdsl.universe` of installed packages: their dialects, passes and targets. Kinds of target and other
+things are registered when the modules of the entry points are imported."""
 
 from __future__ import annotations
 

@@ -391,7 +391,7 @@ def _interpreted(
     """The program as written, interpreted. Raises `CompileError`."""
     values = _copied(before)
     results = len(function.function_type.outputs)
-    # What a function returns stands last among the arguments of the compiled one.
+    # The results are the last arguments of the compiled function.
     names = list(values)[len(values) - results :]
     try:
         returned = interpreter.call(function.sym_name.data, *list(values.values())[: len(values) - results])
