@@ -170,8 +170,8 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 
 def plantings(recipe: ArgumentRecipe, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which would
-    hide the differences in those, have separate runs for each value, alone and together."""
+    """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which
+    would hide the differences in those, have separate runs for each value, alone and together."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
     for position, (dtype, given) in enumerate(recipe.parameters):

@@ -297,7 +297,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDiffe
 
 
 def _family(array: NDArray[Any]) -> tuple[str, int]:
-    """The kind and size of elements; those of integers of any sign and of bfloat16, which may be integers, are equal."""
+    """The kind and size of elements. Integers of any sign and bfloat16, which may be integers, have one kind."""
     return array.dtype.kind if array.dtype.kind in "bfcOUS" else "bits", array.dtype.itemsize
 
 

@@ -190,7 +190,7 @@ func.func @first(%x: memref<4xTYPE>, %n: i32) -> TYPE {
         (np.zeros(4, "f4"), r"error: the interpreter gives 1 results, the compiled program 2"),
         (
             ValueError("n is 3, but 4"),
-            r"error: the interpreter cannot run the program on these arguments: ext",
+            r"error: the interpreter cannot run the program on these arguments: n is",
         ),
     ],
 )
