@@ -431,6 +431,8 @@ _POSITIVE_ONLY = frozenset(
     {
         *("math.log", "math.log2", "math.log10", "math.sqrt", "math.rsqrt", "math.powf", "math.acosh"),
         *("arith.divf", "graph.divide", *(op_class.name for op_class in (*DIVISIONS, *SHIFTS))),
+        *("graph.floor_divide", "graph.floor_mod", "graph.trunc_divide", "graph.trunc_mod"),
+        *("graph.left_shift", "graph.right_shift"),
     }
 )
 """Ops that are undefined, or far from linear, on zero or negative numbers."""

@@ -30,7 +30,7 @@ from weft.dialects.element_types import TYPES
 from weft.driver.build import build, lower_to_tir
 from weft.driver.programs import functions_of, parse_file, schedules_of
 from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
-from weft.interp.compare import allowed_liberties, has_loops_on_data
+from weft.interp.compare import allowed_liberties, takes_edge_values
 from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
@@ -293,7 +293,7 @@ class _Edges:
         recipe = self._recipe()
         kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
         planned = [planting for kind in kinds for planting in plantings(recipe, kind)]
-        if has_loops_on_data(self.interpreter.module):
+        if not takes_edge_values(self.interpreter.module):
             return 0
         compared: dict[str, None] = {}
         for planting in planned[: int(_SECONDS_OF_EDGES / max(seconds, 1e-3))]:
