@@ -433,7 +433,7 @@ def takes_edge_values(module: ModuleOp) -> bool:
     return not (indices and converts)
 
 
-_OF_CHOSEN_VALUES = frozenset({"graph.searchsorted", "graph.while", "stablehlo.while"})
+_OF_CHOSEN_VALUES = frozenset({"graph.roi_align", "graph.searchsorted", "graph.while", "stablehlo.while"})
 
 
 def compare_modules(

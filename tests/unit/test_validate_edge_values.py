@@ -16,6 +16,7 @@ import weft
 from weft.interp.arguments import argument_recipe
 from weft.interp.compare import Validator
 from weft.interp.edge_values import KINDS, plantings
+from weft.passes.graph.lower_graph import LowerGraphPass
 from weft.support.errors import CompileError
 
 REASSOC = frozenset({FastMathFlag.REASSOC})
@@ -307,3 +308,18 @@ def test_values_differ_between_parameters() -> None:
     assert {(np.inf, -np.inf), (-np.inf, np.inf)} <= set(drawn)
     assert {np.inf, -np.inf} <= {a for a, b in drawn if np.isfinite(b)}
     assert {np.inf, -np.inf} <= {b for a, b in drawn if np.isfinite(a)}
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "%y = graph.floor_divide %a, %b : tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>",
+        "%y = graph.left_shift %a, %b : tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>",
+    ],
+)
+def test_operators_on_tensors_that_mean_more_than_their_loops(operator: str) -> None:
+    """NumPy divides by 0 and shifts by 40; the interpreter of loops does not."""
+    module = weft.parse(f"""func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {{
+      {operator}
+      func.return %y : tensor<4xi32> }}""")
+    assert not check(module, LowerGraphPass("llvm")).skipped
