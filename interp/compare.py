@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, Operation
 
+    from weft.interp.arguments import ArgumentRecipe
     from weft.support.call_signature import Signature
 
 
@@ -199,7 +200,7 @@ class Reference:
         """Runs on ordinary arguments."""
         self.edge_cases: list[_Case] = []
         self.skipped: dict[str, str] = {}
-        self._allowed = allowed_liberties(module)
+        self._allowed = allowed_liberties(module) if edges else Liberties(frozenset(), False)
         self._max_work = max_work
         takes_edges = edges and takes_edge_values(module)
         interpreter_of = cache(partial(_interpreter, module))
@@ -248,10 +249,16 @@ class Reference:
         called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
         runs = self._runs_of_edges(function, called)
         made: dict[Planting | None, _Case] = {}
+        casts = any(isinstance(op, arith.IndexCastOp) for op in interpreter.module.walk())
+
+        def recipe_for(extents: Sequence[int]) -> ArgumentRecipe:
+            """The recipe; integers of functions that are called may be indices as well."""
+            recipe = argument_recipe(function, extents)
+            return replace(recipe, indices=recipe.indices or casts)
 
         def has_meaning(extents: Sequence[int], planting: Planting | None) -> bool:
             try:
-                arguments = argument_recipe(function, extents).draw(seed + 1, planting)
+                arguments = recipe_for(extents).draw(seed + 1, planting)
                 outcome = _outcome(interpreter, signature, arguments)
                 length = reduction_length_of(function, extents)
             except (CompileError, InternalError, MemoryError):  # references of operators fail in many ways
@@ -259,7 +266,7 @@ class Reference:
             made[planting] = _Case(signature.name, _kinds(signature), arguments, outcome, length, edges=planting)
             return True
 
-        recipe = argument_recipe(function, EXTENTS[0])
+        recipe = recipe_for(EXTENTS[0])
         planned = [planting for kind in KINDS for planting in plantings(recipe, kind)]
         for planting in planned[:runs]:
             valid = restricted(planting, partial(has_meaning, EXTENTS[0]))
@@ -433,7 +440,7 @@ def takes_edge_values(module: ModuleOp) -> bool:
     return not (indices and converts)
 
 
-_OF_CHOSEN_VALUES = frozenset({"graph.roi_align", "graph.searchsorted", "graph.while", "stablehlo.while"})
+_OF_CHOSEN_VALUES = frozenset({"graph.loop", "graph.roi_align", "graph.searchsorted", "stablehlo.while"})
 
 
 def compare_modules(

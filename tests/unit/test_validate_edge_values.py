@@ -323,3 +323,19 @@ def test_operators_on_tensors_that_mean_more_than_their_loops(operator: str) -> 
       {operator}
       func.return %y : tensor<4xi32> }}""")
     assert not check(module, LowerGraphPass("llvm")).skipped
+
+
+def test_extreme_integers_do_not_bound_loops_of_called_functions() -> None:
+    module = weft.parse("""func.func @main(%A: memref<33xi32>) {
+      func.call @count(%A) : (memref<33xi32>) -> ()
+      func.return
+    }
+    func.func private @count(%A: memref<33xi32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %a = memref.load %A[%c1] : memref<33xi32>
+      %n = arith.index_cast %a : i32 to index
+      scf.for %k = %c0 to %n step %c1 { memref.store %a, %A[%c0] : memref<33xi32> }
+      func.return
+    }""")
+    assert not check(module).skipped
