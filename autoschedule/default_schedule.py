@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -281,6 +282,7 @@ class DefaultSchedulePass(ModulePass):
     """
 
     name = "default-schedule"
+    fast_math = (FastMathFlag.REASSOC,)
 
     target: str = "llvm"
     """The target, as `weft.build` takes it."""

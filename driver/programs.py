@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
 def context() -> Context:
     """A context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`); each is
-    imported when it is first used."""
-    from xdsl.universe import Universe
-
+    imported when it is first used. Raises `CompileError` for a package that cannot be loaded."""
     from weft.driver.universe import register_dialects
+    from weft.support.packages import installed_universe
 
     ctx = Context()
-    register_dialects(ctx, Universe.get_multiverse())
+    register_dialects(ctx, installed_universe())
     return ctx
 
 

@@ -49,6 +49,7 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Region
 
+    from weft.interp.edge_values import Planting
     from weft.support.call_signature import Signature
 
 
@@ -186,7 +187,7 @@ class ConcreteShapes:
         symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
         if not symbols:
             return
-        start = {symbol: self.numbers.get(symbol) or next(self._next) for symbol in symbols}
+        start = {symbol: self.numbers[symbol] if symbol in self.numbers else next(self._next) for symbol in symbols}
 
         def holds(numbers: Mapping[SSAValue, int]) -> bool:
             tried = replace_numbers(self, numbers)
@@ -430,6 +431,8 @@ _POSITIVE_ONLY = frozenset(
     {
         *("math.log", "math.log2", "math.log10", "math.sqrt", "math.rsqrt", "math.powf", "math.acosh"),
         *("arith.divf", "graph.divide", *(op_class.name for op_class in (*DIVISIONS, *SHIFTS))),
+        *("graph.floor_divide", "graph.floor_mod", "graph.trunc_divide", "graph.trunc_mod"),
+        *("graph.left_shift", "graph.right_shift"),
     }
 )
 """Ops that are undefined, or far from linear, on zero or negative numbers."""
@@ -492,17 +495,21 @@ class ArgumentRecipe:
     limit: int
     """One more than the largest index."""
 
-    def draw(self, seed: int = 0) -> list[Any]:
-        """A value for each parameter."""
-        values = _Values(np.random.default_rng(seed), self.positive, self.indices, self.limit)
+    def draw(self, seed: int = 0, edges: Planting | None = None) -> list[Any]:
+        """A value for each parameter, with edge values among them if `edges` are given."""
+        generator = np.random.default_rng(seed)
+        values = _Values(generator, self.positive, self.indices, self.limit)
         arguments: list[Any] = []
-        for dtype, given in self.parameters:
+        for position, (dtype, given) in enumerate(self.parameters):
+            if isinstance(given, int):
+                arguments.append(given)
+                continue
             element_type = TYPES[dtype]
-            if isinstance(given, tuple):
-                # One of rank 0 is a number so far.
-                arguments.append(np.asarray(narrow(values.array(element_type, given), element_type)))
-            else:
-                arguments.append(values.array(element_type, [1]).item() if given is None else given)
+            # One of rank 0 is a number so far.
+            array = np.asarray(values.array(element_type, [1] if given is None else given))
+            if edges is not None:
+                edges.into(position, array, element_type, generator)
+            arguments.append(array.item() if given is None else np.asarray(narrow(array, element_type)))
         return arguments
 
 

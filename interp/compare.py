@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import zip_longest
@@ -10,29 +10,46 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, TensorType
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import BFloat16Type, IndexType, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from weft.dialects.element_types import TYPES
+from weft.dialects.integer_arith import DIVISIONS, SHIFTS
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.promises import Promise, promises_of
 from weft.dialects.te import ReduceOp
+from weft.dialects.te_extern import ExternOp
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
-from weft.interp.arguments import EXTENTS, ConcreteShapes, random_arguments
+from weft.dialects.tir_kinds import REASSOCIATE, IterKind
+from weft.interp.arguments import EXTENTS, ConcreteShapes, argument_recipe
 from weft.interp.control import FREE_KINDS
+from weft.interp.edge_values import (
+    EXTENTS_OF_EDGES,
+    KINDS,
+    SIGN_OF_ZERO,
+    TINY,
+    FastMath,
+    Planting,
+    liberties,
+    plantings,
+    restricted,
+)
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.interp.registry import IntrinsicEvent, recorded_calls
 from weft.interp.values import MAX_ELEMENTS, Array, widen
 from weft.support.call_arguments import numpy_dtype
 from weft.support.call_signature import ArraySpec
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, InternalError
 from weft.support.narrow_floats import SMALL_FLOATS, small_float
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
+    from weft.interp.arguments import ArgumentRecipe
     from weft.support.call_signature import Signature
 
 
@@ -128,7 +145,9 @@ def tolerance(epsilon: float, reduction_length: int, magnitude: float) -> float:
 _BRAIN_EPSILON = 2.0**-7
 
 
-def _differences(before: Array, after: Array, reduction_length: int, epsilon: float | None = None) -> Array:
+def _differences(
+    before: Array, after: Array, reduction_length: int, epsilon: float | None = None, edges: _Edges | None = None
+) -> Array:
     """Which elements differ; `epsilon` is that of the type when the array's own is finer."""
     name = before.dtype.name
     if before.dtype.kind != "f" and name != "bfloat16" and name not in SMALL_FLOATS:
@@ -140,23 +159,55 @@ def _differences(before: Array, after: Array, reduction_length: int, epsilon: fl
     else:
         own = _BRAIN_EPSILON if name == "bfloat16" else float(np.finfo(before.dtype).eps)
         allowed = tolerance(own if epsilon is None else epsilon, reduction_length, most)
+        if edges is not None and edges.is_tiny and most < 1.0:  # relative, and four units in the last place
+            is_brain = epsilon is not None or name == "bfloat16"
+            unit = 2.0**-133 if is_brain else float(np.finfo(before.dtype).smallest_subnormal)
+            allowed = allowed * most + 4.0 * unit
     with np.errstate(invalid="ignore"):
         close = np.abs(first - second) <= allowed
-    return ~(close | (first == second) | (np.isnan(first) & np.isnan(second)))
+    equal = close | (first == second) | (np.isnan(first) & np.isnan(second))
+    if edges is not None and edges.has_signs:
+        equal &= (np.signbit(first) == np.signbit(second)) | (first != 0.0) | (second != 0.0)
+    if edges is not None and not edges.has_all:
+        equal |= ~np.isfinite(first)
+    return ~equal
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """The comparison of results of edge values."""
+
+    has_signs: bool
+    """Whether zeros of different signs differ."""
+    has_all: bool
+    """Whether elements are compared whose reference is infinite or NaN."""
+    is_tiny: bool
+    """Whether the arguments are subnormal numbers, whose results an absolute tolerance would hide."""
 
 
 class Reference:
     """What the functions of a module compute, kept to compare other modules with. The module itself is not kept.
 
-    `tries` is how many sets of arguments each function runs on: with dynamic extents each has other extents.
+    `tries` is how many sets of arguments each function runs on: with dynamic extents each has other extents. With
+    `edges`, functions run on edge values (`edge_values.KINDS`) and on extents of 0 and 1 as well, as far as the module
+    gives them a meaning.
     """
 
-    def __init__(self, module: ModuleOp, *, seed: int = 0, tries: int = 3, max_work: int = MAX_WORK) -> None:
+    def __init__(
+        self, module: ModuleOp, *, seed: int = 0, tries: int = 3, max_work: int = MAX_WORK, edges: bool = False
+    ) -> None:
         self.cases: list[_Case] = []
+        """Runs on ordinary arguments."""
+        self.edge_cases: list[_Case] = []
         self.skipped: dict[str, str] = {}
+        self._allowed = allowed_liberties(module) if edges else Liberties(frozenset(), False)
+        self._max_work = max_work
+        takes_edges = edges and takes_edge_values(module)
         interpreter_of = cache(partial(_interpreter, module))
         for function in _functions(module):
             self._record(interpreter_of, function, seed, tries, max_work)
+            if takes_edges and function.sym_name.data not in self.skipped:
+                self._record_edges(interpreter_of("forward"), function, seed)
 
     def _record(self, interpreter_of: InterpreterOf, function: FuncOp, seed: int, tries: int, max_work: int) -> None:
         name = function.sym_name.data
@@ -178,7 +229,7 @@ class Reference:
                 if work > max_work:
                     self.skipped[name] = f"a call executes about {work:,} operations, the limit is {max_work:,}"
                     return
-                arguments = random_arguments(function, seed + number, extents=extents)
+                arguments = argument_recipe(function, extents).draw(seed + number)
                 try:
                     outcome = _outcome(interpreter, signature, arguments)
                 except CompileError as error:
@@ -192,8 +243,52 @@ class Reference:
         except CompileError as error:
             self.skipped[name] = error.message
 
-    def compare(self, module: ModuleOp, *, orders: Sequence[str] = ORDERS) -> Mismatch | Skipped | None:
-        """The first difference; else what was not compared; None when all functions were compared and are equal."""
+    def _record_edges(self, interpreter: Interpreter, function: FuncOp, seed: int) -> None:
+        """Run on edge values and extents. Calls that have no meaning in the module are omitted."""
+        signature = interpreter.signature(function.sym_name.data)
+        called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
+        runs = self._runs_of_edges(function, called)
+        made: dict[Planting | None, _Case] = {}
+        casts = any(isinstance(op, arith.IndexCastOp) for op in interpreter.module.walk())
+
+        def recipe_for(extents: Sequence[int]) -> ArgumentRecipe:
+            """The recipe; integers of functions that are called may be indices as well."""
+            recipe = argument_recipe(function, extents)
+            return replace(recipe, indices=recipe.indices or casts)
+
+        def has_meaning(extents: Sequence[int], planting: Planting | None) -> bool:
+            try:
+                arguments = recipe_for(extents).draw(seed + 1, planting)
+                outcome = _outcome(interpreter, signature, arguments)
+                length = reduction_length_of(function, extents)
+            except (CompileError, InternalError, MemoryError):  # references of operators fail in many ways
+                return False
+            made[planting] = _Case(signature.name, _kinds(signature), arguments, outcome, length, edges=planting)
+            return True
+
+        recipe = recipe_for(EXTENTS[0])
+        planned = [planting for kind in KINDS for planting in plantings(recipe, kind)]
+        for planting in planned[:runs]:
+            valid = restricted(planting, partial(has_meaning, EXTENTS[0]))
+            if valid is not None:
+                self.edge_cases.append(made[valid])
+        for extents in EXTENTS_OF_EDGES if signature.symbols and runs > len(planned) else ():
+            if has_meaning(extents, None):
+                self.edge_cases.append(made[None])
+
+    def compare(
+        self,
+        module: ModuleOp,
+        *,
+        orders: Sequence[str] = ORDERS,
+        fast_math: FastMath = frozenset(),
+        advance: bool = False,
+    ) -> Mismatch | Skipped | None:
+        """The first difference; else what was not compared; None when all functions were compared and are equal.
+
+        `fast_math` are liberties that `module` takes with the arithmetic of the reference: edge values whose results
+        they change are not compared. With `advance`, what `module` computes on those is the reference for later ones.
+        """
         functions = {function.sym_name.data: function for function in _functions(module)}
         skipped = dict(self.skipped)
         interpreter_of = cache(partial(_interpreter, module))
@@ -213,7 +308,64 @@ class Reference:
                     return found
                 if found is not None:
                     skipped[case.name] = found
+        if self.edge_cases:
+            found = self._compare_edges(interpreter_of("forward"), functions, fast_math, advance)
+            if found is not None:
+                return found
         return Skipped(tuple(skipped.items())) if skipped else None
+
+    def _compare_edges(
+        self, interpreter: Interpreter, functions: Mapping[str, FuncOp], fast_math: FastMath, advance: bool
+    ) -> Mismatch | None:
+        taken = fast_math | self._allowed.always
+        if not self._allowed.reassociates:
+            taken -= {FastMathFlag.REASSOC}
+        called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
+        runs = {name: self._runs_of_edges(function, called) for name, function in functions.items()}
+        kept: list[_Case] = []
+        for case in self.edge_cases:
+            if runs.get(case.name, 0) < 1:
+                kept.extend([] if taken else [case])
+                continue
+            runs[case.name] -= 1
+            is_compared = case.edges is None or case.edges.kind.is_compared(taken)
+            outcome = _outcome_of_case(interpreter, functions[case.name], case, "forward")
+            if isinstance(outcome, Mismatch) and _is_undefined(outcome.error):
+                continue
+            if is_compared:
+                found = outcome if isinstance(outcome, Mismatch) else None
+                if isinstance(outcome, Outcome):
+                    found = _difference(case, outcome, "forward", taken)
+                if found is not None:
+                    return found
+            if taken and isinstance(outcome, Outcome):
+                kept.append(case.advanced(outcome))
+            elif not taken:
+                kept.append(case)
+        if advance:
+            self.edge_cases = kept
+            self._allowed = allowed_liberties(interpreter.module)
+        return None
+
+    def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
+        """The number of runs of a function on edge values: all may take a share of the work of ordinary runs, and one
+        is made of each function."""
+        try:
+            shapes = ConcreteShapes(function, EXTENTS[0])
+            work = shapes.work(called.get).operations + sum(prod(shape) for shape in shapes.shapes if shape)
+        except CompileError:
+            return 1
+        return max(self._max_work // (_EDGE_SHARE * max(work, 1)), 1)
+
+
+_EDGE_SHARE = 4
+"""Edge values may take 1 / `_EDGE_SHARE` of the operations that ordinary arguments may take."""
+
+
+def _is_undefined(error: CompileError | None) -> bool:
+    """Whether a run ended at integer arithmetic that is defined for some operands only. Operators on whole tensors, and
+    compiled code, define it for all."""
+    return isinstance(error, InterpreterError) and isinstance(error.operation, (*DIVISIONS, *SHIFTS))
 
 
 @dataclass(frozen=True)
@@ -225,6 +377,70 @@ class _Case:
     reduction_length: int
     racing: tuple[str, ...] = ()
     """Orders of parallel iterations under which the function itself computes something else."""
+    edges: Planting | None = None
+    """The edge values among the arguments."""
+
+    def comparison(self, fast_math: FastMath) -> _Edges | None:
+        if self.edges is None:
+            return None
+        return _Edges(not SIGN_OF_ZERO & fast_math, FastMathFlag.REASSOC not in fast_math, self.edges.kind is TINY)
+
+    def advanced(self, outcome: Outcome) -> _Case:
+        """The case with the outcome of another module as the reference."""
+        outputs = [replace(new, name=old.name) for old, new in zip(self.outcome.outputs, outcome.outputs, strict=True)]
+        return replace(self, outcome=Outcome(outputs, outcome.calls))
+
+
+@dataclass(frozen=True)
+class Liberties:
+    """The liberties that a module allows passes to take with its arithmetic."""
+
+    always: FastMath
+    """The flags of its operations and loops, which every pass may use."""
+    reassociates: bool
+    """Whether it has reductions that may be reordered."""
+
+
+def allowed_liberties(module: ModuleOp) -> Liberties:
+    always: set[FastMathFlag] = set()
+    reduces = False
+    for op in module.walk():
+        always |= liberties(op)
+        if isinstance(op, ForOp) and REASSOCIATE in op.attributes:
+            always.add(FastMathFlag.REASSOC)
+        reduces = reduces or _may_reduce(op)
+    promised = any(Promise.REASSOC in promises_of(function) for function in _functions(module))
+    return Liberties(frozenset(always), FastMathFlag.REASSOC in always or (reduces and promised))
+
+
+def _may_reduce(op: Operation) -> bool:
+    if isinstance(op, BlockOp):
+        return IterKind.REDUCE in op.kinds
+    if isinstance(op, ReduceOp | ExternOp) or op.name in ("vector.reduction", "vector.contract"):
+        return True
+    if isinstance(op, memref.StoreOp):  # an accumulation outside of blocks
+        return any(isinstance(use.operation, memref.LoadOp) for use in op.memref.uses)
+    return op.dialect_name() in _OF_TENSORS or bool(op.results and op.regions)
+
+
+_OF_TENSORS = frozenset({"chlo", "graph", "linalg", "stablehlo"})
+
+
+def takes_edge_values(module: ModuleOp) -> bool:
+    """Whether any number may be an element of the arrays: elements decide neither how often loops run, which must not
+    be 2^31 times, nor are they required to be sorted."""
+    indices = converts = False
+    for op in module.walk():
+        if isinstance(op, scf.WhileOp) or op.name in _OF_CHOSEN_VALUES:
+            return False
+        if isinstance(op, scf.ForOp) and not isinstance(op.lb.type, IndexType):
+            return False
+        indices = indices or (isinstance(op, arith.IndexCastOp) and isinstance(op.result.type, IndexType))
+        converts = converts or isinstance(op, arith.FPToSIOp | arith.FPToUIOp)
+    return not (indices and converts)
+
+
+_OF_CHOSEN_VALUES = frozenset({"graph.loop", "graph.roi_align", "graph.searchsorted", "stablehlo.while"})
 
 
 def compare_modules(
@@ -324,6 +540,27 @@ def _run_case(interpreter_of: InterpreterOf, function: FuncOp, case: _Case, orde
 
 def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:
     """The difference, or why the function cannot be compared."""
+    outcome = _outcome_of_case(interpreter, function, case, order)
+    return _difference(case, outcome, order, frozenset()) if isinstance(outcome, Outcome) else outcome
+
+
+def _difference(case: _Case, outcome: Outcome, order: str, fast_math: FastMath) -> Mismatch | None:
+    edges = case.comparison(fast_math)
+    for old, new in zip(case.outcome.outputs, outcome.outputs, strict=True):
+        found = _first_difference(old.value, new.value, case.reduction_length, new.is_bfloat16, edges)
+        if found is not None:
+            index, before, after, differing = found
+            return Mismatch(case.name, old.name, index, before, after, differing, _described(case), order)
+    if order == "forward":  # parallel loops of the program itself may run them in any order
+        different = _first_other_call(case.outcome.calls, outcome.calls)
+        if different is not None:
+            at, before, after = different
+            return Mismatch(case.name, "calls with effects", (at,), before, after, 1, _described(case), order)
+    return None
+
+
+def _outcome_of_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Outcome | Mismatch | str:
+    """The outcome of a run of the case, the difference if the run fails, or why the arguments do not fit."""
     try:
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:
@@ -337,24 +574,12 @@ def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order
     for output, spec in zip(extra, signature.args[count:], strict=False):
         if isinstance(spec, ArraySpec):
             arguments.append(np.zeros(np.shape(output.value), numpy_dtype(spec)))
-    shapes = _describe(signature, arguments)
     try:
-        outcome = _outcome(interpreter, signature, arguments)
+        return _outcome(interpreter, signature, arguments)
     except InterpreterError as error:
-        return Mismatch(case.name, "", (), None, None, 0, shapes, order, error)
+        return Mismatch(case.name, "", (), None, None, 0, _described(case), order, error)
     except CompileError as error:
         return error.message
-    for old, new in zip(case.outcome.outputs, outcome.outputs, strict=True):
-        found = _first_difference(old.value, new.value, case.reduction_length, new.is_bfloat16)
-        if found is not None:
-            index, before, after, differing = found
-            return Mismatch(case.name, old.name, index, before, after, differing, shapes, order)
-    if order == "forward":  # parallel loops of the program itself may run them in any order
-        different = _first_other_call(case.outcome.calls, outcome.calls)
-        if different is not None:
-            at, before, after = different
-            return Mismatch(case.name, "calls with effects", (at,), before, after, 1, shapes, order)
-    return None
 
 
 def _first_other_call(
@@ -378,45 +603,49 @@ def _call_text(event: IntrinsicEvent | None) -> str:
 
 
 def _first_difference(
-    before: Any, after: Any, reduction_length: int, brain: bool
+    before: Any, after: Any, reduction_length: int, brain: bool, edges: _Edges | None
 ) -> tuple[tuple[int, ...], object, object, int] | None:
     """Index, both values, and how many elements differ."""
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape:
         return (), f"of shape {first.shape}", f"of shape {second.shape}", 1
     epsilon = _BRAIN_EPSILON if brain else None
-    differing = _differences(first, second, reduction_length, epsilon)
+    differing = _differences(first, second, reduction_length, epsilon, edges)
     if not differing.any():
         return None
     index = tuple(int(i) for i in np.argwhere(differing)[0])
     return index, first[index].item(), second[index].item(), int(differing.sum())
 
 
-def _describe(signature: Signature, arguments: Sequence[Any]) -> str:
-    """The arguments of a call in short: shapes of arrays, values of scalars."""
+def _described(case: _Case) -> str:
+    """The arguments of a case in short: shapes of arrays, values of scalars, and the kind of edge values in them."""
     texts: list[str] = []
-    for parameter, argument in zip(signature.args, arguments, strict=True):
+    for output, argument in zip(case.outcome.outputs, case.arguments, strict=False):
         if isinstance(argument, np.ndarray):
             shape = "x".join(map(str, cast("Array", argument).shape))
-            texts.append(f"{parameter.name}: {shape or 'scalar'}")
+            texts.append(f"{output.name}: {shape or 'scalar'}")
         else:
-            texts.append(f"{parameter.name} = {argument}")
+            texts.append(f"{output.name} = {argument}")
+    if case.edges is not None:
+        names = [case.outcome.outputs[at].name for at in sorted(case.edges.parameters)]
+        texts.append(f"{case.edges.kind.name} in {' and '.join(names)}")
     return ", ".join(texts)
 
 
 class Validator:
-    """Runs the functions of `module` now, and those of later forms of it on the same arguments.
+    """Runs the functions of `module` now, and those of later forms of it on the same arguments, edge values among them.
 
     `skipped` tells, for each function that a check could not compare, the reason: show it, for those are not validated.
     """
 
     def __init__(self, module: ModuleOp, *, seed: int = 0, tries: int = 2, max_work: int = MAX_WORK) -> None:
-        self._reference = Reference(module, seed=seed, tries=tries, max_work=max_work)
+        self._reference = Reference(module, seed=seed, tries=tries, max_work=max_work, edges=True)
         self.skipped: dict[str, str] = dict(self._reference.skipped)
 
-    def check(self, pass_name: str, module: ModuleOp) -> None:
-        """Compare `module`, as it is after the pass called `pass_name`. Raises `CompileError` with the difference."""
-        found = self._reference.compare(module)
+    def check(self, pass_name: str, module: ModuleOp, fast_math: FastMath = frozenset()) -> None:
+        """Compare `module`, as it is after the pass called `pass_name`, which takes the liberties `fast_math`. Raises
+        `CompileError` with the difference."""
+        found = self._reference.compare(module, fast_math=fast_math, advance=True)
         if isinstance(found, Mismatch):
             location = None if found.error is None else found.error.location
             raise CompileError(f"pass '{pass_name}' changed the meaning of the program: {found}", location=location)

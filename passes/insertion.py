@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ShrinkException
@@ -55,6 +56,19 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
             raise
         detail = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise CompileError(f"pass '{module_pass.name}' of {package} failed: {detail}") from error
+
+
+def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
+    """The liberties that a pass takes with floating-point arithmetic: those that its class attribute `fast_math` names
+    in the words of `arith.fastmath`. A pass that names none keeps each result, up to rounding, on all arguments.
+    Raises `CompileError` for other words."""
+    known = [flag.value for flag in FastMathFlag]
+    flags: tuple[str, ...] = tuple(getattr(module_pass, "fast_math", ()))
+    for flag in flags:
+        if flag not in known:
+            hint = did_you_mean(flag, known)
+            raise CompileError(f"pass '{module_pass.name}' takes an unknown liberty of `fast_math`, '{flag}'{hint}")
+    return frozenset(map(FastMathFlag, flags))
 
 
 RunStep: TypeAlias = Callable[[PipelineStep, Context, ModuleOp], None]
@@ -130,11 +144,10 @@ def _passes(key: str, inserted: Inserted) -> list[ModulePass]:
         return [inserted]
     if isinstance(inserted, str):
         # Found by name only when names are given: it imports what registers passes.
-        from xdsl.universe import Universe
-
         from weft.passes.pipeline_text import parse_passes
+        from weft.support.packages import installed_universe
 
-        return list(parse_passes(inserted, Universe.get_multiverse().all_passes))
+        return list(parse_passes(inserted, installed_universe().all_passes))
     if isinstance(inserted, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [module_pass for one in inserted for module_pass in _passes(key, one)]
     raise CompileError(f"'{key}': expected a pass, its name or a list of them, got {inserted!r}")

@@ -26,7 +26,7 @@ from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
-from weft.support.target import Target, target_kinds
+from weft.support.target import Target, is_target_kind, target_kinds
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def lower_tir_to_low(
     `check_result` where a mistake of these passes would be found otherwise.
     """
     kind = target.split()[0] if target.split() else ""
-    if kind not in target_kinds():
+    if not is_target_kind(kind):
         raise CompileError(f"lower-tir-to-low: unknown target '{target}'{did_you_mean(kind, target_kinds())}")
     if bounds and kind not in ("llvm", "c"):
         raise CompileError(f"accesses are checked at run time on targets llvm and c, not on '{kind}'")

@@ -107,8 +107,18 @@ def registered_kind(name: str) -> TargetKind | None:
 
 
 def target_kinds() -> tuple[str, ...]:
-    """The names of all kinds, weft's own first."""
+    """The names of all kinds that are known so far, weft's own first."""
     return (*OWN_KINDS, *_REGISTERED)
+
+
+def is_target_kind(name: str) -> bool:
+    """Whether there is a kind of this name, also after the modules of installed packages have been imported, which may
+    register it. Raises `CompileError` for a package that cannot be loaded."""
+    if name not in target_kinds():
+        from weft.support.packages import installed_universe
+
+        installed_universe()
+    return name in target_kinds()
 
 
 @checked_methods
@@ -159,7 +169,7 @@ class Target:
 
     def __post_init__(self) -> None:
         limits = self._read_options()
-        if self.kind not in target_kinds():
+        if not is_target_kind(self.kind):
             raise CompileError(f"unknown target kind '{self.kind}'{did_you_mean(self.kind, target_kinds())}")
         if self.opt_level not in range(4):
             raise CompileError(f"target option opt-level must be 0, 1, 2 or 3, got {self.opt_level}")

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.target import target_kinds
+from weft.support.target import is_target_kind, target_kinds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,8 +89,8 @@ def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Call
 
     Raises `CompileError` for an unknown kind of target.
     """
-    kinds = (*target_kinds(), DEFAULT)
-    if target not in kinds:
+    if target != DEFAULT and not is_target_kind(target):
+        kinds = (*target_kinds(), DEFAULT)
         raise CompileError(f"unknown target kind '{target}' for the lowering of '{name}'{did_you_mean(target, kinds)}")
 
     def register(rule: LoweringRule) -> LoweringRule:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.dialects.element_types import TYPES
 from weft.interp.compare import tolerance
-from weft.interp.values import widen
+from weft.interp.values import carrier_dtype, narrow, widen
 from weft.support.call_arguments import choose_strides, empty_array, numpy_dtype
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
@@ -49,7 +50,7 @@ def read_npy(path: str) -> Array:
     """The array in a .npy file. Raises `CompileError` when it holds something else, `OSError`."""
     try:
         loaded: Any = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, BadZipFile, MemoryError, OverflowError) as error:
         raise CompileError(f"'{path}' is not a .npy file with an array of numbers: {error}") from error
     if not isinstance(loaded, np.ndarray):
         raise CompileError(f"'{path}' holds several arrays (.npz): give a .npy file with one")
@@ -154,6 +155,15 @@ def _takes(spec: ArraySpec, shape: Sequence[int]) -> bool:
     return len(shape) == len(spec.shape) and all(isinstance(e, str) or e == extent for e, extent in known)
 
 
+def array_of_result(value: Any, spec: ArraySpec) -> Array:
+    """A result of the interpreter as the array of the argument `spec` of a compiled function; numbers become arrays of
+    rank 0."""
+    if isinstance(value, np.ndarray):
+        return value
+    type_ = TYPES[spec.dtype]
+    return np.asarray(narrow(np.asarray(value).astype(carrier_dtype(type_)), type_))
+
+
 def _symbol_extents(signature: Signature, given: Mapping[str, Value], request: Request) -> dict[str, int]:
     """The value of each symbol, from the arrays and shapes that were given. Raises `CompileError` when they differ."""
     extents: dict[str, tuple[int, str]] = {}
@@ -255,7 +265,12 @@ class ArrayDifference:
 
 
 def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDifference:
-    """Compare arrays of one shape and element type `dtype` ("bfloat16" comes as its bits in uint16)."""
+    """Compare arrays of element type `dtype` ("bfloat16" comes as its bits in uint16). Raises `CompileError` for arrays
+    of different shapes or element types."""
+    if got.shape != expected.shape:
+        raise CompileError(f"the shape is {_shape_text(got)}, expected {_shape_text(expected)}")
+    if _family(got) != _family(expected):
+        raise CompileError(f"the elements are {got.dtype}, expected {expected.dtype}")
     if got.size == 0:
         return ArrayDifference(True, 0.0, 0.0, 0.0, (), None, None)
     # Widened, so that distances do not round.
@@ -279,6 +294,15 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> ArrayDiffe
     return ArrayDifference(
         largest <= allowed, allowed, largest, float(relative.max()), where, a[where].item(), b[where].item()
     )
+
+
+def _family(array: NDArray[Any]) -> tuple[str, int]:
+    """The kind and size of elements. Integers of any sign and bfloat16, which may be integers, have one kind."""
+    return array.dtype.kind if array.dtype.kind in "bfcOUS" else "bits", array.dtype.itemsize
+
+
+def _shape_text(array: NDArray[Any]) -> str:
+    return "x".join(map(str, array.shape)) or "that of a number"
 
 
 _TERMS = 256

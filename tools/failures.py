@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import NoReturn, cast
 
 from xdsl.utils.exceptions import DiagnosticException
@@ -25,6 +26,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def __init__(self, **options: object) -> None:
         super().__init__(allow_abbrev=False, **options)  # pyright: ignore[reportArgumentType]
+        self.register("type", int, _integer)
 
     def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
         found, unknown = self.parse_known_args(args)
@@ -37,6 +39,13 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CompileError(f"{message} ('{self.prog} --help' lists the flags)")
+
+
+def _integer(text: str) -> int:
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise argparse.ArgumentTypeError(f"takes integers of at most 64 bits, got {text}")
+    return number
 
 
 @contextmanager
@@ -72,6 +81,8 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
 
     What is no error of the user's is reported as a bug in weft; `debug` shows its traceback.
     """
+    if isinstance(sys.stdout, TextIOWrapper):  # names of files may hold what no encoding has
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = body()
         sys.stdout.flush()

@@ -12,7 +12,7 @@ from weft.support.errors import CompileError
 
 def load_python_file(file: str) -> ModuleType:
     """The module that a file defines; it runs under the name of the file, not as `__main__`. Raises `CompileError`,
-    also for whatever the file raises."""
+    also for whatever the file raises, `SystemExit` too."""
     if not Path(file).is_file():
         raise CompileError(f"there is no file '{file}'")
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)
@@ -22,6 +22,6 @@ def load_python_file(file: str) -> ModuleType:
     sys.modules[spec.name] = module  # scripts are read from the source of their module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CompileError(f"'{file}' failed: {type(error).__name__}: {error}") from error
     return module

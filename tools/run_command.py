@@ -21,17 +21,31 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 
+from weft.dialects.element_types import TYPES
 from weft.driver.build import build, lower_to_tir
 from weft.driver.programs import functions_of, parse_file, schedules_of
-from weft.interp.arguments import ConcreteShapes, Work, needs_positive
+from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
+from weft.interp.compare import allowed_liberties, takes_edge_values
+from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
-from weft.support.call_signature import ScalarSpec
+from weft.interp.values import narrow, widen
+from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
-from weft.tools.arrays import Request, assignments, compare, make_arguments, write_npy
+from weft.tools.arrays import (
+    ArrayDifference,
+    Request,
+    array_of_result,
+    assignments,
+    compare,
+    make_arguments,
+    write_npy,
+)
 from weft.tools.build_command import add_lowering_arguments, lowering_options
 
 if TYPE_CHECKING:
@@ -39,6 +53,7 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
+    from weft.interp.edge_values import FastMath
     from weft.runtime.library import Function, Library
     from weft.support.call_signature import Signature
     from weft.tools.arrays import Array, Value
@@ -109,16 +124,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.timing:
         print(library.timing)
     _call(compiled, values)
-    work = _work(original, name, before)
+    loops = original.clone()
+    lower_to_tir(loops)
+    work = _work(loops, name, before)
     status = 0
     if arguments.check:
         seconds = 0.0 if work is None else work.operations / _INTERPRETED_PER_SECOND
         if seconds > arguments.check_limit:
             print(f"note      interpreting would take {seconds:.0f} s, --check-limit is {arguments.check_limit:g} s")
             reference = _plain(original, name, signature, before, target)
+            status = _check(signature, values, reference)
         else:
-            reference = _interpreted(original, function, signature, before)
-        status = _check(signature, values, reference)
+            interpreter = Interpreter(original)
+            reference = _interpreted(interpreter, function, signature, before)
+            status = _check(signature, values, reference)
+            if status == 0:
+                edges = _Edges(compiled, interpreter, function, before, arguments.seed)
+                status = edges.check(_liberties(loops, original, library), seconds)
         peer = _onnxruntime(arguments.file, signature, before)
         status = max(status, 0 if peer is None else _check(signature, values, peer))
     for output, file in files.items():
@@ -216,15 +238,133 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: _Refere
     for spec in signature.arrays:
         if not spec.writes:
             continue
-        difference = compare(cast("Array", values[spec.name]), reference.outputs[spec.name], spec.dtype)
-        if difference.agrees:
+        difference = _difference(spec, values, reference)
+        if isinstance(difference, ArrayDifference) and difference.agrees:
             how = f"within {difference.allowed:.1g} of" if difference.allowed else "equal to"
             print(f"check     {spec.name}: {how} {reference.name} ({difference})")
         else:
-            sys.stdout.flush()
-            print(f"error: output '{spec.name}' differs from {reference.name}: {difference}", file=sys.stderr)
+            _print_difference(spec, reference, difference)
             status = 1
     return status
+
+
+def _difference(spec: ArraySpec, values: Mapping[str, Value], reference: _Reference) -> ArrayDifference | str:
+    """The difference of an output, or why it cannot be compared."""
+    if spec.name not in reference.outputs:
+        return "there is no such result"
+    try:
+        return compare(cast("Array", values[spec.name]), reference.outputs[spec.name], spec.dtype)
+    except CompileError as error:
+        return error.message
+
+
+def _print_difference(spec: ArraySpec, reference: _Reference, difference: ArrayDifference | str, on: str = "") -> None:
+    sys.stdout.flush()
+    print(f"error: output '{spec.name}' differs from {reference.name}{on}: {difference}", file=sys.stderr)
+
+
+def _liberties(loops: ModuleOp, original: ModuleOp, library: Library) -> FastMath:
+    """The liberties that compiled code takes: contraction, and another order of reductions where it is scheduled.
+    `loops` is the program before it is scheduled."""
+    allowed = allowed_liberties(loops)
+    taken = allowed.always | {FastMathFlag.ALLOW_CONTRACT}
+    scheduled = library.traces or schedules_of(original) or library.target.reassociate or library.target.has_kernels
+    return taken | {FastMathFlag.REASSOC} if allowed.reassociates and scheduled else taken
+
+
+_SECONDS_OF_EDGES = 2.0
+"""The time that interpreting a program on edge values may take, about."""
+
+
+@dataclass
+class _Edges:
+    """Compares a compiled function with the interpreter on edge values."""
+
+    compiled: Function
+    interpreter: Interpreter
+    function: FuncOp
+    values: Mapping[str, Value]
+    """Ordinary arguments."""
+    seed: int
+
+    def check(self, fast_math: FastMath, seconds: float) -> int:
+        """Compare on all kinds of values that the liberties of the compiled code leave; `seconds` is the time of one
+        run of the interpreter. Returns the exit status."""
+        recipe = self._recipe()
+        kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
+        planned = [planting for kind in kinds for planting in plantings(recipe, kind)]
+        if not takes_edge_values(self.interpreter.module):
+            return 0
+        compared: dict[str, None] = {}
+        for planting in planned[: int(_SECONDS_OF_EDGES / max(seconds, 1e-3))]:
+            made: dict[Planting, tuple[Mapping[str, Value], _Reference]] = {}
+
+            def has_meaning(tried: Planting, made: dict[Planting, Any] = made) -> bool:
+                values = self._planted(tried)
+                try:
+                    reference = _interpreted(self.interpreter, self.function, self.compiled.signature, values)
+                except CompileError:
+                    return False
+                made[tried] = values, reference
+                return True
+
+            valid = restricted(planting, has_meaning)
+            if valid is None:
+                continue
+            values, reference = made[valid]
+            values = _copied(values)
+            _call(self.compiled, values)
+            names = [list(self.values)[at] for at in sorted(valid.parameters)]
+            if not self._agree(values, reference, fast_math, f"{valid.kind.name} in {' and '.join(names)}"):
+                return 1
+            compared[valid.kind.name] = None
+        if compared:
+            print(f"check     agrees with the interpreter on {', '.join(compared)}")
+        return 0
+
+    def _agree(self, values: Mapping[str, Value], reference: _Reference, fast_math: FastMath, on: str) -> bool:
+        for spec in self.compiled.signature.arrays:
+            if not spec.writes:
+                continue
+            expected = reference.outputs[spec.name]
+            if FastMathFlag.REASSOC in fast_math and expected.dtype.kind == "f":
+                got = cast("Array", values[spec.name])
+                expected = np.where(np.isfinite(expected) | (got.shape != expected.shape), expected, got)
+            difference = _difference(spec, values, _Reference(reference.name, {spec.name: expected}))
+            if isinstance(difference, str) or not difference.agrees:
+                _print_difference(spec, reference, difference, f" on {on}")
+                return False
+        return True
+
+    def _recipe(self) -> ArgumentRecipe:
+        parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
+        for spec in self.compiled.signature.args:
+            value = self.values[spec.name]
+            if isinstance(spec, ArraySpec):
+                shape = cast("Array", value).shape
+                parameters.append((spec.dtype, 0 if spec.access == "write" else shape))
+            else:
+                parameters.append((spec.dtype, 0 if spec.symbol else None))
+        operations = self.interpreter.module.walk()
+        return ArgumentRecipe(tuple(parameters), False, any(isinstance(op, IndexCastOp) for op in operations), 1)
+
+    def _planted(self, planting: Planting) -> dict[str, Value]:
+        generator = np.random.default_rng(self.seed)
+        planted: dict[str, Value] = {}
+        for position, (spec, value) in enumerate(
+            zip(self.compiled.signature.args, _copied(self.values).values(), strict=True)
+        ):
+            type_ = TYPES[spec.dtype]
+            array = np.asarray(value)
+            elements = widen(array, type_) if isinstance(spec, ArraySpec) else array.reshape(1).astype(array.dtype)
+            if position in planting.parameters:
+                planting.into(position, elements, type_, generator)
+            if not isinstance(value, np.ndarray):
+                planted[spec.name] = elements.item()
+            else:
+                value[...] = narrow(elements, type_, value.dtype) if elements.dtype != value.dtype else elements
+                planted[spec.name] = value
+        return planted
 
 
 def _copied(values: Mapping[str, Value]) -> dict[str, Value]:
@@ -245,16 +385,23 @@ def _plain(
     return _Reference("the unscheduled, unoptimised program", _outputs(signature, values))
 
 
-def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, before: Mapping[str, Value]) -> _Reference:
-    """The program as written, interpreted."""
+def _interpreted(
+    interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
+) -> _Reference:
+    """The program as written, interpreted. Raises `CompileError`."""
     values = _copied(before)
-    positional = list(values.values())
     results = len(function.function_type.outputs)
-    interpreter = Interpreter(original)
-    # What a function of tensors returns stands last among the arguments of the compiled one.
-    returned = interpreter.call(function.sym_name.data, *positional[: len(positional) - results])
-    arrays = cast("tuple[Array, ...]", returned if isinstance(returned, tuple) else (returned,))
-    values.update(zip(list(values)[len(values) - results :], arrays, strict=False))
+    # The results are the last arguments of the compiled function.
+    names = list(values)[len(values) - results :]
+    try:
+        returned = interpreter.call(function.sym_name.data, *list(values.values())[: len(values) - results])
+    except (TypeError, ValueError) as error:
+        raise CompileError(f"the interpreter cannot run the program on these arguments: {error}") from error
+    made = cast("tuple[Any, ...]", returned if isinstance(returned, tuple) else (returned,) if results else ())
+    if len(made) != results:
+        raise CompileError(f"the interpreter gives {len(made)} results, the compiled program {results}")
+    specs = {spec.name: spec for spec in signature.arrays}
+    values.update({name: array_of_result(value, specs[name]) for name, value in zip(names, made, strict=True)})
     return _Reference("the interpreter", _outputs(signature, values))
 
 
@@ -270,14 +417,15 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
     except Exception as error:  # noqa: BLE001 - its errors are classes of its own
         print(f"note      onnxruntime does not run the model: {str(error).splitlines()[0]}")
         return None
-    written = [spec.name for spec in signature.arrays if spec.writes]
-    return _Reference("onnxruntime", dict(zip(written, found, strict=True)))
+    written = [spec for spec in signature.arrays if spec.writes]
+    if len(written) != len(found):
+        raise CompileError(f"onnxruntime gives {len(found)} results, the compiled program {len(written)}")
+    arrays = {spec.name: array_of_result(value, spec) for spec, value in zip(written, found, strict=True)}
+    return _Reference("onnxruntime", arrays)
 
 
-def _work(original: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
+def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
     """The work of the function as loops, before they are scheduled; None when it depends on data."""
-    loops = original.clone()
-    lower_to_tir(loops)
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
         for known, value in values.items()

@@ -19,19 +19,19 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.passes import PassPipeline
-from xdsl.universe import Universe
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from weft.driver.parsing import Resources, decode_text, parse_text
 from weft.driver.universe import REPLACED_PASSES, load, register_dialects
 from weft.driver.verify import verify_module
-from weft.passes.insertion import PassSequence, PipelineStep, run_pass
+from weft.passes.insertion import PassSequence, PipelineStep, fast_math_of, run_pass
 from weft.passes.nested import NestedPasses
 from weft.passes.pipeline_text import parse_passes, parse_pipeline_text, pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.files import write_output
 from weft.support.locations import remember_text
+from weft.support.packages import installed_universe
 from weft.support.statistics import Counts
 from weft.support.stopwatch import Stopwatch
 from weft.tools.diagnostics import Diagnostic, diagnostics_of, expectations_in, unmet
@@ -50,6 +50,7 @@ from weft.tools.printing import ScopedMLIRTarget, text_of
 from weft.tools.reproducer import pipeline_of, reproducer_text
 
 if TYPE_CHECKING:
+    from xdsl.dialects.utils.fast_math import FastMathFlag
     from xdsl.passes import ModulePass
     from xdsl.utils.target import Target
 
@@ -84,7 +85,7 @@ class WeftOptMain(xDSLOptMain):
         self.available_passes = {}
         self.available_targets = {}
         self.ctx = Context()
-        self._universe = _installed_universe()
+        self._universe = installed_universe()
         register_dialects(self.ctx, self._universe)
         self.register_all_frontends()
         self.register_all_passes()
@@ -102,6 +103,8 @@ class WeftOptMain(xDSLOptMain):
         self._resources: Resources = {}
         self._running: list[str] = []
         """The passes that run now, outermost first."""
+        self._fast_math: list[FastMathFlag] = []
+        """The liberties that passes have taken since the program was last compared."""
         self._diagnostics: list[Diagnostic] = []
         """Of the chunk that is processed."""
         self._reproducers: list[str] = []
@@ -388,6 +391,7 @@ class WeftOptMain(xDSLOptMain):
     def apply_passes(self, prog: ModuleOp) -> None:
         """Run the passes in order; verify before the first and after each."""
         self._verify(prog)
+        self._fast_math.clear()
         self._validator = self._new_validator(prog) if self.args.validate else None
         passes = self.pipeline.passes
         begun = self._printed_whole(prog) if self.args.crash_reproducer else ""
@@ -431,6 +435,7 @@ class WeftOptMain(xDSLOptMain):
             else:
                 run_pass(step.run, ctx, module)
                 self._lap(stage)
+            self._fast_math.extend(fast_math_of(step.run))
             # The steps of weft's own sequences are checked by their result.
             if whole is None or step.point is None:
                 self._verify(module, after=step.run)
@@ -453,7 +458,8 @@ class WeftOptMain(xDSLOptMain):
         # Nested passes work on a part; their whole pipeline is compared.
         if self._validator is not None and step.operation is None:
             with self.stopwatch.measure("(validate)"):
-                self._validator.check(step.run.name, prog)
+                self._validator.check(step.run.name, prog, frozenset(self._fast_math))
+                self._fast_math.clear()
 
     def _new_validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):
@@ -491,16 +497,6 @@ class WeftOptMain(xDSLOptMain):
         if output is sys.stdout and sys.stdout.isatty():
             raise CompileError(f"-t {self.emitter.name} writes machine code: name a file with -o")
         cast("TextIOWrapper", output).buffer.write(data)
-
-
-def _installed_universe() -> Universe:
-    """The dialects, passes and targets of all installed packages. Raises `CompileError` where one cannot be loaded."""
-    try:
-        return Universe.get_multiverse()
-    except Exception as error:
-        raise CompileError(
-            f"a package with an entry point of 'xdsl.universe' cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typing import Final, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -259,6 +260,7 @@ class GraphBlockLayoutsPass(ModulePass):
     """
 
     name = "graph-block-layouts"
+    fast_math = (FastMathFlag.REASSOC,)
 
     target: str = "llvm"
     """The target, as `weft.build` takes it."""

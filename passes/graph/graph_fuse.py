@@ -28,7 +28,7 @@ from weft.passes.tir.flat_signature import stated_quantities
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.names import free_name
-from weft.support.target import target_kinds
+from weft.support.target import is_target_kind, target_kinds
 from weft.texpr.graph_operators import Operator
 
 MOST_OPERATORS: Final = 64
@@ -55,7 +55,7 @@ def fuse(module: ModuleOp, target: str) -> int:
     ```
     """
     kind = target.partition(" ")[0]
-    if kind not in target_kinds():
+    if not is_target_kind(kind):
         raise CompileError(f"graph-fuse: unknown target '{target}'{did_you_mean(kind, target_kinds())}")
     most_buffers = _MOST_BUFFERS if kind in GPU_KINDS else None
     patterns = Patterns(module)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.passes import ModulePass
 
 from weft.passes.graph.functions import graph_functions
@@ -112,6 +113,7 @@ class GraphRewritePass(ModulePass):
     """
 
     name = "graph-rewrite"
+    fast_math = (FastMathFlag.REASSOC,)
 
     rules: tuple[str, ...] = DEFAULT_RULES
     """Which rules apply, by their names."""

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -162,6 +163,7 @@ class LegalizeGraphToTePass(ModulePass):
     """
 
     name = "legalize-graph-to-te"
+    fast_math = (FastMathFlag.REASSOC,)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         legalize_graph(op)

@@ -7,6 +7,7 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -30,6 +31,7 @@ class ApplySchedulePass(ModulePass):
     """
 
     name = "apply-schedule"
+    fast_math = (FastMathFlag.REASSOC,)
 
     schedule: str | None = None
     """Symbol name of the `sched.func` to run; all of them when absent."""

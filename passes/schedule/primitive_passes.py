@@ -17,6 +17,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.passes import ModulePass
 
 from weft.analysis.structure import find_block, loops_around
@@ -40,6 +41,7 @@ class PrimitivePass(ModulePass):
     """Base of the generated passes; `primitive` is the name in the table."""
 
     primitive: str
+    fast_math = (FastMathFlag.REASSOC,)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options: dict[str, object] = {f.name: getattr(self, f.name) for f in fields(self)}

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import IfOp
 from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.dialects.tensor import ExtractOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -260,6 +261,7 @@ class TeSplitReductionsPass(ModulePass):
     """
 
     name = "te-split-reductions"
+    fast_math = (FastMathFlag.REASSOC,)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in op.body.ops:

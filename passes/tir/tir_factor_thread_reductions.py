@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from weft.analysis.structure import buffers_written, loops_around, sources_of
 from weft.analysis.threads import axis_of
@@ -43,6 +44,7 @@ class FactorThreadReductionsPass(TirPass):
     """
 
     name = "tir-factor-thread-reductions"
+    fast_math = (FastMathFlag.REASSOC,)
 
     def rewrite(self, function: FuncOp) -> None:
         for block in [b for b in function.walk() if isinstance(b, BlockOp)]:

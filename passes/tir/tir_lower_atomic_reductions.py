@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import OpResult
 from xdsl.rewriter import Rewriter
 
@@ -40,6 +41,7 @@ class LowerAtomicReductionsPass(TirPass):
     """
 
     name = "tir-lower-atomic-reductions"
+    fast_math = (FastMathFlag.REASSOC,)
 
     def rewrite(self, function: FuncOp) -> None:
         found = [

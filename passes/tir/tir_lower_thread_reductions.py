@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import FixedBitwidthType, IndexType, MemRefType
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -68,6 +69,7 @@ class LowerThreadReductionsPass(TirPass):
     """
 
     name = "tir-lower-thread-reductions"
+    fast_math = (FastMathFlag.REASSOC,)
 
     target: str = "cuda"
     """The target, as `weft.build` takes it: its limits and instructions decide."""

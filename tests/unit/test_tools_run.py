@@ -1,10 +1,13 @@
 """`weft run` in this process: arrays in and out, the check, and what it says when something is wrong."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from wrong_rewrites import WrongPass
+from xdsl.context import Context
 from xdsl.dialects.arith import AddfOp, SubfOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import Rewriter
@@ -14,6 +17,7 @@ from weft.runtime.library import Library
 from weft.support.errors import CompileError, ScheduleError
 from weft.support.target import Target
 from weft.tools import run_command
+from weft.tools.failures import run_tool
 from weft.tools.weft_cli import execute
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -153,3 +157,124 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         execute(["run", "--help"])
     assert caught.value.code == 0
     assert "--check-limit SECONDS" in capsys.readouterr().out
+
+
+RESULTS = """
+func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>) {
+  %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
+  %p = graph.greater %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xi1>
+  func.return %y, %p : tensor<4xf32>, tensor<4xi1>
+}
+"""
+NUMBER = """
+func.func @first(%x: memref<4xTYPE>, %n: i32) -> TYPE {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %x[%c0] : memref<4xTYPE>
+  func.return %a : TYPE
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (
+            (np.zeros((2, 2), "f4"), np.zeros(4, "?")),
+            r"error: output '.*' differs .*: the shape is 4, expected 2x2",
+        ),
+        ((np.float32(1), np.zeros(4, "?")), r"the shape is 4, expected that of a number"),
+        ((np.zeros(4, "f8"), np.zeros(4, "?")), r"the elements are float32, expected float64"),
+        ((np.zeros(4, "i4"), np.zeros(4, "?")), r"the elements are float32, expected int32"),
+        ((np.zeros(4, "f4"), np.zeros(4, "i1")), r"the elements are bool, expected int8"),
+        ((np.zeros(4, "f4"),), r"error: the interpreter gives 1 results, the compiled program 2"),
+        (np.zeros(4, "f4"), r"error: the interpreter gives 1 results, the compiled program 2"),
+        (
+            ValueError("n is 3, but 4"),
+            r"error: the interpreter cannot run the program on these arguments: n is",
+        ),
+    ],
+)
+def test_results_that_do_not_compare(
+    returned: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "f.mlir").write_text(RESULTS)
+
+    def call(*_: object) -> Any:
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    monkeypatch.setattr(run_command.Interpreter, "call", call)
+    assert run_tool(lambda: execute(["run", str(tmp_path / "f.mlir"), "--check"]), debug=False) == 1
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+    assert "internal error" not in error
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "i8"])
+def test_numbers_as_results_are_compared(type_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "first.mlir").write_text(NUMBER.replace("TYPE", type_))
+    assert execute(["run", str(tmp_path / "first.mlir"), "--input", "n=3", "--check"]) == 0
+    assert "of the interpreter" in (out := capsys.readouterr().out) or "equal to the interpreter" in out
+
+
+NUMPY = b"\x93NUMPY\x01\x00\x76\x00"
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((2, 4), "f4"), r"argument 'x: float32\[4\]' does not take shape 2x4"),
+        (np.zeros((), "f4"), r"argument 'x: float32\[4\]' does not take shape "),
+        (np.zeros(4, "f8"), "takes float32, the file holds float64"),
+        (np.zeros(4, [("a", "f4")]), "takes float32, the file holds "),
+        (np.zeros(4, "c8"), "takes float32, the file holds complex64"),
+        (b"PK\x03\x04 no archive", "is not a .npy file with an array of numbers"),
+        (
+            b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999, ), }",
+            "not a .npy",
+        ),
+        (b"", "is not a .npy file"),
+    ],
+)
+def test_arrays_that_do_not_fit(array: Any, message: str, tmp_path: Path) -> None:
+    (tmp_path / "f.mlir").write_text(RESULTS)
+    if isinstance(array, bytes):
+        (tmp_path / "x.npy").write_bytes(array)
+    else:
+        np.save(tmp_path / "x.npy", array)
+    with pytest.raises(CompileError, match=message):
+        execute(["run", str(tmp_path / "f.mlir"), "--input", f"x={tmp_path / 'x.npy'}", "--check"])
+
+
+WRONG_CLAMP = """
+func.func @relu6(%A: memref<64xf32>, %B: memref<64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %six = arith.constant 6.0 : f32
+  tir.for %i in 64 {
+    %a = memref.load %A[%i] : memref<64xf32>
+    %r = arith.maximumf %a, %zero : f32
+    %y = arith.minimumf %r, %six : f32
+    memref.store %y, %B[%i] : memref<64xf32>
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(("rewrite", "values"), [("relu6_to_relu", "saturating values"), ("max_to_maxnum", "NaN")])
+def test_the_check_runs_on_edge_values(
+    rewrite: str, values: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "relu6.mlir").write_text(WRONG_CLAMP)
+    assert execute(["run", str(tmp_path / "relu6.mlir"), "--check"]) == 0
+    assert "agrees with the interpreter on saturating values, NaN, zeros" in capsys.readouterr().out
+
+    def broken(program: ModuleOp, *given: Any, **options: Any) -> Library:
+        changed = program.clone()
+        WrongPass(rewrite).apply(Context(), changed)
+        return build(changed, *given, **options)
+
+    monkeypatch.setattr(run_command, "build", broken)
+    assert execute(["run", str(tmp_path / "relu6.mlir"), "--check"]) == 1
+    assert f"error: output 'B' differs from the interpreter on {values} in A" in capsys.readouterr().err

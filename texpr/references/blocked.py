@@ -20,7 +20,7 @@ def conv2d_blocked(
 ) -> Array:
     x, w = accumulator(out_dtype, data, weight)
     if w.ndim == 7:
-        w = np.moveaxis(w, 6, 5).reshape(*w.shape[:4], -1, w.shape[5])
+        w = np.moveaxis(w, 6, 5).reshape(*w.shape[:4], w.shape[4] * w.shape[6], w.shape[5])
     blocks, inputs, height, width, channels, filters = w.shape
     kernel = np.transpose(w, (0, 5, 1, 4, 2, 3)).reshape(blocks * filters, inputs * channels, height, width)
     return _in_blocks(convolved(_whole(x), kernel, strides, padding, dilation, 1), filters)
@@ -47,5 +47,5 @@ def _whole(data: Array) -> Array:
 
 
 def _in_blocks(data: Array, channels: int) -> Array:
-    count, _, height, width = data.shape
-    return np.transpose(data.reshape(count, -1, channels, height, width), (0, 1, 3, 4, 2))
+    count, whole, height, width = data.shape
+    return np.transpose(data.reshape(count, whole // channels, channels, height, width), (0, 1, 3, 4, 2))

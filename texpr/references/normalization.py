@@ -11,12 +11,12 @@ from weft.texpr.references.arguments import Array, Ints, listed
 
 
 def softmax(data: Array, axis: int = -1) -> Array:
-    powers = np.exp(data - data.max(axis, keepdims=True))
+    powers = np.exp(data - data.max(axis, keepdims=True, initial=-np.inf))
     return powers / powers.sum(axis, keepdims=True)
 
 
 def log_softmax(data: Array, axis: int = -1) -> Array:
-    shifted = data - data.max(axis, keepdims=True)
+    shifted = data - data.max(axis, keepdims=True, initial=-np.inf)
     return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
 
 

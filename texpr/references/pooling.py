@@ -121,8 +121,9 @@ def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout
             slice(i * extent // size, -(-(i + 1) * extent // size))
             for i, extent, size in zip(place, x.shape[2:], sizes, strict=True)
         ]
-        window = x[(slice(None), slice(None), *parts)].reshape(*x.shape[:2], -1)
-        result[(slice(None), slice(None), *place)] = getattr(window, {"avg": "mean"}.get(pool_type, pool_type))(-1)
+        window = x[(slice(None), slice(None), *parts)]
+        reduced = getattr(window, {"avg": "mean"}.get(pool_type, pool_type))(tuple(range(2, x.ndim)))
+        result[(slice(None), slice(None), *place)] = reduced
     return reordered(result, letters, layout or letters)
 
 

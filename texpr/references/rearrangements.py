@@ -40,5 +40,5 @@ def space_to_depth(data: Array, block_size: int, mode: str = "DCR", layout: str 
 
 def channel_shuffle(data: Array, groups: int, axis: int = 1) -> Array:
     last = np.moveaxis(data, axis, -1)
-    parts = last.reshape(*last.shape[:-1], groups, -1)
+    parts = last.reshape(*last.shape[:-1], groups, last.shape[-1] // groups)
     return np.moveaxis(np.swapaxes(parts, -1, -2).reshape(last.shape), -1, axis)

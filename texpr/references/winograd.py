@@ -25,8 +25,9 @@ def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str
     tiles = transform @ windows(image, [size] * 2, [tile] * 2, [1, 1]) @ transform.T
     kernel = np.moveaxis(w, 5, 1).reshape(-1, size, size, blocks * channels)
     sums = inverse @ np.einsum("ncyxij,fijc->nfyxij", tiles, kernel, optimize=True) @ inverse.T
-    whole = np.moveaxis(sums, 4, 3).reshape(count, len(kernel), sums.shape[2] * tile, -1)[:, :, :rows, :columns]
-    return np.moveaxis(whole.reshape(count, w.shape[0], -1, rows, columns), 2, 4)
+    shape = (count, len(kernel), sums.shape[2] * tile, sums.shape[3] * tile)
+    whole = np.moveaxis(sums, 4, 3).reshape(shape)[:, :, :rows, :columns]
+    return np.moveaxis(whole.reshape(count, w.shape[0], w.shape[5], rows, columns), 2, 4)
 
 
 def _matrices(tile: int) -> tuple[Array, Array]:

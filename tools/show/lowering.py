@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.universe import Universe
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from weft.analysis.loop_tree import loop_tree, loop_trees
@@ -26,6 +25,7 @@ from weft.passes.insertion import PipelineStep, run_step
 from weft.passes.pass_descriptions import describe_pass
 from weft.runtime.constants import take_constants
 from weft.support.errors import CompileError, WeftError
+from weft.support.packages import installed_universe
 from weft.support.stopwatch import Stopwatch
 from weft.tools.failures import message_of, versions
 from weft.tools.printing import ScopedMLIRTarget
@@ -166,7 +166,7 @@ class _Collector:
             language, text = "LLVM IR", emit_module(self.module, self.target)
         elif self.target.kind in _LANGUAGES:
             language, output = self.target.kind, StringIO()
-            make = Universe.get_multiverse().all_targets[_LANGUAGES[self.target.kind]]
+            make = installed_universe().all_targets[_LANGUAGES[self.target.kind]]
             make()().emit(Context(), self.module, output)
             text = output.getvalue()
         else:

@@ -58,7 +58,7 @@ def _python_program(file: str, attribute: str | None) -> ModuleOp:
     if not isinstance(value, ModuleOp | Recorder) and callable(value):
         try:
             value = value()
-        except Exception as error:  # whatever the user's function raises
+        except (Exception, SystemExit) as error:  # whatever the user's function raises
             raise CompileError(f"{file}:{attribute}() failed: {type(error).__name__}: {error}") from error
     match value:
         case ModuleOp():

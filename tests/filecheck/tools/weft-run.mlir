@@ -20,6 +20,7 @@
 // CHECK-NEXT: schedule  @rows applied
 // CHECK-NEXT: build     {{[0-9.]+}} ms
 // CHECK-NEXT: check     B: within {{.*}} of the interpreter (max abs error {{.*}}, max rel error {{.*}})
+// CHECK-NEXT: check     agrees with the interpreter on saturating values, NaN, zeros of both signs, infinities
 // CHECK-NEXT: time      mean {{.*}} ms, min {{.*}} ms of 2 runs, {{.*}} GFLOP/s
 // PLAIN: schedule  @rows left out
 // PLAIN: check     B: within {{.*}} of the interpreter
@@ -27,6 +28,7 @@
 // LIMIT: check     B: within {{.*}} of the unscheduled, unoptimised program
 // TENSOR: sum(x: int64[4, 3], y: int64[4, 3], out {{.*}}: int64[4, 3])
 // TENSOR: check     {{.*}}: equal to the interpreter (max abs error 0, max rel error 0)
+// TENSOR-NEXT: check     agrees with the interpreter on saturating values, extreme integers
 // SEVERAL: error: the file has several functions ('scale', 'sum'): name one with --func
 // FUNC: error: the file has no function 'scle', did you mean 'scale'
 // EXTENT: error: nothing tells the extent 'm' of argument 'A: float32[m, 5]': give --shape A=mx5 with numbers, or --input A=FILE.npy

@@ -1,0 +1,211 @@
+"""Edge values: the numbers at which rewrites that hold for ordinary numbers fail, planted among ordinary arguments.
+
+A run has values of one kind, so that kinds do not hide each other, and few of those that spread: one NaN makes a whole
+sum NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType
+from xdsl.dialects.utils.fast_math import FastMathAttrBase, FastMathFlag
+
+from weft.dialects.element_types import TYPES, element_name, is_unsigned
+from weft.support.narrow_floats import SMALL_FLOATS, small_float
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
+
+    from weft.interp.arguments import ArgumentRecipe
+    from weft.interp.values import Array
+
+FastMath = frozenset[FastMathFlag]
+"""Liberties that floating-point arithmetic may take, as the `fastmath` of operations names them."""
+NOT_EXACT: Final[FastMath] = frozenset({FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT})
+_NEVER_FINITE: Final[FastMath] = frozenset({FastMathFlag.NO_NANS, FastMathFlag.NO_INFS})
+SIGN_OF_ZERO: Final[FastMath] = NOT_EXACT | {FastMathFlag.NO_SIGNED_ZEROS}
+"""With any of these the sign of a zero may change."""
+
+
+@dataclass(frozen=True)
+class EdgeKind:
+    """Edge values of one kind."""
+
+    name: str
+    """As messages name them."""
+    values: Callable[[IntegerType | AnyFloat], Sequence[float]]
+    """The values of an element type; none if the type has no values of the kind."""
+    share: float
+    """The share of the elements of an array that are of the kind; 0 for a few, because the values spread."""
+    excluded_by: FastMath = frozenset()
+    """With any of these liberties results on such values are not defined, or depend on the order of operations."""
+
+    def is_compared(self, fast_math: FastMath) -> bool:
+        """Whether programs that take these liberties agree on values of the kind."""
+        return not self.excluded_by & fast_math
+
+
+@dataclass(frozen=True)
+class _Limits:
+    largest: float
+    smallest_normal: float
+    smallest: float
+
+
+@cache
+def _limits(name: str) -> _Limits:
+    """The finite positive limits of a floating-point type."""
+    if name == "bfloat16":
+        return _Limits(255 * 2.0**120, 2.0**-126, 2.0**-133)
+    if name in SMALL_FLOATS:
+        type_ = small_float(name)
+        numbers = [type_.decode_bits(bits) for bits in range(1 << type_.bitwidth)]
+        positive = sorted(number for number in numbers if isfinite(number) and number > 0)
+        return _Limits(positive[-1], positive[0] * 2.0**type_.SEMANTICS.mantissa_bits, positive[0])
+    info = np.finfo(name)
+    return _Limits(float(info.max), float(info.smallest_normal), float(info.smallest_subnormal))
+
+
+def _of_floats(values: Callable[[_Limits], Sequence[float]]) -> Callable[[IntegerType | AnyFloat], Sequence[float]]:
+    def of(type_: IntegerType | AnyFloat) -> Sequence[float]:
+        return () if isinstance(type_, IntegerType) else values(_limits(element_name(type_) or "float64"))
+
+    return of
+
+
+def _range(type_: IntegerType) -> tuple[int, int]:
+    width = type_.width.data
+    return (0, (1 << width) - 1) if is_unsigned(type_) else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
+def _saturating(type_: IntegerType | AnyFloat) -> Sequence[float]:
+    if not isinstance(type_, IntegerType):
+        narrow = isinstance(type_, BFloat16Type | Float16Type) or element_name(type_) in SMALL_FLOATS
+        largest = _limits(element_name(type_) or "float64").largest
+        values = (6.5, -6.5, 8.0, 3.5, -3.5, *((20.0, -20.0) if narrow else (300.0, -300.0)))
+        return [value for value in values if abs(value) <= largest]
+    low, high = _range(type_)
+    values = (7, -7, 9, 127, -128, 128, -129, 255, 256)
+    return [value for value in values if low <= value <= high] if high > 1 else ()
+
+
+def _extreme_integers(type_: IntegerType | AnyFloat) -> Sequence[float]:
+    if not isinstance(type_, IntegerType) or type_.width.data == 1:
+        return ()
+    low, high = _range(type_)
+    return tuple(dict.fromkeys((high, low, high - 1, low + 1, 0, 1 if low == 0 else -1)))
+
+
+SATURATING: Final = EdgeKind("saturating values", _saturating, share=0.5)
+INTEGERS: Final = EdgeKind("extreme integers", _extreme_integers, share=0.5)
+NAN: Final = EdgeKind("NaN", _of_floats(lambda _: (np.nan,)), 0.0, _NEVER_FINITE | {FastMathFlag.REASSOC})
+ZEROS: Final = EdgeKind("zeros of both signs", _of_floats(lambda _: (-0.0, 0.0)), share=0.5)
+INFINITE: Final = EdgeKind(
+    "infinities", _of_floats(lambda _: (np.inf, -np.inf)), 0.0, _NEVER_FINITE | {FastMathFlag.REASSOC}
+)
+LARGE: Final = EdgeKind(
+    "the largest numbers",
+    _of_floats(lambda limits: (limits.largest, -limits.largest, limits.largest / 2)),
+    0.0,
+    NOT_EXACT | {FastMathFlag.NO_INFS, FastMathFlag.APPROX_FUNC},
+)
+TINY: Final = EdgeKind(
+    "subnormal numbers",
+    _of_floats(lambda limits: (limits.smallest, -limits.smallest, limits.smallest_normal, limits.smallest_normal / 2)),
+    1.0,  # next to larger numbers their differences would be rounding
+    NOT_EXACT | {FastMathFlag.APPROX_FUNC},
+)
+KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
+"""In the order in which runs are made while time is left."""
+EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0))
+"""Extents for runs of functions of symbolic sizes: 1 everywhere, and 0 in one half of the extents or the other."""
+
+
+@dataclass(frozen=True)
+class Planting:
+    """The parameters that get values of a kind, and the first of the values."""
+
+    kind: EdgeKind
+    parameters: frozenset[int]
+    """Positions among the parameters."""
+    first: int = 0
+
+    def into(self, position: int, array: Array, type_: Attribute, generator: np.random.Generator) -> None:
+        """Put values into the array of a parameter, as the interpreter carries it, if it is to have some."""
+        if position not in self.parameters or not array.size:
+            return
+        values = self.kind.values(cast("IntegerType | AnyFloat", type_))
+        count, size = _count(self.kind, len(values), array.size), array.size
+        # Each element at most once, as far as that costs little.
+        places = generator.permutation(size)[:count] if size <= _SMALL else generator.integers(size, size=count)
+        if not self.kind.share and size >= _SMALLEST_WITH_TAIL:
+            places = np.append(places, size - 1)  # which vectorized loops treat apart
+        # Parameters with other values at the same element: each begins with another one.
+        chosen = [values[(self.first + position + n) % len(values)] for n in range(len(places))]
+        with np.errstate(all="ignore"):
+            array.flat[places] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
+
+
+_SMALL: Final = 4096
+"""Elements of arrays up to which places are drawn without repetition."""
+_SMALLEST_WITH_TAIL: Final = 16
+"""Elements of arrays whose last element gets a value too."""
+
+
+def _exact_dtype(type_: Attribute) -> type[Any]:
+    if isinstance(type_, IntegerType):
+        return np.uint64 if is_unsigned(type_) else np.int64
+    return np.float64
+
+
+def _count(kind: EdgeKind, values: int, size: int) -> int:
+    """The number of elements of the kind in an array."""
+    return max(int(size * kind.share), 1) if kind.share else values * max(1, round(size**0.5 / 8))
+
+
+def plantings(recipe: ArgumentRecipe, kind: EdgeKind) -> Iterator[Planting]:
+    """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which
+    would hide the differences in those, have separate runs for each value, alone and together."""
+    wide: set[int] = set()
+    narrow: dict[int, int] = {}
+    for position, (dtype, given) in enumerate(recipe.parameters):
+        values = len(kind.values(TYPES[dtype]))
+        if not values or isinstance(given, int) or (recipe.indices and isinstance(TYPES[dtype], IntegerType)):
+            continue
+        if given is not None and prod(given) >= values * (2 if kind.share else 4):
+            wide.add(position)
+        elif given is None or prod(given):
+            narrow[position] = values
+    if wide:
+        yield Planting(kind, frozenset(wide))
+    for first in range(max(narrow.values(), default=0)):
+        yield Planting(kind, frozenset(narrow), first)
+        for position in narrow if len(narrow) > 1 else ():
+            yield Planting(kind, frozenset({position}), first)
+
+
+def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Planting | None:
+    """The planting, or the part of it that is valid: some parameters hold divisors, subscripts, or amounts of shifts,
+    for which not every value has a meaning. None if no parameter takes such values."""
+    if is_valid(planting):
+        return planting
+    if len(planting.parameters) == 1:
+        return None
+    alone = [frozenset({position}) for position in sorted(planting.parameters)]
+    taken = [one for one in (replace(planting, parameters=part) for part in alone) if is_valid(one)]
+    if len(taken) < 2:
+        return taken[0] if taken else None
+    together = replace(planting, parameters=frozenset[int]().union(*(one.parameters for one in taken)))
+    return together if is_valid(together) else taken[0]
+
+
+def liberties(operation: Operation) -> FastMath:
+    """The liberties that an operation allows."""
+    flags = operation.properties.get("fastmath")
+    return flags.data if isinstance(flags, FastMathAttrBase) else frozenset()

@@ -1,0 +1,24 @@
+"""The entry points `xdsl.universe` of installed packages: their dialects, passes and targets. Kinds of target and other
+things are registered when the modules of the entry points are imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.universe import Universe
+
+
+def installed_universe() -> Universe:
+    """The dialects, passes and targets of xDSL, weft and all other installed packages. The modules of the entry points
+    are imported, what they name is not. Raises `CompileError` for one that cannot be loaded."""
+    from xdsl.universe import Universe
+
+    try:
+        return Universe.get_multiverse()
+    except Exception as error:
+        raise CompileError(
+            f"a package with an entry point of 'xdsl.universe' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
