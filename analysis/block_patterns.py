@@ -20,13 +20,13 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     ancestors,
     precedes,
     takes_pointers,
     updates_in_place,
     why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.low_access import AccessPtrOp

@@ -12,7 +12,8 @@ from weft.analysis.code_motion import disturbed_unnamed, ops_until
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
-from weft.analysis.structure import ancestors, child_towards, precedes, reads_earlier, scope_of, writers_of
+from weft.analysis.reductions import reads_earlier
+from weft.analysis.structure import ancestors, child_towards, precedes, scope_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (

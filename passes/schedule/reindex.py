@@ -17,12 +17,12 @@ from weft.analysis.accesses import Context, accesses, domain_of, is_fixed, range
 from weft.analysis.code_motion import disturbed_unnamed, shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
+from weft.analysis.reductions import reads_earlier
 from weft.analysis.structure import (
     buffers_stored_by,
     child_towards,
     function_of,
     parts_of,
-    reads_earlier,
     scope_of,
     writers_of,
 )

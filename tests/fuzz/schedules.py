@@ -21,6 +21,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
 from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     ancestors,
     buffers_read,
@@ -29,7 +30,6 @@ from weft.analysis.structure import (
     loops_around,
     producers_of,
     why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds_of

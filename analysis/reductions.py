@@ -1,0 +1,209 @@
+"""Reductions: blocks whose init starts each element that their updates combine into.
+
+A `tir.init` and the updates of its block are separate code, which may access separate elements. Only when each update
+reads what the init of the same instance has stored to, a reduction is one value for each element: the init may run
+earlier, for several instances at once, or in copies of the accumulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.accesses import Access, Conditions, Domain, accesses_of_instance, domain_of, is_symbol
+from weft.analysis.index import Index
+from weft.analysis.questions import Missed, Question, places, point_text, symbols_in
+from weft.analysis.sets import NotProved, Point, Variable, smallest_point, within_budget
+from weft.analysis.structure import (
+    buffers_loaded,
+    load_elsewhere,
+    reduced_store_indices,
+    why_named_twice,
+    why_not_sole_writer,
+    why_opaque,
+    why_overlapping,
+)
+from weft.dialects.aliasing import buffer_name
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import IterKind
+from weft.support.errors import Violation
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+
+def why_not_reduction(block: BlockOp) -> Violation | str | None:
+    """Why `block` is not a *reduction* block, or None when it is: it has an init, combines into elements that depend on
+    spatial iterators only and that its init starts, reads no other elements of these buffers or of what may overlap
+    them, and no op in it is opaque."""
+    name = f'block "{block.label}"'
+    if block.init is None:
+        return f"{name} has no init"
+    if any(reduced_store_indices(block)):
+        return f"{name} stores to a place that depends on a reduce iterator"
+    opaque = why_opaque(block, name) or why_named_twice(block) or why_overlapping(block)
+    if opaque is not None:
+        return opaque
+    elsewhere = load_elsewhere(block)
+    if elsewhere is not None:
+        when = "in its init" if block.init.is_ancestor(elsewhere) else "at another place than it combines into"
+        return f"{name} reads {elsewhere.memref.name_hint} {when}"
+    return why_not_sole_writer(block, reads_own_output=True) or why_not_started(block)
+
+
+def reads_earlier(block: BlockOp, buffer: SSAValue) -> bool:
+    """Whether a block may read earlier contents of a buffer, not only what it stores itself."""
+    if block.init is None:
+        return buffer in buffers_loaded(block)
+    elsewhere = load_elsewhere(block)
+    return (elsewhere is not None and elsewhere.memref is buffer) or why_not_started(block, buffer) is not None
+
+
+def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
+    """Why an instance of a block with an init may read, of what the block writes (or of `buffer` alone), an element
+    that its init does not store to; None when it provably reads no other.
+
+    Init and updates are compared as functions of the iterators, with the conditions and inner loops around them. What
+    the updates of an instance store before they read it needs no start.
+    """
+    init = block.init
+    if init is None:
+        return None
+    found = accesses_of_instance(block)
+    written = {access.buffer for access in found if access.is_write}
+    starts = [_in_any_step(access, block) for access in found if access.is_write and init.is_ancestor(access.op)]
+    earlier = list(starts)
+    for access in found:
+        if init.is_ancestor(access.op):
+            continue
+        if access.is_write:
+            earlier.append(access)
+        elif access.buffer in (written if buffer is None else (buffer,)):
+            if any(write.buffer is access.buffer and write.surely_covers(access) for write in earlier):
+                continue
+            violation = _Start(block, access, [start for start in starts if start.buffer is access.buffer]).missing()
+            if violation is not None:
+                return violation
+    return None
+
+
+def _in_any_step(access: Access, block: BlockOp) -> Access:
+    """An access of an init, as if it ran in every step of the reduction: with 0 for the reduce iterators."""
+    kinds = zip(block.iter_vars, block.kinds, strict=True)
+    first: dict[SSAValue, Index] = {variable: Index({}) for variable, kind in kinds if kind is IterKind.REDUCE}
+    indices = None if access.indices is None else tuple(index.substitute(first) for index in access.indices)
+    conditions = access.conditions
+    positives = tuple(index.substitute(first) for index in conditions.positives)
+    zeros = tuple(zero for index in conditions.zeros if (zero := index.substitute(first)) != Index({}))
+    return replace(access, indices=indices, conditions=Conditions(positives, zeros, conditions.exact))
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The question whether the init of an instance stores to each element that a read of the instance touches."""
+
+    block: BlockOp
+    read: Access
+    starts: Sequence[Access]
+
+    def missing(self) -> Violation | None:
+        """An element that is read and not started, or why that is not known; None when there is none."""
+        text = f'block "{self.block.label}" reads {buffer_name(self.read.buffer)}'
+        try:
+            point = self._missing_point()
+        except NotProved as error:
+            return Violation(f"{text}, perhaps where its init does not store to: {error}", "not proved")
+        if point is None:
+            return None
+        element = tuple(point[variable] for variable in self._places)
+        iterators = {value.name_hint or "?": point[value] for value in self.block.iter_vars}
+        given = ", ".join(f"{value.name_hint or '?'} = {point[value]}" for value in self._symbols)
+        detail = f"instance {point_text(iterators.items())} of {text}[{', '.join(map(str, element))}]"
+        detail = f"{f'with {given}: ' if given else ''}{detail}, which its init does not store to"
+        wanted = ", ".join(map(repr, self.read.indices or ()))
+        legal = f"an init that stores to {buffer_name(self.read.buffer)}[{wanted}]"
+        if not self._is_exact(point):
+            return Violation(detail, "not proved", {}, legal)
+        return Violation(detail, "refuted", {"instance": iterators}, legal, lambda: self._happens(point))
+
+    @cached_property
+    def _places(self) -> list[Variable]:
+        return places(len(self.read.indices or ()))
+
+    @cached_property
+    def _symbols(self) -> list[SSAValue]:
+        """The values defined outside of the block that the accessed elements depend on."""
+        indices = [index for access in (self.read, *self.starts) for index in access.expressions]
+        indices += map(Index.of, self.block.extents)
+        used = (value for index in indices for value in index.values())
+        return list(dict.fromkeys(value for value in used if not self.block.is_ancestor(value.owner)))
+
+    def _missing_point(self) -> Point | None:
+        """The iterators of an instance and an element that it reads without a start. Raises `NotProved`."""
+        if self.read.indices is None:
+            raise NotProved("the elements are not known")
+        keep: list[Variable] = [*self._symbols, *self.block.iter_vars, *self._places]
+        missing = self._elements(self.read, keep)
+        for start in filter(self._is_determined, self.starts):
+            missing = _difference(missing, self._elements(start, keep))
+        return None if within_budget(missing.is_empty) else smallest_point(missing, keep)
+
+    def _is_determined(self, access: Access) -> bool:
+        """Whether the iterators, the loops in the block and values defined outside determine what is accessed."""
+        if access.indices is None or not access.conditions.exact:
+            return False
+        own = {*self.block.iter_vars, *(loop.induction_variable for loop in access.loops)}
+        values = (value for index in access.expressions for value in index.values())
+        return all(value in own or not self.block.is_ancestor(value.owner) for value in values)
+
+    def _elements(self, access: Access, keep: list[Variable]) -> isl.Set:
+        """The elements that an access touches, as a set over `keep`."""
+        question = self._question(access)
+        question.add_place("", access.indices or ())
+        return question.projection(keep)
+
+    def _question(self, access: Access) -> Question:
+        """The instances of an access."""
+        question = Question(own=())
+        for value in self._symbols:
+            question.row(Index.of(value), question.naming(""))  # with the assumptions about it
+        for value, extent in zip(self.block.iter_vars, self.block.extents, strict=True):
+            question.add_value("", value, extent)
+        question.add("", access)
+        return question
+
+    def _is_exact(self, point: Point) -> bool:
+        """Whether a point is one of the program: nothing is approximated, and the loops of the block run it."""
+        known = all(map(self._is_determined, (self.read, *self.starts))) and all(map(is_symbol, self._symbols))
+        if not known or not self.block.guards:
+            return known
+        domain = domain_of(self.block)
+        question = Question(own=())
+        question.add("", domain)
+        for binding, value in zip(domain.bindings, self.block.iter_vars, strict=True):
+            question.equate((binding, ""), (Index({}, point[value]), ""))
+        try:
+            return question.counterexample() is not None
+        except NotProved:
+            return False
+
+    def _happens(self, point: Point) -> bool:
+        """Whether evaluation confirms it: the instance reads the element, and its init does not store there."""
+        question = self._question(self.read)
+        for value in self.block.iter_vars:
+            question.equate((Index.of(value), ""), (Index({}, point[value]), ""))
+        element = tuple(point[variable] for variable in self._places)
+        for index, at in zip(self.read.indices or (), element, strict=True):
+            question.equate((index, ""), (Index({}, at), ""))
+        found = question.counterexample()
+        given = {**symbols_in(point), **{value: point[value] for value in self.block.iter_vars}}
+        stored = tuple(Domain(start.loops, start.indices or (), (), start.conditions) for start in self.starts)
+        return found is not None and found.holds() and Missed(element, given, stored).holds()
+
+
+def _difference(points: isl.Set, others: isl.Set) -> isl.Set:
+    return within_budget(lambda: points.subtract(others))
