@@ -10,6 +10,7 @@ from checking import Failure, check
 from memory_programs import memory_program
 from programs import FAMILIES, Draw, Program
 from random_programs import random_program
+from reduction_programs import FAMILY as REDUCTIONS
 from reduction_programs import reduction_program
 from schedules import MAX_STEPS, Fuzzer, RecordingSchedule, RefusalChangedModule, Statistics, Unconfirmed, reason_of
 from xdsl.ir import SSAValue
@@ -28,7 +29,7 @@ class Outcome:
     failure: Failure | None
 
 
-RANDOM, MEMORY, EFFECTS, REDUCTIONS = "random", "memory", "effects", "reductions"
+RANDOM, MEMORY, EFFECTS = "random", "memory", "effects"
 MAKERS = {
     **FAMILIES,
     RANDOM: random_program,

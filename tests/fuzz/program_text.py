@@ -197,7 +197,8 @@ class Stage:
 
     `start` is what an init stores there, None for none. `guards` (affine, at least 0) keep instances from running, and
     `conditions` from storing. With `calls`, an instance calls a function instead, which replaces each element x of the
-    target by 1 - x. An init may store elsewhere (`inits`), and the block may store `more`.
+    target by 1 - x. An init may store elsewhere (`inits`), and the block may store `more`. The last two iterators of
+    static extents may be `fused`: they run in one loop.
     """
 
     name: str
@@ -212,6 +213,7 @@ class Stage:
     calls: bool = False
     inits: tuple[Store, ...] = ()
     more: tuple[Store, ...] = ()
+    fused: bool = False
 
     def starts(self) -> tuple[Store, ...]:
         """The stores of the init."""
@@ -447,8 +449,16 @@ class TirPrinter:
         guards: list[tuple[str, str]] = []
         bound: dict[str, str] = {}
         start = depth
+        last = stage.iters[-2:] if stage.fused and len(stage.iters) > (2 if shared else 1) else ()
         for at, it in enumerate(stage.iters):
-            if shared and at == 0:
+            if it in last:
+                if it is last[0]:
+                    together = self.fresh()
+                    self.line(depth, f"tir.for {together} in {last[0].extent.offset * last[1].extent.offset} {{")
+                    depth += 1
+                operation = "floordiv" if it is last[0] else "mod"
+                bound[it.name] = f"{together} {operation} {last[1].extent.offset}"
+            elif shared and at == 0:
                 bound[it.name] = shared
             elif it.tile:
                 bound[it.name] = self._tiled(depth, it)

@@ -7,7 +7,7 @@ updates go on that no init starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_programs import ATTEMPTS, MemoryGenerator
 from program_text import (
@@ -28,7 +28,8 @@ from programs import Draw, Program
 from random_programs import Generator, program_of
 
 TYPES = ("int32", "int32", "int8", "int64", "float32")
-PLACES = ("same", "same", "shifted", "shifted", "reversed", "halved", "swapped", "fixed")
+PLACES = (*["same"] * 6, *["shifted"] * 6, "reversed", "reversed", "halved", "fixed")
+FAMILY = "reductions"
 STARTS = {"add": 0, "max": -64, "min": 64}
 
 
@@ -68,25 +69,26 @@ class ReductionGenerator(MemoryGenerator):
         targets = [draw.choose(self.updated)]
         if len(self.updated) > 1 and draw.chance(0.5):
             targets.append(next(b for b in self.updated if b != targets[0]))
-        extents = [extent.less(min(draw.number(0, 2), extent.offset - 1)) for extent in targets[0].shape]
+        extents = [extent.less(min(draw.choose((0, 1, 1, 2)), extent.offset - 1)) for extent in targets[0].shape]
         spatial = [Iter(f"v{at}", extent) for at, extent in enumerate(extents)]
-        if draw.chance(0.15):
+        if draw.chance(0.08):
             spatial.append(Iter("w", draw.choose(self.dims)))
         reduced = [Iter(f"r{at}", Extent(draw.number(1, 4)), True) for at in range(draw.choose((1, 1, 2)))]
         iters = self._tiles([*spatial, *reduced])
-        if draw.chance(0.3):
+        if draw.chance(0.4):
             iters = [iters[int(at)] for at in draw.random.permutation(len(iters))]
         spatial = [it for it in iters if not it.reduce]
         updates = [self._update(target, spatial, iters) for target in targets]
-        if draw.chance(0.15):
+        if draw.chance(0.1):
             updates.append(self._update(targets[0], spatial, iters))
         inits = [self._start(update, spatial, iters) for update in updates if draw.chance(0.9)]
-        if not inits or draw.chance(0.15):
+        if not inits or draw.chance(0.1):
             inits.append(self._start(draw.choose(updates), spatial, iters))
+        fused = draw.chance(0.4) and not any(it.tile for it in iters[-2:])
         first, *more = updates
         stage = Stage(
             f"S{len(self.stages)}", tuple(iters), first.target, first.indices, first.value, first.combine,
-            conditions=first.conditions, inits=tuple(inits), more=tuple(more),
+            conditions=first.conditions, inits=tuple(inits), more=tuple(more), fused=fused,
         )  # fmt: skip
         self.stages.append(stage)
 
@@ -114,12 +116,13 @@ class ReductionGenerator(MemoryGenerator):
         return (*update.indices[:at], other[at], *update.indices[at + 1 :])
 
     def _place(self, target: Buffer, spatial: list[Iter]) -> tuple[Affine | Gathered, ...]:
-        """An element of a buffer, by spatial iterators."""
+        """An element of a buffer, by spatial iterators, usually another one for each dimension."""
         indices: list[Affine | Gathered] = []
-        for at, extent in enumerate(target.shape):
-            own = next((it for it in spatial if it.name == f"v{at}"), spatial[0])
+        rank = len(target.shape)
+        order = [int(at) for at in self.draw.random.permutation(rank)] if self.draw.chance(0.25) else list(range(rank))
+        for at, extent in zip(order, target.shape, strict=True):
+            it = next((it for it in spatial if it.name == f"v{at}"), spatial[0])
             style = self.draw.choose(PLACES)
-            it = self.draw.choose(spatial) if style == "swapped" else own
             room = extent.offset - it.extent.offset
             if style == "fixed":
                 indices.append(Affine((), self.draw.number(0, min(2, extent.offset - 1))))
@@ -149,7 +152,8 @@ def reduction_program(draw: Draw) -> Program:
     """A program that reads nothing before it is written."""
     for _ in range(ATTEMPTS):
         try:
-            return program_of(ReductionGenerator(draw, draw.choose(TYPES)).program(), draw)
+            text = ReductionGenerator(draw, draw.choose(TYPES)).program()
+            return replace(program_of(text, draw), name=FAMILY)
         except LookupError:
             continue
     return program_of(Generator(draw, "int32").program(), draw)

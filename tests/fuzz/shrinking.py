@@ -116,6 +116,8 @@ def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
             yield _rebuilt(text, lambda s, old=stage, new=value: replace(s, value=new) if s is old else s)
         for smaller in _fewer_stores(stage):
             yield _rebuilt(text, lambda s, old=stage, new=smaller: new if s is old else s)
+        if stage.fused:
+            yield _rebuilt(text, lambda s, old=stage: replace(s, fused=False) if s is old else s)
         if any(it.tile for it in stage.iters):
             iters = tuple(replace(it, tile=0) for it in stage.iters)
             yield _rebuilt(text, lambda s, old=stage, new=iters: replace(s, iters=new) if s is old else s)
