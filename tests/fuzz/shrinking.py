@@ -90,7 +90,7 @@ def _with_program(outcome: Outcome, text: ProgramText, seed: int) -> Outcome | N
         program = program_of(text, Draw(seed))
     except (weft.CompileError, LookupError):
         return None
-    return replace(outcome, program=program)
+    return replace(outcome, program=replace(program, name=outcome.program.name))
 
 
 def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
