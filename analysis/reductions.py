@@ -12,11 +12,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Domain, accesses_of_instance, domain_of, is_symbol
+from weft.analysis.accesses import (
+    Access,
+    Conditions,
+    Domain,
+    accesses_of_instance,
+    domain_of,
+    is_iterator,
+    is_symbol,
+)
 from weft.analysis.index import Index
-from weft.analysis.questions import Missed, Question, places, point_text, symbols_in
+from weft.analysis.questions import Missed, Question, places, point_text
 from weft.analysis.sets import NotProved, Point, Variable, smallest_point, within_budget
 from weft.analysis.structure import (
     buffers_loaded,
@@ -28,8 +37,10 @@ from weft.analysis.structure import (
     why_overlapping,
 )
 from weft.dialects.aliasing import buffer_name
-from weft.dialects.tir import BlockOp
+from weft.dialects.effects import touches_memory, underlying
+from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import IterKind
+from weft.dialects.traversal import operations_in
 from weft.support.errors import Violation
 
 if TYPE_CHECKING:
@@ -55,12 +66,12 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
     return why_not_sole_writer(block, reads_own_output=True) or why_not_started(block)
 
 
-def reads_earlier(block: BlockOp, buffer: SSAValue) -> bool:
-    """Whether a block may read earlier contents of a buffer, not only what it stores itself."""
-    if block.init is None:
-        return buffer in buffers_loaded(block)
-    elsewhere = load_elsewhere(block)
-    return (elsewhere is not None and elsewhere.memref is buffer) or why_not_started(block, buffer) is not None
+def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | None:
+    """Why a block may read earlier contents of a buffer that it writes; None when it reads what it stored itself."""
+    elsewhere = None if block.init is None else load_elsewhere(block)
+    if (block.init is None and buffer in buffers_loaded(block)) or (elsewhere and elsewhere.memref is buffer):
+        return f"it reads {buffer_name(buffer)} as it was before"
+    return why_not_started(block, buffer)
 
 
 def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
@@ -71,7 +82,7 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
     the updates of an instance store before they read it needs no start.
     """
     init = block.init
-    if init is None:
+    if init is None or _starts_what_it_reads(block, init):
         return None
     found = accesses_of_instance(block)
     written = {access.buffer for access in found if access.is_write}
@@ -89,6 +100,27 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
             if violation is not None:
                 return violation
     return None
+
+
+def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
+    """Whether the init stores, under no condition, at the indices of each load from what the block stores to. A cheap
+    sufficient test, which most reductions pass."""
+    started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
+    stored: set[SSAValue] = set()
+    loads: list[memref.LoadOp] = []
+    for op in operations_in(block):
+        if type(op) is memref.StoreOp:
+            stored.add(underlying(op.memref))
+        elif type(op) is memref.LoadOp:
+            loads.append(op)
+        elif touches_memory(op):
+            return False
+    loads = [op for op in loads if underlying(op.memref) in stored and not init.is_ancestor(op)]
+    return all(_place(op) in started for op in loads)
+
+
+def _place(op: memref.LoadOp | memref.StoreOp) -> tuple[object, ...]:
+    return (op.memref, *map(Index.of, op.indices))
 
 
 def _in_any_step(access: Access, block: BlockOp) -> Access:
@@ -112,45 +144,54 @@ class _Start:
 
     def missing(self) -> Violation | None:
         """An element that is read and not started, or why that is not known; None when there is none."""
-        text = f'block "{self.block.label}" reads {buffer_name(self.read.buffer)}'
+        block, buffer = self.block, buffer_name(self.read.buffer)
+        unknown = f'block "{block.label}" reads {buffer}, perhaps where its init does not store to'
+        if self.read.indices is None:
+            return Violation(f"{unknown}: which elements is not known", "not proved")
         try:
             point = self._missing_point()
         except NotProved as error:
-            return Violation(f"{text}, perhaps where its init does not store to: {error}", "not proved")
+            return Violation(f"{unknown}: {error}", "not proved")
         if point is None:
             return None
-        element = tuple(point[variable] for variable in self._places)
-        iterators = {value.name_hint or "?": point[value] for value in self.block.iter_vars}
-        given = ", ".join(f"{value.name_hint or '?'} = {point[value]}" for value in self._symbols)
-        detail = f"instance {point_text(iterators.items())} of {text}[{', '.join(map(str, element))}]"
-        detail = f"{f'with {given}: ' if given else ''}{detail}, which its init does not store to"
-        wanted = ", ".join(map(repr, self.read.indices or ()))
-        legal = f"an init that stores to {buffer_name(self.read.buffer)}[{wanted}]"
-        if not self._is_exact(point):
-            return Violation(detail, "not proved", {}, legal)
-        return Violation(detail, "refuted", {"instance": iterators}, legal, lambda: self._happens(point))
+        legal = f"an init that stores to {buffer}[{', '.join(map(repr, self.read.indices))}]"
+        if not all(map(self._is_determined, (self.read, *self.starts))):
+            return Violation(f"{unknown}: indices or conditions depend on data", "not proved", {}, legal)
+        iterators, outer = (
+            {value.name_hint or "?": point[value] for value in values} for values in (block.iter_vars, self._outer)
+        )
+        given = ", ".join(f"{name} = {number}" for name, number in outer.items())
+        instance = f"{f'with {given}: ' if given else ''}instance {point_text(iterators.items())}"
+        element = ", ".join(str(point[place]) for place in self._places)
+        detail = f'{instance} of block "{block.label}" reads {buffer}[{element}], which its init does not store to'
+        if not self._is_run(point):
+            return Violation(f"leaving out guards, {detail}", "not proved", {}, legal)
+        counterexample = {"symbols": outer, "instance": iterators} if outer else {"instance": iterators}
+        return Violation(detail, "refuted", counterexample, legal, lambda: self._happens(point))
 
     @cached_property
     def _places(self) -> list[Variable]:
         return places(len(self.read.indices or ()))
 
     @cached_property
-    def _symbols(self) -> list[SSAValue]:
+    def _outer(self) -> list[SSAValue]:
         """The values defined outside of the block that the accessed elements depend on."""
         indices = [index for access in (self.read, *self.starts) for index in access.expressions]
         indices += map(Index.of, self.block.extents)
         used = (value for index in indices for value in index.values())
         return list(dict.fromkeys(value for value in used if not self.block.is_ancestor(value.owner)))
 
+    @cached_property
+    def _fixed(self) -> list[SSAValue]:
+        """The values that are the same in all of an instance."""
+        return [*self._outer, *self.block.iter_vars]
+
     def _missing_point(self) -> Point | None:
-        """The iterators of an instance and an element that it reads without a start. Raises `NotProved`."""
-        if self.read.indices is None:
-            raise NotProved("the elements are not known")
-        keep: list[Variable] = [*self._symbols, *self.block.iter_vars, *self._places]
-        missing = self._elements(self.read, keep)
+        """An instance, and an element that it reads without a start. Raises `NotProved`."""
+        missing = self._elements(self.read)
         for start in filter(self._is_determined, self.starts):
-            missing = _difference(missing, self._elements(start, keep))
-        return None if within_budget(missing.is_empty) else smallest_point(missing, keep)
+            missing = _difference(missing, self._elements(start))
+        return None if within_budget(missing.is_empty) else smallest_point(missing, [*self._fixed, *self._places])
 
     def _is_determined(self, access: Access) -> bool:
         """Whether the iterators, the loops in the block and values defined outside determine what is accessed."""
@@ -160,32 +201,38 @@ class _Start:
         values = (value for index in access.expressions for value in index.values())
         return all(value in own or not self.block.is_ancestor(value.owner) for value in values)
 
-    def _elements(self, access: Access, keep: list[Variable]) -> isl.Set:
-        """The elements that an access touches, as a set over `keep`."""
+    def _elements(self, access: Access) -> isl.Set:
+        """The elements that an access touches, as a set over instances and places."""
         question = self._question(access)
         question.add_place("", access.indices or ())
-        return question.projection(keep)
+        return question.projection([*self._fixed, *self._places])
 
-    def _question(self, access: Access) -> Question:
-        """The instances of an access."""
+    def _question(self, place: Access | Domain) -> Question:
+        """The instances of an access or a domain."""
         question = Question(own=())
-        for value in self._symbols:
+        for value in self._outer:
             question.row(Index.of(value), question.naming(""))  # with the assumptions about it
         for value, extent in zip(self.block.iter_vars, self.block.extents, strict=True):
             question.add_value("", value, extent)
-        question.add("", access)
+        question.add("", place)
         return question
 
-    def _is_exact(self, point: Point) -> bool:
-        """Whether a point is one of the program: nothing is approximated, and the loops of the block run it."""
-        known = all(map(self._is_determined, (self.read, *self.starts))) and all(map(is_symbol, self._symbols))
-        if not known or not self.block.guards:
-            return known
+    def _at(self, question: Question, point: Point) -> Question:
+        """The question, with the values of an instance."""
+        for value in self._fixed:
+            question.equate((Index.of(value), ""), (Index({}, point[value]), ""))
+        return question
+
+    def _is_run(self, point: Point) -> bool:
+        """Whether an instance is one of the program: its guards hold for some iteration of the loops."""
+        if not all(is_symbol(value) or is_iterator(value) for value in self._outer):
+            return False
+        if not self.block.guards:
+            return True
         domain = domain_of(self.block)
-        question = Question(own=())
-        question.add("", domain)
+        question = self._at(self._question(domain), point)
         for binding, value in zip(domain.bindings, self.block.iter_vars, strict=True):
-            question.equate((binding, ""), (Index({}, point[value]), ""))
+            question.equate((binding, ""), (Index.of(value), ""))
         try:
             return question.counterexample() is not None
         except NotProved:
@@ -193,16 +240,14 @@ class _Start:
 
     def _happens(self, point: Point) -> bool:
         """Whether evaluation confirms it: the instance reads the element, and its init does not store there."""
-        question = self._question(self.read)
-        for value in self.block.iter_vars:
-            question.equate((Index.of(value), ""), (Index({}, point[value]), ""))
-        element = tuple(point[variable] for variable in self._places)
+        question = self._at(self._question(self.read), point)
+        element = tuple(point[place] for place in self._places)
         for index, at in zip(self.read.indices or (), element, strict=True):
             question.equate((index, ""), (Index({}, at), ""))
         found = question.counterexample()
-        given = {**symbols_in(point), **{value: point[value] for value in self.block.iter_vars}}
         stored = tuple(Domain(start.loops, start.indices or (), (), start.conditions) for start in self.starts)
-        return found is not None and found.holds() and Missed(element, given, stored).holds()
+        missed = Missed(element, {value: point[value] for value in self._fixed}, stored)
+        return found is not None and found.holds() and missed.holds()
 
 
 def _difference(points: isl.Set, others: isl.Set) -> isl.Set:

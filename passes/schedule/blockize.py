@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import memref
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
 from weft.analysis.code_motion import actions_in, why_not_started_before
+from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index
 from weft.analysis.structure import (
     ancestors,
     bindings_of,
+    buffers_written,
     child_towards,
     function_of,
     guards_of,
@@ -492,6 +495,9 @@ class Blockize(MovingPrimitive):
         self.require(5, named, block)
         if takes_pointers(block):
             self.refuse(5, Violation("it takes pointers", "not proved"), block)
+        for op in block.init.walk():
+            if isinstance(op, memref.LoadOp) and op.memref in buffers_written(block):
+                self.refuse(5, f"its init reads {buffer_name(op.memref)}, which it writes", op, block_text(block))
         self.require(5, why_not_started_before(block, root), block)
 
 

@@ -17,7 +17,7 @@ from weft.analysis.accesses import Context, accesses, domain_of, is_fixed, range
 from weft.analysis.code_motion import disturbed_unnamed, shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.reductions import reads_earlier
+from weft.analysis.reductions import why_reads_earlier
 from weft.analysis.structure import (
     buffers_stored_by,
     child_towards,
@@ -200,8 +200,7 @@ class Reindexing(MovingPrimitive):
             if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation)
         self.require(5, disturbed_unnamed((place,), buffer))
-        if reads_earlier(block, buffer):
-            self.refuse(5, f"it reads {name} as it was before")
+        self.require(5, why_reads_earlier(block, buffer))
         for at in iterators:
             if block.kinds[at] is IterKind.REDUCE:
                 self.refuse(5, f"reduce iterator %{block.iter_vars[at].name_hint or at} is in its indices")

@@ -220,7 +220,7 @@ def _texts(outcome: Outcome, kept: list[bool]) -> tuple[str, str]:
     except Exception:  # noqa: BLE001 - a step that breaks is the last one that was kept
         last = max((at for at, keep in enumerate(kept) if keep), default=0)
         sch = replay_kept(outcome.program, outcome.steps, [keep and at != last for at, keep in enumerate(kept)])
-        return f"{sch.trace}\n// then {outcome.steps[last]}", ""
+        return f"{sch.trace!s}\n// then {outcome.steps[last]}", ""
 
 
 _ARRAY = re.compile(r"// run (\d+) (input|expected|initial) (\w+) (\[[\d, ]*\]) = (.*)")
