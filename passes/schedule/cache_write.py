@@ -126,7 +126,7 @@ class CacheWrite(Writing):
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer
     5. the block writes every element that is copied and reads none that was there before: what `consumer_blocks` read,
-       which they read from the copy, was written before
+       which they read from the copy, was written before; no parallel loop around the copy is one of the reduction
 
     The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
     buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,
@@ -161,7 +161,8 @@ class WriteAt(Writing):
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer: what is in the loop around the block uses the buffer
        in no other way
-    5. the block writes every element that is copied and reads none that was there before
+    5. the block writes every element that is copied and reads none that was there before: no parallel loop around the
+       copy is one of the reduction
     6. the loop is around the block, in its scope
 
     It is `cache_write` and `reverse_compute_at` at once. The new block is called `<buffer>_<scope>`, its loops ax0,

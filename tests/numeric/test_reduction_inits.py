@@ -16,7 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import Schedule, ScheduleError
+from weft.frontends.script.regions import state_regions
 from weft.interp.compare import Reference
+from weft.script import parse, script
 
 Array = np.ndarray[Any, Any]
 Place = Callable[[int], int]
@@ -175,6 +177,30 @@ def test_steps_are_refused_or_keep_the_result(case: tuple[str, str]) -> None:
         found = reference.compare(sch.mod)
         assert not found, f"{sch.trace}\n{found}"
     assert refused > 5
+
+
+SCRIPT = """
+@T.prim_func
+def f(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 16), "float32")):
+    for i, jk in T.grid(8, 64):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            vj = T.axis.spatial(8, jk // 8)
+            vk = T.axis.reduce(8, jk % 8)
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj + 1] = C[vi, vj + 1] + A[vi, vk]
+"""
+
+
+def test_a_script_without_a_schedule() -> None:
+    """Each init wipes out the sum before it; the last sum starts from what is there, which stated regions tell."""
+    c = np.full((8, 16), 7, "float32")
+    weft.build(parse(SCRIPT), target="llvm -opt-level=0")["f"](np.ones((8, 8), "float32"), c)
+    np.testing.assert_array_equal(c, [[0] * 8 + [15] + [7] * 7] * 8)
+    module = parse(SCRIPT)
+    state_regions(module)
+    assert "T.reads(C[vi, vj + 1], A[vi, vk])" in script(module)
 
 
 @pytest.mark.parametrize("inits", [("i * 2 floordiv 2 + 1",), ("i + 1", "i + 6")])
