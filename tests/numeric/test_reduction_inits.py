@@ -200,7 +200,7 @@ def test_a_script_without_a_schedule() -> None:
     np.testing.assert_array_equal(c, [[0] * 8 + [15] + [7] * 7] * 8)
     module = parse(SCRIPT)
     state_regions(module)
-    assert "T.reads(C[vi, vj + 1], A[vi, vk])" in script(module)
+    assert "T.reads(A[vi, vk], C[vi, vj + 1])" in script(module)
 
 
 @pytest.mark.parametrize("inits", [("i * 2 floordiv 2 + 1",), ("i + 1", "i + 6")])
