@@ -171,6 +171,9 @@ def shared_element(block: BlockOp) -> Violation | None:
         for indices, others in combinations_with_replacement(places, 2):
             if indices == others and are_determined(list(spatial), indices, range_of):
                 continue
+            pairs = zip(indices, others, strict=True)
+            if any(one.is_constant and other.is_constant and one != other for one, other in pairs):
+                continue
             violation = _shared_by(buffer, indices, others, spatial)
             if violation is None:
                 continue

@@ -173,10 +173,17 @@ class Reindexing(MovingPrimitive):
     def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:
         """No instance is left out."""
         block, name = self.block, buffer_name(buffer)
-        around = Context.around(block).inside(block).conditions
-        for access in accesses(block):
-            if access.buffer is buffer and not access.in_init and access.conditions != around:
+        context, init = Context.around(block).inside(block), block.init
+        found = [access for access in accesses(block) if access.buffer is buffer]
+        for access in found:
+            around = context.inside(init) if init is not None and init.is_ancestor(access.op) else context
+            if access.conditions != around.conditions:
                 self.refuse(3, f"a condition decides whether {name} is accessed", access.op)
+        if init is not None and all(init.is_ancestor(access.op) for access in found):
+            kinds = zip(block.iter_vars, block.kinds, block.extents, strict=True)
+            steps = [v for v, kind, extent in kinds if kind is IterKind.REDUCE and extent != 1]
+            if any(index.depends_on(steps) for index in self._indices(buffer, block)):
+                self.refuse(3, f"only the init accesses {name}, in the first step of the reduction", found[0].op)
         whole = domain_of(block)
         parts = ((whole.bindings[at], whole.extents[at]) for at in iterators)
         bindings, extents = zip(*parts, strict=True)
