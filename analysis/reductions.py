@@ -75,11 +75,11 @@ def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | Non
 
 
 def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
-    """Why an instance of a block with an init may read, of what the block writes (or of `buffer` alone), an element
-    that its init does not store to; None when it provably reads no other.
+    """Why the updates of an instance may read an element, in a buffer that the block writes (or in `buffer` alone), to
+    which the init of the instance does not store. None when they provably do not, and for a block without init.
 
-    Init and updates are compared as functions of the iterators, with the conditions and inner loops around them. What
-    the updates of an instance store before they read it needs no start.
+    Init and updates are compared as functions of the iterators, with the conditions and inner loops around them. An
+    element that the updates of the instance store to before they read it needs no start.
     """
     init = block.init
     if init is None or _starts_what_it_reads(block, init):
@@ -103,8 +103,8 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
 
 
 def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
-    """Whether the init stores, under no condition, at the indices of each load from what the block stores to. A cheap
-    sufficient test, which most reductions pass."""
+    """Whether the init stores, under no condition, at the indices of each load from a buffer that the block stores to. A
+    cheap sufficient test, which most reductions pass."""
     started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
     stored: set[SSAValue] = set()
     loads: list[memref.LoadOp] = []
@@ -143,7 +143,7 @@ class _Start:
     starts: Sequence[Access]
 
     def missing(self) -> Violation | None:
-        """An element that is read and not started, or why that is not known; None when there is none."""
+        """The refusal by an element that is read and not started, or that might be; None when there is none."""
         block, buffer = self.block, buffer_name(self.read.buffer)
         unknown = f'block "{block.label}" reads {buffer}, perhaps where its init does not store to'
         if self.read.indices is None:

@@ -17,7 +17,7 @@ from weft.dialects.traversal import ancestors, operations_in
 
 def state_regions(module: ModuleOp) -> None:
     """State, in place, the boxes of the buffers that each block reads and writes, where it states none and they have
-    static sizes. What a block with an init has written itself is not read, unless it also reads earlier contents."""
+    static sizes. A block with an init does not read the buffers that it writes, unless it reads earlier contents."""
     blocks = [op for op in operations_in(module) if isinstance(op, BlockOp)]
     for block in blocks:
         if any(isinstance(op, AccessRegionOp) for op in block.body.block.ops):

@@ -161,8 +161,7 @@ class WriteAt(Writing):
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer: what is in the loop around the block uses the buffer
        in no other way
-    5. the block writes every element that is copied and reads none that was there before: no parallel loop around the
-       copy is one of the reduction
+    5. the block writes every element that is copied and reads none that was there before
     6. the loop is around the block, in its scope
 
     It is `cache_write` and `reverse_compute_at` at once. The new block is called `<buffer>_<scope>`, its loops ax0,

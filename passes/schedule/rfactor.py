@@ -279,8 +279,7 @@ class Rfactor(MovingPrimitive):
     """A reduction in two steps: partial results for each iteration of a loop, then a block that combines those.
 
     Requirements:
-    1. the loop holds one reduction block and nothing else: its init stores to each element that an update of the same
-       instance reads
+    1. the loop holds one reduction block and nothing else
     2. the loop is serial
     3. the loop is of the reduction alone: a reduce iterator is bound to it, or it runs once; no spatial iterator is
        bound to a loop of the reduction; the loops of the reduction hold nothing but the block

@@ -35,9 +35,9 @@ from weft.passes.tir.nest import TirPass, range_of
 class LowerReductionsPass(TirPass):
     """Take `tir.init` out of every block.
 
-    Where the loops of the reduction hold nothing but the block, and each instance in them updates what its own init
-    starts (`analysis/reductions.py`), the init becomes a block in a nest of its own just before the outermost loop that
-    a reduce iterator is bound to, so that the hot loop stays free of conditions:
+    If the loops of the reduction hold the block alone, and each instance in them updates elements that its init starts
+    (`analysis/reductions.py`), the init becomes a block in a separate nest just before the outermost loop that a reduce
+    iterator is bound to, so that the hot loop stays free of conditions:
 
     ```mlir
     tir.for %i in 8 { tir.for %k in 4 {
