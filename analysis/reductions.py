@@ -103,8 +103,8 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
 
 
 def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
-    """Whether the init stores, under no condition, at the indices of each load from a buffer that the block stores to. A
-    cheap sufficient test, which most reductions pass."""
+    """Whether the init stores, under no condition, at the indices of each load from a buffer that the block stores to.
+    A cheap sufficient test, which most reductions pass."""
     started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
     stored: set[SSAValue] = set()
     loads: list[memref.LoadOp] = []

@@ -203,6 +203,28 @@ def test_a_script_without_a_schedule() -> None:
     assert "T.reads(A[vi, vk], C[vi, vj + 1])" in script(module)
 
 
+def test_two_combiners_of_one_accumulator_do_not_commute() -> None:
+    """`min(C + a, k)`, in another order of the steps, is another value."""
+    text = (
+        Program("i", ("i",))
+        .text("rows")
+        .replace(
+            "memref.store %s, %C[%vb, %x] : memref<2x12xi32>",
+            """memref.store %s, %C[%vb, %x] : memref<2x12xi32>
+          %d = memref.load %C[%vb, %x] : memref<2x12xi32>
+          %w = arith.index_cast %vk : index to i32
+          %m = arith.minsi %d, %w : i32
+          memref.store %m, %C[%vb, %x] : memref<2x12xi32>""",
+        )
+    )
+    sch = Schedule(weft.parse(text))
+    outer, inner = sch.split(sch.get_loops("C")[2], [None, 2])
+    with pytest.raises(ScheduleError, match="requirement 3, dependences stay forward"):
+        sch.reorder(inner, outer)
+    with pytest.raises(ScheduleError, match="how it combines a term into its accumulators is not understood"):
+        sch.rfactor(outer, 0)
+
+
 @pytest.mark.parametrize("inits", [("i * 2 floordiv 2 + 1",), ("i + 1", "i + 6")])
 def test_what_an_init_starts_decomposes(inits: tuple[str, ...]) -> None:
     """The same element in another form, or more than what is updated."""
