@@ -95,6 +95,17 @@ class Access:
         """Whether it is the access of an opaque op."""
         return self.indices is None and is_opaque(self.op)
 
+    def surely_covers(self, other: Access) -> bool:
+        """Whether both touch the same element in the same iteration, this one under no more conditions than `other`."""
+        return (
+            self.indices == other.indices
+            and self.indices is not None
+            and self.loops == other.loops
+            and set(self.conditions.positives) <= set(other.conditions.positives)
+            and set(self.conditions.zeros) <= set(other.conditions.zeros)
+            and self.conditions.exact
+        )
+
 
 @dataclass(frozen=True)
 class Context:

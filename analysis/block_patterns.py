@@ -20,15 +20,16 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     ancestors,
     precedes,
     takes_pointers,
     updates_in_place,
     why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects.combiners import COMBINATIONS
+from weft.dialects.effects import underlying
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.promises import PROMISES, Promise, promises_of
 from weft.dialects.strides import strides_of
@@ -76,14 +77,20 @@ def _may_reassociate(op: Operation) -> bool:
 
 def has_known_combiners(block: BlockOp) -> bool:
     """Whether the updates of a reduction commute, up to rounding: each accumulator becomes `accumulator op term` with a
-    known combiner and a term that depends on no accumulator, or the block is declared commutative."""
+    known combiner, the same one for all of its stores, and a term that depends on no accumulator; or the block is
+    declared commutative."""
     if COMMUTATIVE in block.attributes:
         return True
     if takes_pointers(block):
         return False
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
-    return all(_known_update(store, accumulators) is not None for store in stores)
+    combiners: dict[SSAValue, type[Operation] | None] = {}
+    for store in stores:
+        update = _known_update(store, accumulators)
+        if update is None or combiners.setdefault(underlying(store.memref), update.operation) is not update.operation:
+            return False
+    return True
 
 
 def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations_with_replacement
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
@@ -12,6 +13,7 @@ from weft.analysis.dependence import buffer_name, conflict_between, may_conflict
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import point_text, points_that_agree
+from weft.analysis.reductions import why_not_started
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, child_towards, loops_around, precedes, scope_of, sources_of
 from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text
@@ -124,12 +126,13 @@ def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Viol
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
     """Why the init of a reduction block cannot run before `loop`, for all elements that are initialized in it.
 
-    Several instances must not initialize one element, and the init must read the same values as in the loop.
+    Where the loop runs several instances, none may update or initialize what another one initializes; and the init must
+    read the same values as in the loop.
     """
     spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
     several = any(around.induction_variable in spatial for around in loops_around(block) if around not in outside)
-    if several and (violation := shared_element(block)) is not None:
+    if several and (violation := why_not_started(block) or shared_element(block)) is not None:
         return violation
     found = accesses(loop)
     for read in (access for access in found if access.init_of is block and not access.is_write):
@@ -149,7 +152,8 @@ def _same_element(first: Access, second: Access) -> bool:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Two instances with different spatial iterators that store to one element, so that their order matters.
+    """Two instances with different spatial iterators that store to one element, by the same or by two stores, so that
+    their order matters.
 
     A moved block runs its instances in another order. None when there provably are none.
     """
@@ -158,27 +162,41 @@ def shared_element(block: BlockOp) -> Violation | None:
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)
         if kind is IterKind.SPATIAL and extent != 1
     }
+    stores: dict[SSAValue, dict[tuple[Index, ...], list[Access]]] = {}
     for access in accesses_of_instance(block):
         if access.is_write and isinstance(access.op, memref.StoreOp | AccessPtrOp):
             indices = access.indices or tuple(Index.of(i) for i in access.op.indices)
-            if are_determined(list(spatial), indices, range_of):
+            stores.setdefault(access.buffer, {}).setdefault(indices, []).append(access)
+    for buffer, places in stores.items():
+        for indices, others in combinations_with_replacement(places, 2):
+            if indices == others and are_determined(list(spatial), indices, range_of):
                 continue
-            violation = _shared_by(access.buffer, indices, spatial)
+            pairs = zip(indices, others, strict=True)
+            if any(one.is_constant and other.is_constant and one != other for one, other in pairs):
+                continue
+            violation = _shared_by(buffer, indices, others, spatial)
             if violation is None:
                 continue
-            conditions = access.conditions
-            always = conditions.exact and not conditions.positives and (access.in_init or not conditions.zeros)
-            if always and block.guard is None:
+            if block.guard is None and all(any(map(_always_runs, places[place])) for place in (indices, others)):
                 return violation
             return Violation(f"leaving out guards and conditions, {violation.detail}", "not proved")
     return None
 
 
+def _always_runs(store: Access) -> bool:
+    """Whether a store is under no condition in an instance, except that of an init."""
+    conditions = store.conditions
+    return conditions.exact and not conditions.positives and (store.in_init or not conditions.zeros)
+
+
 def _shared_by(
-    buffer: SSAValue, indices: Sequence[Index], spatial: Mapping[SSAValue, int | SSAValue]
+    buffer: SSAValue,
+    indices: Sequence[Index],
+    others: Sequence[Index],
+    spatial: Mapping[SSAValue, int | SSAValue],
 ) -> Violation | None:
     try:
-        found = points_that_agree(spatial, indices)
+        found = points_that_agree(spatial, indices, None if others == indices else others)
     except NotProved as error:
         return undecided(
             NotProved(f"whether its instances store to different elements of {buffer_name(buffer)}: {error}")

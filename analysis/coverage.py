@@ -413,7 +413,7 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     if not is_determined(read, settled):
         return False
     writes = [a for a in _before(read, found, loop) if a.is_write and is_determined(a, settled)]
-    if not free and any(_surely_same(write, read) or fills_box_around(write, read) for write in writes):
+    if not free and any(write.surely_covers(read) or fills_box_around(write, read) for write in writes):
         return True
     earlier = [] if settled else [a for a in found if a.is_write and is_determined(a, settled)]
     return _uncovered_is_empty(read, free, writes, earlier, settled, loop)
@@ -480,16 +480,6 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
     outside = {around.induction_variable for around in access.loops[: at + 1]}
     zeros = tuple(z for z in access.conditions.zeros if z not in starts or z.depends_on(outside))
     return replace(access, conditions=replace(access.conditions, zeros=zeros))
-
-
-def _surely_same(write: Access, read: Access) -> bool:
-    """Whether both touch the same element in the same iteration, the write under no more conditions than the read."""
-    return (
-        write.indices == read.indices
-        and write.loops == read.loops
-        and set(write.conditions.positives) <= set(read.conditions.positives)
-        and set(write.conditions.zeros) <= set(read.conditions.zeros)
-    )
 
 
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:

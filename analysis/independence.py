@@ -21,6 +21,7 @@ from weft.analysis.dependence import (
     loops_of_element,
     or_undecided,
 )
+from weft.analysis.reductions import why_not_started
 from weft.analysis.sets import NotProved
 from weft.analysis.threads import block_conflict
 from weft.dialects.tir import ForOp
@@ -83,8 +84,12 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element no other spatial instance of the block initializes."""
-    return is_reduction_step(first, second) and first.block is not None and shared_element(first.block) is None
+    """Whether both are steps of one reduction whose element the init of the block starts, and no other spatial instance
+    of it."""
+    block = first.block
+    if block is None or not is_reduction_step(first, second):
+        return False
+    return why_not_started(block) is None and shared_element(block) is None
 
 
 def _has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool | NotProved:

@@ -467,22 +467,25 @@ def places(rank: int) -> list[Variable]:
 def points_that_agree(
     values: Mapping[SSAValue, int | SSAValue | Index],
     indices: Sequence[Index],
+    others: Sequence[Index] | None = None,
     *,
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
-    """Two different points of a box (value -> extent), in roles "first" and "second", at which all `indices` are equal;
-    None when there are none. Raises `NotProved`."""
+    """Two different points of a box (value -> extent), in roles "first" and "second", at which all `indices` are equal,
+    or those of the first to the `others` of the second; None when there are none. Raises `NotProved`."""
+    orders = (("first", "second"),) if others is None else (("first", "second"), ("second", "first"))
     known: list[Index] = []
     for value in values:
-        question = Question(own=own)
-        for other, extent in values.items():
-            for role in ("first", "second"):
-                question.add_value(role, other, extent)
-        question.same_element("first", [*indices, *known], "second", [*indices, *known])
-        question.order((Index.of(value), "first"), (Index.of(value), "second"))
-        found = question.counterexample()
-        if found is not None:
-            return found
+        for smaller, larger in orders:
+            question = Question(own=own)
+            for other, extent in values.items():
+                for role in ("first", "second"):
+                    question.add_value(role, other, extent)
+            question.same_element("first", [*indices, *known], "second", [*(others or indices), *known])
+            question.order((Index.of(value), smaller), (Index.of(value), larger))
+            found = question.counterexample()
+            if found is not None:
+                return found
         known.append(Index.of(value))
     return None
 

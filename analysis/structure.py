@@ -302,7 +302,7 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
     if any(kind is IterKind.REDUCE for kind in block.kinds):
         return f"{name} has a reduce iterator"
     named = why_opaque(block, name) or why_named_twice(block) or why_overlapping(block)
-    return named or _why_not_sole_writer(block, reads_own_output=False)
+    return named or why_not_sole_writer(block, reads_own_output=False)
 
 
 def updates_in_place(block: BlockOp) -> bool:
@@ -313,26 +313,7 @@ def updates_in_place(block: BlockOp) -> bool:
     unknown = why_opaque(block, "") or why_named_twice(block) or why_overlapping(block)
     if unknown is not None or load_elsewhere(block) is not None:
         return False
-    return _why_not_sole_writer(block, reads_own_output=True) is None
-
-
-def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """Why `block` is not a *reduction* block, or None when it is: it has an init, combines into elements that depend on
-    spatial iterators only, reads no other elements of these buffers or of what may overlap them, and no op in it is
-    opaque."""
-    name = f'block "{block.label}"'
-    if block.init is None:
-        return f"{name} has no init"
-    if any(reduced_store_indices(block)):
-        return f"{name} stores to a place that depends on a reduce iterator"
-    opaque = why_opaque(block, name) or why_named_twice(block) or why_overlapping(block)
-    if opaque is not None:
-        return opaque
-    elsewhere = load_elsewhere(block)
-    if elsewhere is not None:
-        when = "in its init" if block.init.is_ancestor(elsewhere) else "at another place than it combines into"
-        return f"{name} reads {elsewhere.memref.name_hint} {when}"
-    return _why_not_sole_writer(block, reads_own_output=True)
+    return why_not_sole_writer(block, reads_own_output=True) is None
 
 
 def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAValue]]:
@@ -343,12 +324,6 @@ def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAV
             for dimension, operand in enumerate(op.indices):
                 sources = Index.of(operand).sources()
                 yield from ((op, dimension, variable) for variable in reduced if variable in sources)
-
-
-def reads_earlier(block: BlockOp, buffer: SSAValue) -> bool:
-    """Whether a block reads earlier contents of a buffer, not only what it combines itself."""
-    elsewhere = None if block.init is None else load_elsewhere(block)
-    return buffer in buffers_read(block) or (elsewhere is not None and elsewhere.memref is buffer)
 
 
 def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
@@ -367,7 +342,8 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
     return None
 
 
-def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
+def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
+    """Why another block of the scope may write an output of `block`, or `block` reads one; None when neither is so."""
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):

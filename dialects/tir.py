@@ -670,7 +670,8 @@ class InitOp(IRDLOperation):
     ```
     It runs before the block's first instance of each spatial point, that is when all reduce iterators are at their
     start; in front of the reduction when that runs over nothing (`tir_empty.py`). It stands first in the body of a
-    block, behind `tir.reads` and `tir.writes`, and sees its iterators.
+    block, after `tir.reads` and `tir.writes`, and sees its iterators. It may store to other elements than the updates
+    of the same instance read: schedule steps then do not take the block for a reduction.
 
     Syntax: `tir.init { body }`
     """

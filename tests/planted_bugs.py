@@ -121,6 +121,20 @@ BUGS = (
         ("tests/numeric/test_promises.py",),
     ),
     Bug(
+        "inits that start other elements than are updated",
+        "analysis/reductions.py",
+        "    if init is None or _starts_what_it_reads(block, init):\n",
+        "    if True:\n",
+        ("tests/numeric/test_reduction_inits.py",),
+    ),
+    Bug(
+        "two stores of a block to one element",
+        "analysis/code_motion.py",
+        "in combinations_with_replacement(places, 2):",
+        "in ((place, place) for place in places):",
+        ("tests/unit/test_analysis_reductions.py",),
+    ),
+    Bug(
         "noalias on parameters that may overlap",
         "backends/llvm/memory_ops.py",
         """    words = [] if overlapping(buffer) else ["noalias"]\n""",

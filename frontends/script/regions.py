@@ -10,13 +10,14 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.accesses import Access, accesses_of_instance
 from weft.analysis.footprint import box_of
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.reductions import why_not_started
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
 from weft.dialects.traversal import ancestors, operations_in
 
 
 def state_regions(module: ModuleOp) -> None:
     """State, in place, the boxes of the buffers that each block reads and writes, where it states none and they have
-    static sizes. What a block with an init has written itself is not read."""
+    static sizes. A block with an init does not read the buffers that it writes, unless it reads earlier contents."""
     blocks = [op for op in operations_in(module) if isinstance(op, BlockOp)]
     for block in blocks:
         if any(isinstance(op, AccessRegionOp) for op in block.body.block.ops):
@@ -24,7 +25,8 @@ def state_regions(module: ModuleOp) -> None:
         found = [access for access in accesses_of_instance(block) if not _is_inside(access.buffer, block)]
         written = {access.buffer for access in found if access.is_write}
         starts = any(access.in_init and access.is_write for access in found)
-        reads = [a for a in found if not a.is_write and not (starts and a.buffer in written)]
+        own = {buffer for buffer in written if starts and why_not_started(block, buffer) is None}
+        reads = [a for a in found if not a.is_write and a.buffer not in own]
         regions = _regions(ReadsOp, reads) + _regions(WritesOp, [access for access in found if access.is_write])
         first = block.body.block.first_op
         if first is not None:

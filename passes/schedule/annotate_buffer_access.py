@@ -106,8 +106,11 @@ class AnnotateBufferAccess(Primitive):
                 detail = f"which elements of {name} it touches is not known"
                 self.refuse(3, Violation(detail, "not proved"), access.op)
             for beyond in (offset * -1 - 1, offset - size):
+                question = instances_where(access, beyond)
+                for variable in own:  # any instance of the domain counts, also one that another part of the block runs
+                    question.row(Index.of(variable), question.naming(""))
                 with self.deciding(3, access.op):
-                    found = instances_where(access, beyond).counterexample()
+                    found = question.counterexample()
                 if found is None:
                     continue
                 instance = {v.name_hint or f"v{n}": found.value("", v) for n, v in enumerate(self.block.iter_vars)}

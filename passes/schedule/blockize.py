@@ -292,8 +292,8 @@ class Blockize(MovingPrimitive):
        of `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
     4. guards are on loops outside or on iterators: or can be told from the iterators; none is on loops of the reduction
        and others
-    5. an instance loads from what it stores to only where it stores, and no other stores there: an instance of a block
-       with init
+    5. init and updates access the same elements: where spatial iterators are bound to loops inside, each instance
+       updates elements that its own init starts, and no other instance stores to these
     6. what the init uses is known outside of the loop
     7. loops that run in parallel stay independent: parallel and vectorized ones
     8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init goes
@@ -488,24 +488,16 @@ class Blockize(MovingPrimitive):
         return tuple(outer), tuple(inner)
 
     def _require_own_element(self, block: BlockOp, root: Operation) -> None:
-        """The init of the whole tile runs before its updates: no update may read the init of another element."""
+        """The init of the whole tile runs before its updates: none of these may read what another instance starts."""
         if block.init is None:
             return
         named = why_opaque(block, block_text(block)) or why_named_twice(block) or why_overlapping(block)
         self.require(5, named, block)
         if takes_pointers(block):
             self.refuse(5, Violation("it takes pointers", "not proved"), block)
-        stored = {
-            op.memref: list(op.indices)
-            for op in block.walk()
-            if isinstance(op, memref.StoreOp) and not block.init.is_ancestor(op)
-        }
-        for op in block.walk():
-            if not isinstance(op, memref.LoadOp) or op.memref not in buffers_written(block):
-                continue
-            place = stored.get(op.memref, [])
-            if block.init.is_ancestor(op) or [Index.of(i) for i in op.indices] != [Index.of(i) for i in place]:
-                self.refuse(5, f"it loads another element of {buffer_name(op.memref)}", op, block_text(block))
+        for op in block.init.walk():
+            if isinstance(op, memref.LoadOp) and op.memref in buffers_written(block):
+                self.refuse(5, f"its init reads {buffer_name(op.memref)}, which it writes", op, block_text(block))
         self.require(5, why_not_started_before(block, root), block)
 
 

@@ -12,9 +12,11 @@ from weft.analysis.code_motion import disturbed_unnamed, ops_until
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
-from weft.analysis.structure import ancestors, child_towards, precedes, reads_earlier, scope_of, writers_of
+from weft.analysis.reductions import why_reads_earlier
+from weft.analysis.structure import ancestors, child_towards, precedes, scope_of, sources_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
 from weft.passes.schedule.caching import (
     CachePlan,
     Caching,
@@ -25,7 +27,9 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
+from weft.passes.schedule.primitive import operation_text
 from weft.passes.schedule.requirements import unwritten_element
+from weft.passes.schedule.trial_application import runs_in_parallel
 from weft.support.errors import Violation
 
 
@@ -55,8 +59,8 @@ class Writing(Caching):
         self.require(4, disturbed_unnamed((place,), buffer))
         if consumers:
             self.require(5, disturbed_unnamed(ops_until(place, consumers), buffer, writes=True))
-        if reads_earlier(block, buffer):
-            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before")
+        self.require(5, why_reads_earlier(block, buffer))
+        self._require_whole_results(place)
         if common is scope and not isinstance(scope, BlockOp):
             self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)))
             return CachePlan(block, buffer, self.scope, redirected, place, writing=True)
@@ -65,6 +69,14 @@ class Writing(Caching):
         self.require(5, self._leftover(buffer, common, box))
         guards = common_guards((block,), common)
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
+
+    def _require_whole_results(self, place: Operation) -> None:
+        """No copy is made in one of several iterations that combine into the same elements at the same time."""
+        reduced = sources_of(self.block, IterKind.REDUCE)
+        for loop in ancestors(place):
+            if isinstance(loop, ForOp) and runs_in_parallel(loop) and loop.induction_variable in reduced:
+                detail = f"loop {operation_text(loop)} is {loop.kind.data.value}, and combines in its iterations"
+                self.refuse(5, Violation(detail, legal="outside of that loop"), loop)
 
     def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue) -> None:
         """The block has written each element that the consumers read."""
@@ -114,7 +126,7 @@ class CacheWrite(Writing):
     3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer
     5. the block writes every element that is copied and reads none that was there before: what `consumer_blocks` read,
-       which they read from the copy, was written before
+       which they read from the copy, was written before; no parallel loop around the copy is one of the reduction
 
     The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
     buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,

@@ -28,6 +28,7 @@ from weft.analysis.dependence import (
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import AccessInverse, inverse_in_block
 from weft.analysis.questions import instances_where
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
@@ -39,7 +40,6 @@ from weft.analysis.structure import (
     readers_of,
     scope_of,
     why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import op_name

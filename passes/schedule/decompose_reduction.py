@@ -13,6 +13,7 @@ from weft.analysis.accesses import domain_of
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     bindings_of,
     buffers_written,
@@ -20,7 +21,6 @@ from weft.analysis.structure import (
     guards_of,
     loops_around,
     sources_of,
-    why_not_reduction,
 )
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
@@ -70,7 +70,8 @@ class DecomposeReduction(Primitive):
     """The init of a reduction block becomes a block of its own, right before `loop`.
 
     Requirements:
-    1. the block is a reduction block: it has an init, and stores to places that depend on spatial iterators only
+    1. the block is a reduction block: it has an init, which stores to each element that an update of the same instance
+       reads, and stores to places that depend on spatial iterators only
     2. the loop is around the block: in the same scope
     3. no loop outside has a reduce iterator bound to it: outside of `loop`
     4. nothing else below the loop touches the accumulator, restarts it or writes what the init reads: no element is

@@ -17,12 +17,12 @@ from weft.analysis.accesses import Context, accesses, domain_of, is_fixed, range
 from weft.analysis.code_motion import disturbed_unnamed, shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
+from weft.analysis.reductions import why_reads_earlier
 from weft.analysis.structure import (
     buffers_stored_by,
     child_towards,
     function_of,
     parts_of,
-    reads_earlier,
     scope_of,
     writers_of,
 )
@@ -173,10 +173,17 @@ class Reindexing(MovingPrimitive):
     def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:
         """No instance is left out."""
         block, name = self.block, buffer_name(buffer)
-        around = Context.around(block).inside(block).conditions
-        for access in accesses(block):
-            if access.buffer is buffer and not access.in_init and access.conditions != around:
+        context, init = Context.around(block).inside(block), block.init
+        found = [access for access in accesses(block) if access.buffer is buffer]
+        for access in found:
+            around = context.inside(init) if init is not None and init.is_ancestor(access.op) else context
+            if access.conditions != around.conditions:
                 self.refuse(3, f"a condition decides whether {name} is accessed", access.op)
+        if init is not None and all(init.is_ancestor(access.op) for access in found):
+            kinds = zip(block.iter_vars, block.kinds, block.extents, strict=True)
+            steps = [v for v, kind, extent in kinds if kind is IterKind.REDUCE and extent != 1]
+            if any(index.depends_on(steps) for index in self._indices(buffer, block)):
+                self.refuse(3, f"only the init accesses {name}, in the first step of the reduction", found[0].op)
         whole = domain_of(block)
         parts = ((whole.bindings[at], whole.extents[at]) for at in iterators)
         bindings, extents = zip(*parts, strict=True)
@@ -200,8 +207,7 @@ class Reindexing(MovingPrimitive):
             if place.is_ancestor(use.operation) and not block.is_ancestor(use.operation):
                 self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation)
         self.require(5, disturbed_unnamed((place,), buffer))
-        if reads_earlier(block, buffer):
-            self.refuse(5, f"it reads {name} as it was before")
+        self.require(5, why_reads_earlier(block, buffer))
         for at in iterators:
             if block.kinds[at] is IterKind.REDUCE:
                 self.refuse(5, f"reduce iterator %{block.iter_vars[at].name_hint or at} is in its indices")

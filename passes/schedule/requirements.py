@@ -14,6 +14,7 @@ from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name, or_undecided
 from weft.analysis.index import Index
 from weft.analysis.questions import Counterexample, Missed, point_text
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -22,7 +23,6 @@ from weft.analysis.structure import (
     precedes,
     scope_of,
     why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text
 from weft.dialects.tir import BlockOp, ForOp

@@ -14,7 +14,8 @@ from weft.analysis.block_patterns import Update, neutral_value, updates_of, why_
 from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, sources_of, why_not_reduction
+from weft.analysis.reductions import why_not_reduction
+from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, sources_of
 from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
@@ -376,12 +377,6 @@ class Rfactor(MovingPrimitive):
                     if value not in spatial and block.is_ancestor(value.owner):
                         detail = f"index {dimension} of {buffer_name(update.store.memref)} is computed in the block"
                         self.refuse(6, Violation(detail, "not proved"), update.store, subject)
-        init = block.init
-        started = {op.memref for op in init.walk() if isinstance(op, memref.StoreOp)} if init else set[SSAValue]()
-        for update in updates:
-            if update.store.memref not in started:
-                detail = f"its init stores nothing to {buffer_name(update.store.memref)}"
-                self.refuse(6, detail, update.store, subject)
 
     def _guards(self, block: BlockOp, reduced: Sequence[ForOp]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
         """The guards on spatial loops, and those on loops of the reduction."""

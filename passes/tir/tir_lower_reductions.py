@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -13,7 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_pointers, why_overlapping
-from weft.dialects.effects import only_computes, opaque_op, underlying
+from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_empty import empty_start, loop_chain
 from weft.dialects.tir_kinds import IterKind, LoopKind, LoopKindAttr
@@ -36,8 +35,9 @@ from weft.passes.tir.nest import TirPass, range_of
 class LowerReductionsPass(TirPass):
     """Take `tir.init` out of every block.
 
-    Where the loops of the reduction hold nothing but the block, the init becomes a block in a nest of its own just
-    before the outermost loop that a reduce iterator is bound to, so that the hot loop stays free of conditions:
+    If the loops of the reduction hold the block alone, and each instance in them updates elements that its init starts
+    (`analysis/reductions.py`), the init becomes a block in a separate nest just before the outermost loop that a reduce
+    iterator is bound to, so that the hot loop stays free of conditions:
 
     ```mlir
     tir.for %i in 8 { tir.for %k in 4 {
@@ -114,7 +114,7 @@ def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
 
 def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
     """How to hoist the init of `block`, or None where it must stay."""
-    if not _reads_what_it_writes(block):
+    if takes_pointers(block) or opaque_op(block) is not None or why_overlapping(block) is not None:
         return None
     chain = loop_chain(block)
     of_reduction = {value for binding in reduce for value in binding.sources()}
@@ -160,31 +160,6 @@ def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
         if any(op is not only and not only_computes(op) for op in loop.body.block.ops):
             return False
     return True
-
-
-def _reads_what_it_writes(block: BlockOp) -> bool:
-    """Whether an instance reads the buffers that it writes only where it writes them, and nothing in it may do more.
-
-    Then it sees no init but its own, where instances with different spatial iterators write different places.
-    """
-    if takes_pointers(block) or opaque_op(block) is not None or why_overlapping(block) is not None:
-        return False
-    init = block.init
-    stored: dict[SSAValue, set[tuple[object, ...]]] = {}
-    loads: list[memref.LoadOp] = []
-
-    def place(op: memref.LoadOp | memref.StoreOp) -> tuple[object, ...]:
-        return op.memref, *(Index.of(i) for i in op.indices)  # indices of another view mean another element
-
-    for op in operations_in(block.body.block):
-        inside_init = init is not None and init.is_ancestor(op)
-        if isinstance(op, memref.StoreOp):
-            places = stored.setdefault(underlying(op.memref), set())
-            if not inside_init:
-                places.add(place(op))
-        elif isinstance(op, memref.LoadOp):
-            loads.append(op)
-    return all(place(op) in stored.get(underlying(op.memref), {place(op)}) for op in loads)
 
 
 def _hoist_init(block: BlockOp, hoist: _Hoist) -> None:

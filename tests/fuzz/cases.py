@@ -10,6 +10,8 @@ from checking import Failure, check
 from memory_programs import memory_program
 from programs import FAMILIES, Draw, Program
 from random_programs import random_program
+from reduction_programs import FAMILY as REDUCTIONS
+from reduction_programs import reduction_program
 from schedules import MAX_STEPS, Fuzzer, RecordingSchedule, RefusalChangedModule, Statistics, Unconfirmed, reason_of
 from xdsl.ir import SSAValue
 
@@ -33,6 +35,7 @@ MAKERS = {
     RANDOM: random_program,
     MEMORY: memory_program,
     EFFECTS: lambda draw: memory_program(draw, effects=True),
+    REDUCTIONS: reduction_program,
 }
 
 
@@ -43,8 +46,8 @@ def family_of(seed: int) -> str:
 
 
 def family_in_campaign(seed: int) -> str:
-    """Half of the seeds of a campaign are programs whose order matters."""
-    return MEMORY if seed % 2 else family_of(seed // 2)
+    """Half of the seeds of a campaign are programs whose order matters, reductions every second of them."""
+    return (MEMORY, REDUCTIONS)[seed // 2 % 2] if seed % 2 else family_of(seed // 2)
 
 
 def make_program(family: str, seed: int) -> Program:

@@ -7,7 +7,7 @@ element out of bounds, or one that was never written, is a `KeyError` there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -176,12 +176,29 @@ class Iter:
 
 
 @dataclass(frozen=True)
+class Store:
+    """`target[indices] = value`, or combined with what is there when `combine` names how, where no index in
+    `conditions` is negative."""
+
+    target: Buffer
+    indices: tuple[Affine | Gathered, ...]
+    value: Value
+    combine: str | None = None
+    conditions: tuple[Affine, ...] = ()
+
+    def stored(self) -> Value:
+        here = Load(self.target, self.indices)
+        return self.value if self.combine is None else Binary(self.combine, here, self.value)
+
+
+@dataclass(frozen=True)
 class Stage:
     """One block: `target[indices] = value`, or combined with what is there when `combine` names how.
 
-    `start` is what an init stores, None for no init. `guards` (affine, at least 0) keep instances from running, and
-    `conditions` from storing. With
-    `calls`, an instance calls a function instead, which replaces each element x of the target by 1 - x.
+    `start` is what an init stores there, None for none. `guards` (affine, at least 0) keep instances from running, and
+    `conditions` from storing. With `calls`, an instance calls a function instead, which replaces each element x of the
+    target by 1 - x. An init may store elsewhere (`inits`), and the block may store `more`. The last two iterators of
+    static extents may be `fused`: they run in one loop.
     """
 
     name: str
@@ -194,13 +211,26 @@ class Stage:
     guards: tuple[Affine, ...] = ()
     conditions: tuple[Affine, ...] = ()
     calls: bool = False
+    inits: tuple[Store, ...] = ()
+    more: tuple[Store, ...] = ()
+    fused: bool = False
 
-    def stored(self) -> Value:
-        here = Load(self.target, self.indices)
-        return self.value if self.combine is None else Binary(self.combine, here, self.value)
+    def starts(self) -> tuple[Store, ...]:
+        """The stores of the init."""
+        if self.start is None:
+            return self.inits
+        return (Store(self.target, self.indices, Constant(self.start)), *self.inits)
+
+    def stores(self) -> tuple[Store, ...]:
+        """The stores besides those of the init."""
+        return (Store(self.target, self.indices, self.value, self.combine, self.conditions), *self.more)
+
+    def targets(self) -> tuple[Buffer, ...]:
+        """The buffers that the block writes."""
+        return tuple(dict.fromkeys(store.target for store in (*self.stores(), *self.starts())))
 
     def loads(self) -> list[Load]:
-        return list(loads_of(self.stored()))
+        return [load for store in (*self.stores(), *self.starts()) for load in loads_of(store.stored())]
 
 
 def loads_of(value: Value) -> Iterator[Load]:
@@ -312,18 +342,23 @@ def _python_stage(stage: Stage, shared: str | None) -> list[str]:
         values = f"[{shared}]" if shared and at == 0 else f"range({it.extent.python()})"
         lines.append(f"{pad}for {it.name} in {values}:")
     pad = "  " * len(stage.iters)
-    target = Load(stage.target, stage.indices).python()
-    for guard in (*stage.guards, *stage.conditions):
+    for guard in stage.guards:
         lines.append(f"{pad}if not 0 <= {guard.python()}: continue")
-    if stage.start is not None:
-        first = " and ".join(f"{it.name} == 0" for it in stage.iters if it.reduce)
-        lines.append(f"{pad}if {first}: {target} = {stage.start}")
+    first = [f"{it.name} == 0" for it in stage.iters if it.reduce]
+    lines += [f"{pad}{_python_store(store, first)}" for store in stage.starts()]
     if stage.calls:
         name = stage.target.name
         lines.append(f"{pad}for at in {name}: {name}[at] = wrap(1 - {name}[at])")
     else:
-        lines.append(f"{pad}{target} = {stage.stored().python()}")
+        lines += [f"{pad}{_python_store(store)}" for store in stage.stores()]
     return lines
+
+
+def _python_store(store: Store, also: Sequence[str] = ()) -> str:
+    """A store under its conditions and others."""
+    tests = [*also, *(f"0 <= {condition.python()}" for condition in store.conditions)]
+    text = f"{Load(store.target, store.indices).python()} = {store.stored().python()}"
+    return f"if {' and '.join(tests)}: {text}" if tests else text
 
 
 @dataclass
@@ -414,8 +449,16 @@ class TirPrinter:
         guards: list[tuple[str, str]] = []
         bound: dict[str, str] = {}
         start = depth
+        last = stage.iters[-2:] if stage.fused and len(stage.iters) > (2 if shared else 1) else ()
         for at, it in enumerate(stage.iters):
-            if shared and at == 0:
+            if it in last:
+                if it is last[0]:
+                    together = self.fresh()
+                    self.line(depth, f"tir.for {together} in {last[0].extent.offset * last[1].extent.offset} {{")
+                    depth += 1
+                operation = "floordiv" if it is last[0] else "mod"
+                bound[it.name] = f"{together} {operation} {last[1].extent.offset}"
+            elif shared and at == 0:
                 bound[it.name] = shared
             elif it.tile:
                 bound[it.name] = self._tiled(depth, it)
@@ -455,25 +498,27 @@ class TirPrinter:
         return f"{outer} * {it.tile} + {inner}"
 
     def _body(self, depth: int, stage: Stage) -> None:
-        if stage.start is not None:
+        if starts := stage.starts():
             self.line(depth, "tir.init {")
-            self._store(depth + 1, stage, Constant(stage.start))
+            for start in starts:
+                self._store(depth + 1, start)
             self.line(depth, "}")
         if stage.calls:
             name = stage.target.name
             self.line(depth, f"func.call @turn_{name}(%{name}) : ({stage.target.mlir}) -> ()")
             return
-        if stage.conditions:
-            self.line(depth, f"scf.if {self._all_hold(depth, stage.conditions)} {{")
-            self._store(depth + 1, stage, stage.stored())
+        for store in stage.stores():
+            self._store(depth, store)
+
+    def _store(self, depth: int, store: Store) -> None:
+        if store.conditions:
+            self.line(depth, f"scf.if {self._all_hold(depth, store.conditions)} {{")
+            self._store(depth + 1, replace(store, conditions=()))
             self.line(depth, "}")
             return
-        self._store(depth, stage, stage.stored())
-
-    def _store(self, depth: int, stage: Stage, value: Value) -> None:
-        result = self.value(depth, value)
-        indices = ", ".join(self.index(depth, i) for i in stage.indices)
-        self.line(depth, f"memref.store {result}, %{stage.target.name}[{indices}] : {stage.target.mlir}")
+        result = self.value(depth, store.stored())
+        indices = ", ".join(self.index(depth, i) for i in store.indices)
+        self.line(depth, f"memref.store {result}, %{store.target.name}[{indices}] : {store.target.mlir}")
 
     def index(self, depth: int, index: Affine | Gathered) -> str:
         result = self.fresh()

@@ -1,7 +1,8 @@
 """Fuzz schedules: `python tests/fuzz/run_fuzz.py --cases 20000 --seed 0 --jobs 2 --save FOLDER`.
 
-A seed is a program with a schedule. Half of the seeds are programs whose order matters (`memory`: several writers of a
-buffer, reads before writes, scatters, gathers, predicates), a quarter are random chains of stages (`random`), the
+A seed is a program with a schedule. Half of the seeds are programs whose order matters, half of these general ones
+(`memory`: several writers of a buffer, reads before writes, scatters, gathers, predicates), the others reductions whose
+init and updates may access different elements (`reductions`). A quarter are random chains of stages (`random`), the
 others come from te; `--family` takes one family alone. `--family effects` adds calls of functions that update buffers,
 and second names of buffers.
 

@@ -21,6 +21,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
 from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import (
     ancestors,
     buffers_read,
@@ -29,7 +30,6 @@ from weft.analysis.structure import (
     loops_around,
     producers_of,
     why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds_of
@@ -45,6 +45,9 @@ T = TypeVar("T")
 MAX_STEPS = 12
 SCOPES = ("global", "local", "shared", "global.copy")
 FINISHING = ("parallel", "vectorize", "unroll", "bind", "decompose_reduction")
+OF_REDUCTIONS = ("decompose_reduction", "rfactor", "blockize", "cache_write", "compute_at", "fuse", "reorder", "split")
+FAVOURED = {"reductions": OF_REDUCTIONS}
+"""Primitives that every second step of a family is drawn from."""
 KEYS = ("note", "my key")
 WILD = 0.1
 MAX_BLOCKS = 12
@@ -134,6 +137,7 @@ class Fuzzer:
         self.random = np.random.default_rng((seed, 1))
         self.sch = RecordingSchedule(program.module, seed=seed)
         self.statistics = Statistics()
+        self.favoured = FAVOURED.get(program.name, ())
         self.blocks = [self.sch.get_block(op.label) for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
         self.loops: list[LoopHandle] = []
 
@@ -148,7 +152,8 @@ class Fuzzer:
             if accepted >= steps:
                 return
             early = late and accepted < 0.7 * steps
-            self.step(self.choose([name for name in PRIMITIVES if not early or name not in FINISHING]))
+            names = self.favoured if self.favoured and self.chance(0.5) else tuple(PRIMITIVES)
+            self.step(self.choose([name for name in names if not early or name not in FINISHING]))
 
     def step(self, primitive: str) -> None:
         """Try the primitive once, with random arguments; nothing when nothing is there to be drawn."""

@@ -13,7 +13,7 @@ import numpy as np
 from cases import Outcome, outcome_of, replay_kept
 from checking import Failure, check
 from intrinsics import register_intrinsics_in
-from program_text import Binary, Buffer, Extent, Group, Guarded, ProgramText, Stage, Value, loads_of
+from program_text import Binary, Buffer, Constant, Extent, Group, Guarded, ProgramText, Stage, Value, loads_of
 from programs import Array, Draw, Program, Run
 from random_programs import program_of
 
@@ -90,7 +90,7 @@ def _with_program(outcome: Outcome, text: ProgramText, seed: int) -> Outcome | N
         program = program_of(text, Draw(seed))
     except (weft.CompileError, LookupError):
         return None
-    return replace(outcome, program=program)
+    return replace(outcome, program=replace(program, name=outcome.program.name))
 
 
 def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
@@ -98,7 +98,9 @@ def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
     stages = text.stages()
     for stage in reversed(stages):
         rest = [other for other in stages if other is not stage]
-        alone = all(other.target != stage.target for other in rest) and stage.target.memory not in text.updated
+        targets = set(stage.targets())
+        alone = len(targets) == 1 and all(targets.isdisjoint(other.targets()) for other in rest)
+        alone = alone and stage.target.memory not in text.updated
         if not rest:
             continue
         if (
@@ -112,6 +114,10 @@ def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
     for stage in stages:
         for value in _parts(stage.value):
             yield _rebuilt(text, lambda s, old=stage, new=value: replace(s, value=new) if s is old else s)
+        for smaller in _fewer_stores(stage):
+            yield _rebuilt(text, lambda s, old=stage, new=smaller: new if s is old else s)
+        if stage.fused:
+            yield _rebuilt(text, lambda s, old=stage: replace(s, fused=False) if s is old else s)
         if any(it.tile for it in stage.iters):
             iters = tuple(replace(it, tile=0) for it in stage.iters)
             yield _rebuilt(text, lambda s, old=stage, new=iters: replace(s, iters=new) if s is old else s)
@@ -119,6 +125,26 @@ def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
             yield _rebuilt(text, lambda s, old=stage: replace(s, guards=()) if s is old else s)
     if any(len(group.stages) > 1 for group in text.groups):
         yield replace(text, groups=tuple(Group((stage,)) for stage in stages))
+
+
+def _fewer_stores(stage: Stage) -> Iterator[Stage]:
+    """The stage without one of the stores besides its own, or with one less in what an init stores."""
+    for at in range(len(stage.more)):
+        yield replace(stage, more=(*stage.more[:at], *stage.more[at + 1 :]))
+    if stage.more and not stage.start:
+        first, *more = stage.more
+        moved = replace(stage, target=first.target, indices=first.indices, value=first.value, combine=first.combine)
+        yield replace(moved, conditions=first.conditions, more=tuple(more))
+    for at, init in enumerate(stage.inits):
+        others = (stage.inits[:at], stage.inits[at + 1 :])
+        if len(stage.inits) > 1:
+            yield replace(stage, inits=(*others[0], *others[1]))
+        if init.conditions:
+            yield replace(stage, inits=(*others[0], replace(init, conditions=()), *others[1]))
+        if not isinstance(init.value, Constant):
+            yield replace(stage, inits=(*others[0], replace(init, value=Constant(0)), *others[1]))
+    if stage.conditions and stage.inits:
+        yield replace(stage, conditions=())
 
 
 def _parts(value: Value) -> Iterator[Value]:
@@ -140,15 +166,14 @@ def _rebuilt(text: ProgramText, change: Callable[[Stage], Stage | None], given: 
     groups = [[new for s in group.stages if (new := change(s)) is not None] for group in text.groups]
     stages = [stage for group in groups for stage in group]
     read = {name for stage in stages for name in _names_read(stage)}
-    written = [
-        b for b in (*text.outputs, *text.temporaries) if b != given and any(s.target.memory == b.name for s in stages)
-    ]
+    stored = {target.memory for stage in stages for target in stage.targets()}
+    written = [b for b in (*text.outputs, *text.temporaries) if b != given and b.name in stored]
     inputs = [*text.inputs, *([] if given is None else [given])]
     needed = {next(b.name for b in inputs if Extent(0, s) in b.shape) for s in text.symbols}
     partial = {stage.target for stage in stages if stage.guards and stage.target.name not in text.updated}
     written += [b for b in text.outputs if b.name in text.updated and b.name in read and b not in written]
     outputs = [b for b in written if b in text.outputs or (b.name not in read and b not in partial)]
-    used = read | {stage.target.name for stage in stages}
+    used = read | {target.name for stage in stages for target in stage.targets()}
     return replace(
         text,
         inputs=tuple(b for b in inputs if b.name in read or b.name in needed),
@@ -161,8 +186,9 @@ def _rebuilt(text: ProgramText, change: Callable[[Stage], Stage | None], given: 
 
 def _names_read(stage: Stage) -> Iterator[str]:
     """The buffers that a stage reads for its value and for subscripts."""
-    for load in loads_of(stage.value):
-        yield from (load.buffer.name, load.buffer.memory)
+    for store in (*stage.stores(), *stage.starts()):
+        for load in loads_of(store.value):
+            yield from (load.buffer.name, load.buffer.memory)
     for indices in (stage.indices, *(load.indices for load in stage.loads())):
         yield from (index.buffer.name for index in indices if hasattr(index, "buffer"))
 
@@ -194,7 +220,7 @@ def _texts(outcome: Outcome, kept: list[bool]) -> tuple[str, str]:
     except Exception:  # noqa: BLE001 - a step that breaks is the last one that was kept
         last = max((at for at, keep in enumerate(kept) if keep), default=0)
         sch = replay_kept(outcome.program, outcome.steps, [keep and at != last for at, keep in enumerate(kept)])
-        return f"{sch.trace}\n// then {outcome.steps[last]}", ""
+        return f"{sch.trace!s}\n// then {outcome.steps[last]}", ""
 
 
 _ARRAY = re.compile(r"// run (\d+) (input|expected|initial) (\w+) (\[[\d, ]*\]) = (.*)")

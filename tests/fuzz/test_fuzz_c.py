@@ -6,7 +6,7 @@ import shutil
 
 import checking
 import pytest
-from cases import case_of
+from cases import REDUCTIONS, case_of
 from tiers import first_tier
 from xdsl.context import Context
 
@@ -24,7 +24,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 @pytest.mark.parametrize("seed", first_tier(range(1000, 1000 + CASES), 1000, 1001, 1002, 1003))
 def test_random_program_in_c(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(c_library, "FLAGS", FLAGS)
-    program, fuzzer = case_of(seed)
+    program, fuzzer = case_of(seed, REDUCTIONS if seed % 4 == 3 else None)
     module = fuzzer.sch.mod.clone()
     LowerTirToLowPass("c").apply(Context(), module)
     library = load_low_module(module, weft.Target("c", num_threads=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import pytest
 from campaign import ELSEWHERE, Campaign, Totals
 from cases import Outcome, case_of, family_of, make_program, replay_kept, run_case
 from memory_programs import MemoryGenerator
-from program_text import Binary, Gathered, ProgramText
+from program_text import Binary, Constant, Gathered, ProgramText, Stage
 from programs import FAMILIES, Draw
 from random_programs import TYPES, Generator, program_of
+from reduction_programs import ReductionGenerator
 from schedules import GENERIC, PRIMITIVES, Fuzzer, RecordingSchedule, Statistics
 from shrinking import crashes, report, rerun, shrunk, smaller_programs
 from tiers import first_tier
@@ -28,6 +30,7 @@ from weft.passes.schedule import compute_at, parallel
 from weft.passes.schedule import primitive as definitions
 from weft.passes.schedule.decompose_reduction import DecomposeReduction
 from weft.passes.schedule.split import Split, SplitPlan
+from weft.passes.tir import tir_lower_reductions
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 
 CASES = 300
@@ -49,7 +52,7 @@ def test_random_schedules_keep_the_meaning(cases: int) -> None:
         pytest.fail(totals.findings[0][2])
     assert totals.cases == cases
     assert totals.statistics.accepted.total() > 5 * cases
-    assert set(totals.families) == {"random", "memory", *FAMILIES}
+    assert set(totals.families) == {"random", "memory", "reductions", *FAMILIES}
 
 
 @pytest.mark.slow
@@ -82,7 +85,7 @@ def test_the_fuzzer_knows_every_primitive() -> None:
         assert fuzzer.statistics.refused[primitive] + fuzzer.statistics.accepted[primitive] > 0, primitive
 
 
-@pytest.mark.parametrize("family", ["random", "memory", *FAMILIES])
+@pytest.mark.parametrize("family", ["random", "memory", "reductions", *FAMILIES])
 def test_cases_are_reproducible(family: str) -> None:
     def text(seed: int) -> str:
         fuzzer = Fuzzer(make_program(family, seed), seed)
@@ -150,6 +153,45 @@ def test_programs_whose_order_matters_have_every_feature() -> None:
     }
     for feature, found in features.items():
         assert sum(found) >= 10, f"{feature}: {sum(found)} of {len(found)}"
+
+
+def test_reductions_have_every_feature() -> None:
+    texts = [ReductionGenerator(Draw(seed), "int32").program() for seed in range(200)]
+    stages = [[stage for stage in text.stages() if stage.inits] for text in texts]
+
+    def elsewhere(stage: Stage) -> bool:
+        started = {(init.target, init.indices) for init in stage.inits}
+        return any((store.target, store.indices) not in started for store in stage.stores())
+
+    features: dict[str, Callable[[Stage], bool]] = {
+        "started elsewhere": elsewhere,
+        "started where it is updated": lambda stage: not elsewhere(stage),
+        "two accumulators": lambda stage: len(stage.targets()) > 1,
+        "several stores": lambda stage: len(stage.more) > 0,
+        "one of two started": lambda stage: len({i.target for i in stage.inits}) < len(stage.targets()),
+        "started under a condition": lambda stage: any(init.conditions for init in stage.inits),
+        "updated under a condition": lambda stage: any(store.conditions for store in stage.stores()),
+        "started from data": lambda stage: any(not isinstance(init.value, Constant) for init in stage.inits),
+        "a reduction outside": lambda stage: stage.iters[0].reduce,
+        "fused": lambda stage: stage.fused,
+        "an iterator that the accumulator has not": lambda stage: any(it.name == "w" for it in stage.iters),
+    }
+    for feature, holds in features.items():
+        assert sum(any(map(holds, found)) for found in stages) >= 5, feature
+
+
+def test_inits_that_move_past_other_updates_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault of a lowering that compares the buffers of init and updates, but not their elements."""
+    monkeypatch.setattr(tir_lower_reductions, "why_not_started_before", lambda *_: None)
+    found = set[str]()
+    for seed in range(60):
+        program = make_program("reductions", seed)
+        sch = weft.Schedule(program.module)
+        failure = checking.check(program, sch.mod, sch.trace, seed)
+        if failure is not None:
+            found.add(failure.stage)
+            break
+    assert found == {"low"}
 
 
 def test_programs_with_effects_mean_what_their_loops_say() -> None:

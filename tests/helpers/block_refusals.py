@@ -264,6 +264,23 @@ func.func @f(%C: memref<5xf32>) {
     } } }
   func.return
 }"""
+SUM_OF_NEXT = """
+func.func @f(%A: memref<4x8xf32>, %C: memref<5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 4 { tir.for %j in 8 {
+    tir.block "C" iters(%vi: spatial<4>, %vj: reduce<8>) = [%i, %j] {
+      tir.init { memref.store %zero, %C[%vi] : memref<5xf32> }
+      %x = affine.apply affine_map<(d0) -> (d0 + 1)>(%vi)
+      %a = memref.load %A[%vi, %vj] : memref<4x8xf32>
+      %b = memref.load %C[%x] : memref<5xf32>
+      %s = arith.addf %a, %b : f32
+      memref.store %s, %C[%x] : memref<5xf32>
+    } } }
+  func.return
+}"""
+"""C[i + 1] += A[i, j], where the init stores to C[i]."""
+NEXT_IS_NOT_STARTED = r'instance \(vi=0, vj=0\) of block "C" reads C\[1\], which its init does not store to'
+FIRST_OF_NEXT = {"instance": {"vi": 0, "vj": 0}}
 ROW_REPEATED = function(
     """tir.for %i in 4 { tir.for %j in 12 {
       tir.block "B" iters(%vi: spatial<4>, %v: spatial<12>) = [%i, %j] {
@@ -598,6 +615,8 @@ COPIES = [
             "in an iteration of a loop around it, it may not write every element of a box of B", proved=False),
     Refusal("cache_write", 5, EVEN, lambda s: s.cache_write("B", 0, "local"), r"it never writes B\[\d+\]", ...),
     Refusal("cache_write", 5, SCAN, lambda s: s.cache_write("X", 0, "local"), "it reads X as it was before"),
+    Refusal("cache_write", 5, SUM_OF_NEXT, lambda s: s.cache_write("C", 0, "local"),
+            NEXT_IS_NOT_STARTED, FIRST_OF_NEXT),
     Refusal("cache_inplace", 1, PRODUCER_CONSUMER, lambda s: s.cache_inplace("C", 0, "local"),
             r"it only reads B(.|\n)*legal: cache_read"),
     Refusal("cache_inplace", 2, SCAN, lambda s: s.cache_inplace("X", 0, "registers"), "is not a memory scope"),
@@ -627,6 +646,9 @@ COPIES = [
     Refusal("write_at", 3, TWO_WRITERS, lambda s: s.write_at(loop(s, "B"), "B", 0, "local"), 'block "B2" writes B too'),
     Refusal("write_at", 4, LATER_ROW_ONCE, lambda s: s.write_at(loop(s, "B"), "B", 0, "local"),
             "memref.load uses B in a loop that it shares"),
+    Refusal("write_at", 5, MATMUL, lambda s: s.write_at(loop(s, "Y", 2), "Y", 0, "local"),
+            "loop %k is thread_binding, and combines in its iterations(.|\n)*legal: outside of that loop",
+            prepare=lambda s: s.bind(loop(s, "Y", 2), "threadIdx.x")),
     Refusal("write_at", 5, SCAN, lambda s: s.write_at(loop(s, "X"), "X", 0, "local"), "it reads X as it was before"),
     Refusal("write_at", 5, BOTH_ENDS.replace("UPDATED", "C"), lambda s: s.write_at(loop(s, "P"), "P", 0, "local"),
             "it may not write every element of a box of B", proved=False),
@@ -664,6 +686,8 @@ REDUCTIONS = [
             'block "B" has no init'),
     Refusal("decompose_reduction", 1, SUM_OF_NEIGHBOURS, lambda s: s.decompose_reduction("C", loop(s, "C")),
             'block "C" reads C at another place than it combines into'),
+    Refusal("decompose_reduction", 1, SUM_OF_NEXT, lambda s: s.decompose_reduction("C", loop(s, "C")),
+            NEXT_IS_NOT_STARTED, FIRST_OF_NEXT),
     Refusal("decompose_reduction", 1, DOUBLED_AT_START, lambda s: s.decompose_reduction("C", loop(s, "C")),
             r'block "C" reads C in its init'),
     Refusal("decompose_reduction", 2, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "C")),

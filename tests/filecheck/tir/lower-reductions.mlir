@@ -83,3 +83,64 @@ func.func @fused(%A: memref<6x4xf32>, %Y: memref<6xf32>) {
 // CHECK-LABEL: @fused
 // CHECK:         tir.block "Y_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[F:\w+]] floordiv 4] where [%[[F]] mod 4] < [1] {
 // CHECK:         tir.block "Y" iters(%[[VI]]: spatial<6>, %[[VK:\w+]]: reduce<4>)
+
+// -----
+
+// The init stores to another element than the updates of its instance: it stays where it runs, under its condition.
+
+func.func @elsewhere(%A: memref<6x4xf32>, %Y: memref<7xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %f in 24 {
+    tir.block "Y" iters(%vi: spatial<6>, %vk: reduce<4>) = [%f floordiv 4, %f mod 4] {
+      tir.init {
+        memref.store %zero, %Y[%vi] : memref<7xf32>
+      }
+      %next = affine.apply affine_map<(d0) -> (d0 + 1)>(%vi)
+      %a = memref.load %A[%vi, %vk] : memref<6x4xf32>
+      %y = memref.load %Y[%next] : memref<7xf32>
+      %s = arith.addf %y, %a : f32
+      memref.store %s, %Y[%next] : memref<7xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @elsewhere
+// CHECK-NOT:     tir.block "Y_init"
+// CHECK:         tir.for %[[F:\w+]] in 24 {
+// CHECK-NEXT:      tir.block "Y" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<4>) = [%[[F]] floordiv 4, %[[F]] mod 4] {
+// CHECK:             %[[FIRST:\w+]] = arith.cmpi eq, %[[VK]], %{{.*}} : index
+// CHECK-NEXT:        scf.if %[[FIRST]] {
+// CHECK-NEXT:          memref.store %{{.*}}, %Y[%[[VI]]] : memref<7xf32>
+// CHECK-NEXT:        }
+// CHECK-NEXT:        %[[NEXT:\w+]] = affine.apply
+// CHECK:             memref.store %{{.*}}, %Y[%[[NEXT]]] : memref<7xf32>
+
+// -----
+
+// One element at a time: the init may leave the loop of the reduction, whatever it stores to.
+
+func.func @row(%A: memref<6x4xf32>, %Y: memref<7xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i in 6 {
+    tir.for %k in 4 {
+      tir.block "Y" iters(%vi: spatial<6>, %vk: reduce<4>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %Y[%vi] : memref<7xf32>
+        }
+        %next = affine.apply affine_map<(d0) -> (d0 + 1)>(%vi)
+        %a = memref.load %A[%vi, %vk] : memref<6x4xf32>
+        %y = memref.load %Y[%next] : memref<7xf32>
+        %s = arith.addf %y, %a : f32
+        memref.store %s, %Y[%next] : memref<7xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @row
+// CHECK:         tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT:      tir.block "Y_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[I]]] {
+// CHECK-NEXT:        memref.store %{{.*}}, %Y[%[[VI]]] : memref<7xf32>
+// CHECK:           tir.for %{{.*}} in 4 {
+// CHECK-NEXT:        tir.block "Y" iters
+// CHECK-NOT:           scf.if

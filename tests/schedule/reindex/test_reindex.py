@@ -138,6 +138,43 @@ def test_2_constant_places() -> None:
     refused(lambda: schedule(text).reindex("C", "A"), 2, "no iterator is in the indices of A")
 
 
+STARTED_FROM_D = """
+func.func @f(%A: memref<8x4xf32>, %D: memref<8x4xf32>, %C: memref<8xf32>) {
+  %two = arith.constant 2 : index
+  tir.for %i in 8 { tir.for %k in 4 {
+    tir.block "C" iters(%vi: spatial<8>, %vk: reduce<4>) = [%i, %k] {
+      tir.init {
+        INIT
+      }
+      %a = memref.load %A[%vi, %vk] : memref<8x4xf32>
+      %c = memref.load %C[%vi] : memref<8xf32>
+      %s = arith.addf %c, %a : f32
+      memref.store %s, %C[%vi] : memref<8xf32>
+    } } }
+  func.return
+}"""
+
+
+def test_3_what_only_the_init_reads() -> None:
+    """It reads in the first step of the reduction, perhaps under a condition."""
+    read = "%d = memref.load %D[%vi, AT] : memref<8x4xf32>\nmemref.store %d, %C[%vi] : memref<8xf32>"
+    refused(
+        lambda: schedule(STARTED_FROM_D.replace("INIT", read.replace("AT", "%vk"))).reindex("C", "D"),
+        3,
+        "only the init accesses D, in the first step of the reduction",
+    )
+    guarded = f"%g = arith.cmpi slt, %vi, %two : index\nscf.if %g {{ {read} }}"
+    refused(
+        lambda: schedule(STARTED_FROM_D.replace("INIT", guarded.replace("AT", "%two"))).reindex("C", "D"),
+        3,
+        "a condition decides whether D is accessed",
+    )
+    sch = schedule(STARTED_FROM_D.replace("INIT", read.replace("AT", "%two")))
+    before = sch.mod.clone()
+    sch.reindex("C", "D")
+    check_schedule(before, sch)
+
+
 def test_3_padding_is_not_read() -> None:
     A = te.placeholder((12,), name="A")
     C = te.compute((14,), lambda i: te.if_then_else(te.all(i >= 1, i < 13), A[i - 1], te.const(0.0)), name="C")
