@@ -17,7 +17,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -50,7 +49,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.texpr.expr import as_number, checked_dtype, type_of
 from weft.texpr.graph_operators import OPERATORS, Operator, Placeholders
-from weft.texpr.shapes import items, value_name
+from weft.texpr.shapes import items, value_name, value_names
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -158,11 +157,13 @@ class Value:
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
-    """A parameter of a function to be built. Raises `CompileError` for a wrong shape or dtype."""
-    if not name.isidentifier():
+    """A parameter of a function to be built. Raises `CompileError` for a wrong shape or dtype, and for a name that is
+    no word of ASCII letters, digits and underscores."""
+    if not (isinstance(name, str) and name.isidentifier() and name.isascii()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
-    block.args[0].name_hint = name
+    # Past the setter, which drops numbers after underscores: `function` tells apart x_0 and x_1.
+    block.args[0]._name = name
     return Value(block.args[0])
 
 
@@ -310,7 +311,11 @@ class BlockBuilder:
     def function(
         self, name: str = "main", params: Sequence[Value] = (), attributes: Mapping[str, object] | None = None
     ) -> Generator[None]:
-        """The body of a function; `emit_func_output` ends it. Raises `CompileError` for a taken name."""
+        """The body of a function; `emit_func_output` ends it. Raises `CompileError` for a taken name.
+
+        Parameters are called as their variables, but for numbers after underscores, which name hints cannot hold:
+        `x_0` is called `x0`.
+        """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
         if name in named_ops(self._module):
@@ -322,8 +327,9 @@ class BlockBuilder:
             if hint in names[:at]:
                 raise CompileError(f"function @{name}: two parameters are called '{hint}'")
         body = Block(arg_types=[param.ssa.type for param in params])
-        for param, argument in zip(params, body.args, strict=True):
-            argument.name_hint = param.ssa.name_hint
+        hints = value_names([name or "arg" for name in names])
+        for param, argument, hint in zip(params, body.args, hints, strict=True):
+            argument.name_hint = hint
             param.ssa.replace_all_uses_with(argument)
             param.ssa = argument
         function = FuncOp(name, (list(body.arg_types), []), Region(body))
@@ -391,11 +397,9 @@ class BlockBuilder:
         values = [arg for arg in args if isinstance(arg, Value)]
         extents = tuple(arg for arg in args if isinstance(arg, Expression))
         inputs = Placeholders([value.type for value in values], [extents])
-        names = list(inputs.extents.unbound)
-        first = len(names)
-        for at, value in enumerate(values):
-            names.append(free_name(value.ssa.name_hint or f"arg{at}", names))
-        tensors = iter([inputs.tensor(v.type, name) for v, name in zip(values, names[first:], strict=True)])
+        unbound = inputs.extents.unbound
+        names = value_names([*unbound, *(value.ssa.name_hint or f"arg{at}" for at, value in enumerate(values))])
+        tensors = iter([inputs.tensor(v.type, name) for v, name in zip(values, names[len(unbound) :], strict=True)])
 
         def given(arg: object) -> object:
             if isinstance(arg, Value):
@@ -523,12 +527,7 @@ class BlockBuilder:
     ) -> FuncOp:
         """A private function of the module that does what `function` does to values of these types; it is the open one
         while `function` runs, which may emit loops and branches in it."""
-        names: list[str] = []
-        for at, hint in enumerate(hints):
-            wanted = hint or f"arg{at}"
-            # No underscore before the number: name hints lose it with the number.
-            numbered = (f"{wanted}{number}" for number in count(1))
-            names.append(next(name for name in chain([wanted], numbered) if name not in names))
+        names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
             argument.name_hint = name
