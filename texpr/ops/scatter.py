@@ -20,7 +20,7 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.elementwise import cast as converted
-from weft.texpr.ops.indexing import bounded, checked_mode
+from weft.texpr.ops.indexing import bounded, check_within, checked_mode
 from weft.texpr.ops.transforms import broadcast_to
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
@@ -92,14 +92,7 @@ def scatter_elements(
     given, places = _Updates(what, data, updates, reduction, mode, name), integral(indices, f"{what}: indices")
     source, changes = given.data, shaped(updates, f"{what}: updates", places.shape)
     along = checked_axis(what, axis, source.ndim)
-    if places.ndim != source.ndim or not all(
-        d == along or is_same(x, y) or (isinstance(x, int) and isinstance(y, int) and x < y)
-        for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
-    ):
-        raise error(
-            f"{what}: the indices have at most the extents of the data apart from axis {along}: {places.name} has "
-            f"{shape_text(places.shape)}, {source.name} has {shape_text(source.shape)}"
-        )
+    check_within(what, source, places, along)
     if not is_empty(places.shape):
         check_nonempty(what, source, [along])
     names = [f"u{d}" for d in range(source.ndim)]
