@@ -279,8 +279,9 @@ def parse_extent(text: str) -> Extent:
     parser = Parser(Context(), f"<{text}>")
     try:
         (extent,) = DimsAttr.parse_parameter(parser)
-    except (ParseError, ValueError):
-        raise ShapeError(f"'{text}' is no extent: write a name or an expression such as 2 * n + 1") from None
+    except (ParseError, ValueError, RecursionError):
+        short = text if len(text) < 80 else f"{text[:76]}..."
+        raise ShapeError(f"'{short}' is no extent: write a name or an expression such as 2 * n + 1") from None
     return extent
 
 
@@ -332,7 +333,13 @@ def _parse_primary(parser: AttrParser) -> Extent:
     if parser.parse_optional_punctuation("-") is not None:
         return multiply(-1, _parse_primary(parser))
     number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
-    return number if number is not None else symbol(parser.parse_identifier(" or number as an extent"))
+    if number is not None:
+        return number
+    at = parser.pos
+    name = parser.parse_identifier(" or number as an extent")
+    if not name.isascii():
+        parser.raise_error(f"the name of an extent is ASCII, got '{name}'", at, parser.pos)
+    return symbol(name)
 
 
 def shape_of(type_: TensorType[Attribute]) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -109,31 +110,44 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
-def evaluated(value: Value) -> Known | None:
+def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None:
     """The elements of a value that constants and operators give, None where it depends on something else, or is
-    large."""
+    large. `found` has the results of earlier calls."""
+    if value.ssa not in found:
+        found[value.ssa] = _evaluated(value, found)
+    return found[value.ssa]
+
+
+def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Known | None:
     order: dict[Operation, None] = {}
+    mapping: dict[SSAValue, SSAValue] = {}
+    constants: list[Operation] = []
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:
         current, is_ready = pending.pop()
         op = current.owner
-        if not isinstance(op, Operator | ConstantOp) or _is_large(op):
+        known = found.get(current)
+        if known is not None:
+            if current not in mapping:
+                mapping[current] = known.constant().ssa
+                constants.append(cast("Operation", mapping[current].owner))
+            continue
+        if current in found or not isinstance(op, Operator | ConstantOp) or _is_large(op):
             return None
         if is_ready:
             order[op] = None
         elif op not in order:
             pending.append((current, True))
             pending += [(operand, False) for operand in op.operands]
-    mapping: dict[SSAValue, SSAValue] = {}
     copies = [op.clone(mapping) for op in order]
     returned = mapping[value.ssa]
-    body = Block([*copies, ReturnOp(returned)])
+    body = Block([*constants, *copies, ReturnOp(returned)])
     function = FuncOp("evaluated", ([], [returned.type]), Region(body))
-    found = cast("NDArray[Any]", Interpreter(ModuleOp([function])).call("evaluated"))
+    array = cast("NDArray[Any]", Interpreter(ModuleOp([function])).call("evaluated"))
     element = element_name(cast("Tensor", returned.type).element_type)
     if element == "bfloat16":  # the interpreter has its bits
-        found = found.view(np.dtype(element))
-    return None if element is None else Known(found, element)
+        array = array.view(np.dtype(element))
+    return None if element is None else Known(array, element)
 
 
 def _is_large(op: Operation) -> bool:
