@@ -43,7 +43,7 @@ from weft.dialects.graph_shapes import (
 )
 from weft.passes.graph.graph_bind_params import bind_params as bind_in_place
 from weft.passes.graph.operators import detached_ops
-from weft.passes.module_functions import named_ops, remove_function, update_function
+from weft.passes.module_functions import named_ops, remove_function, symbol_name, update_function
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
@@ -306,6 +306,14 @@ class BlockBuilder:
         """The functions of tensor expressions."""
         self._around: list[str] = []
         """The names of the functions that are open around this one."""
+        self._names: set[str] = set()
+        """Names of the module, up to its op `_last`; those of removed functions may be among them."""
+        self._last: Operation | None = None
+        self._names: set[str] = set()
+        """The names in the module, up to `_last`."""
+        self._last: Operation | None = None
+        self._numbers: dict[str, int] = {}
+        """The last number behind a name that was taken."""
 
     @contextmanager
     def function(
@@ -611,7 +619,13 @@ class BlockBuilder:
 
     def _taken(self) -> set[str]:
         own = {function.sym_name.data for function in (self._function, *self._enclosing) if function is not None}
-        return {*named_ops(self._module), *own}
+        block = self._module.body.block
+        if self._last is None or self._last.parent is not block:
+            self._names, self._last = set(named_ops(self._module)), block.last_op
+        while self._last is not None and (added := self._last.next_op) is not None:
+            self._last = added
+            self._names |= {name for name in [symbol_name(added)] if name is not None}
+        return self._names | own if own - self._names else self._names
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:

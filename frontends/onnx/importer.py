@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -49,8 +50,10 @@ InputShape: TypeAlias = "Sequence[ExtentLike] | Sequence[Sequence[ExtentLike]] |
 """The shape of an input; of one that is a sequence, those of its tensors; None for an optional without a value."""
 _SHAPE: Final = Sequence[int | str] | Sequence[Sequence[int | str]] | None
 """`InputShape` at run time."""
-_MOST_NODES: Final = 50_000
+_MOST_NODES: Final = 8_000
 """Nodes that functions and loops may be written out to, where the file does not have many itself."""
+_MOST_COPIES: Final = 32
+"""The same, for each node of the file."""
 _ENDLESS: Final = 1 << 62
 """The nodes of a function that calls itself."""
 _DEEPEST: Final = 64
@@ -91,7 +94,7 @@ class Import:
         self.evaluated: dict[SSAValue, Known | None] = {}
         """What `evaluated` has found."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
-        self.left = max(_MOST_NODES, 4 * sum(_number_of_nodes(nodes, {}, {}) for nodes in graphs))
+        self.left = _MOST_NODES + _MOST_COPIES * sum(_number_of_nodes(nodes, {}, {}) for nodes in graphs)
         """How many nodes may still be converted."""
         needed = _number_of_nodes(file.model.graph.node, self.functions, {})
         if needed > self.left:
@@ -375,6 +378,11 @@ def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
         return "there is no converter (weft.onnx.register adds one)"
     if domain:
         return "there is no converter for this domain (weft.onnx.register adds one)"
+    return _not_defined(operator)
+
+
+@lru_cache(maxsize=256)
+def _not_defined(operator: str) -> str:
     known = {schema.name for schema in defs.get_all_schemas() if schema.domain == ""}
     return f"ONNX has no such operator in this opset{did_you_mean(operator, known - {operator})}"
 

@@ -19,6 +19,7 @@ from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.operators import ops
 from weft.interp.interpreter import Interpreter
 from weft.texpr.graph_operators import Operator
+from weft.texpr.shapes import items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,11 +115,13 @@ def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None
     """The elements of a value that constants and operators give, None where it depends on something else, or is
     large. `found` has the results of earlier calls."""
     if value.ssa not in found:
-        found[value.ssa] = _evaluated(value, found)
+        found[value.ssa] = None
+        found |= _evaluated(value, found)
     return found[value.ssa]
 
 
-def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Known | None:
+def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[SSAValue, Known | None]:
+    """The elements of a value, and of those that it is computed from; of none where `evaluated` finds None."""
     order: dict[Operation, None] = {}
     mapping: dict[SSAValue, SSAValue] = {}
     constants: list[Operation] = []
@@ -132,19 +135,26 @@ def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Known | 
                 mapping[current] = known.constant().ssa
                 constants.append(cast("Operation", mapping[current].owner))
             continue
-        if current in found or not isinstance(op, Operator | ConstantOp) or _is_large(op):
-            return None
+        is_unknown = current in found and current is not value.ssa
+        if is_unknown or not isinstance(op, Operator | ConstantOp) or _is_large(op):
+            return {}
         if is_ready:
             order[op] = None
         elif op not in order:
             pending.append((current, True))
             pending += [(operand, False) for operand in op.operands]
     copies = [op.clone(mapping) for op in order]
-    returned = mapping[value.ssa]
-    body = Block([*constants, *copies, ReturnOp(returned)])
-    function = FuncOp("evaluated", ([], [returned.type]), Region(body))
-    array = cast("NDArray[Any]", Interpreter(ModuleOp([function])).call("evaluated"))
-    element = element_name(cast("Tensor", returned.type).element_type)
+    results = [result for op in order for result in op.results]
+    returned = [mapping[result] for result in results]
+    body = Block([*constants, *copies, ReturnOp(*returned)])
+    function = FuncOp("evaluated", ([], [result.type for result in returned]), Region(body))
+    arrays = items(Interpreter(ModuleOp([function])).call("evaluated"))
+    return {result: _known(result, cast("NDArray[Any]", array)) for result, array in zip(results, arrays, strict=True)}
+
+
+def _known(value: SSAValue, array: NDArray[Any]) -> Known | None:
+    """A value as the interpreter gives it."""
+    element = element_name(cast("Tensor", value.type).element_type)
     if element == "bfloat16":  # the interpreter has its bits
         array = array.view(np.dtype(element))
     return None if element is None else Known(array, element)
