@@ -71,7 +71,8 @@ def _reduce(node: Node) -> Item:
     by_input = "axes" not in (node.schema.attributes if node.schema is not None else ())
     given = (node.indices(1) if node.has(1) else None) if by_input else node.integers("axes")
     keep = node.flag("keepdims")
-    if not given and by_input and node.flag("noop_with_empty_axes"):
+    is_noop = by_input and node.flag("noop_with_empty_axes")
+    if not given and is_noop:
         # The reduction is over no axis: squares, logarithms and the like are still taken.
         return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
     axes = node.axes(given, data.ndim) if given else list(range(data.ndim))
@@ -89,10 +90,8 @@ def _argmax(node: Node) -> Item:
     keep = node.flag("keepdims")
     find = ops.argmax if node.operator == "ArgMax" else ops.argmin
     if node.version >= 12 and node.flag("select_last_index"):
-        extent = data.shape[axis]
-        if not isinstance(extent, int):
-            raise node.refuse("attribute 'select_last_index' = 1 needs an axis of known extent")
-        return ops.subtract(extent - 1, find(ops.flip(data, axis), axis, keep))
+        last = ops.subtract(ops.extents([data.shape[axis]]), 1)
+        return ops.subtract(ops.reshape(last, ()), find(ops.flip(data, axis), axis, keep))
     return find(data, axis, keep)
 
 
