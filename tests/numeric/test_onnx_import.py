@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import onnx
 from example_scripts import printed_by
 from onnx import helper
 from onnx_models import INT64, model, node, perceptron

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import onnx
 from onnx import ModelProto, TensorProto, helper
 from onnx_models import model, node, perceptron
 
