@@ -119,4 +119,4 @@ def _topk(node: Node) -> Item:
 def _hardmax(node: Node) -> Item:
     data = node.value(0)
     axis = node.axis("axis", data.ndim)
-    return ops.one_hot(ops.argmax(data, axis), data.shape[axis], axis=axis, dtype=data.dtype)
+    return ops.cast(ops.equal(ops.iota(data.shape, axis), ops.argmax(data, axis, True)), data.dtype)

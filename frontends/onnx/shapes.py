@@ -122,6 +122,8 @@ def _split(node: Node) -> Item | Sequence[Item]:
     if sizes is None:
         if "num_outputs" in formal and node.integer("num_outputs", 1) != parts:
             raise node.refuse(f"attribute 'num_outputs' = {node.integer('num_outputs')}, but the node has {parts}")
+        if extent is not None and not isinstance(extent, int) and parts == 2:
+            return _halves(data, axis, extent)
         if not isinstance(extent, int):
             raise node.refuse(f"axis {axis} has the symbolic extent {extent}: state the sizes in input 'split'")
         size = -(-extent // parts)
@@ -130,6 +132,13 @@ def _split(node: Node) -> Item | Sequence[Item]:
         raise node.refuse(f"the sizes {shown(sizes)} must be {parts} that make {extent}")
     ends = list(accumulate(sizes))
     return [ops.strided_slice(data, [end - size], [end], [1], [axis]) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _halves(data: Value, axis: int, extent: KnownExtent) -> Sequence[Item]:
+    """Both halves of a symbolic axis, the first one longer where its extent is odd."""
+    first = (extent + 1) // 2
+    rest = ops.add(ops.iota([extent - first]), ops.extents([first]))
+    return [ops.take(data, ops.iota([first]), axis), ops.take(data, rest, axis)]
 
 
 @converts("Expand")

@@ -487,7 +487,10 @@ def _matmul(p: OnnxProgram) -> Proposal:
 def _gemm(p: OnnxProgram) -> Proposal:
     left = p.value("f", least=2, most=2)
     attributes = {"transA": p.draw.randrange(2), "transB": p.draw.randrange(2), "alpha": 0.5}
-    return Proposal("Gemm", [left, p.like(left)], attributes)
+    right = p.like(left)
+    if right.rank != 2:
+        raise LookupError  # the reference takes other ranks
+    return Proposal("Gemm", [left, right], attributes)
 
 
 def _einsum(p: OnnxProgram) -> Proposal:
@@ -604,7 +607,9 @@ def check(program: OnnxProgram, target: str = "llvm -num-threads=1 -opt-level=1"
         found = results if isinstance(results, tuple | list) else (results,)
         for one, other, exact in zip(found, program.outputs(at), program.exact(), strict=True):
             told = f"at {sizes}: {program}"
-            assert one.shape == other.shape and one.dtype == other.dtype, f"{one.dtype}{one.shape} {other.dtype}{told}"
+            assert one.shape == other.shape and one.dtype == other.dtype, (
+                f"{one.dtype}{one.shape} {other.dtype}{other.shape} {told}"
+            )
             if exact:
                 np.testing.assert_array_equal(one, other, told)
             else:
