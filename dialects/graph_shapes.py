@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 Division: TypeAlias = Literal["floordiv", "mod"]
 _MOST_PARTS: Final = 512
-"""Factors of an extent: products of sums have as many as an exponential."""
+"""The largest number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
     # Past the setter, which drops numbers after underscores: `function` tells apart x_0 and x_1.
-    block.args[0]._name = name
+    block.args[0]._name = name  # pyright: ignore[reportPrivateUsage]
     return Value(block.args[0])
 
 
@@ -309,11 +309,6 @@ class BlockBuilder:
         self._names: set[str] = set()
         """Names of the module, up to its op `_last`; those of removed functions may be among them."""
         self._last: Operation | None = None
-        self._names: set[str] = set()
-        """The names in the module, up to `_last`."""
-        self._last: Operation | None = None
-        self._numbers: dict[str, int] = {}
-        """The last number behind a name that was taken."""
 
     @contextmanager
     def function(
@@ -321,8 +316,8 @@ class BlockBuilder:
     ) -> Generator[None]:
         """The body of a function; `emit_func_output` ends it. Raises `CompileError` for a taken name.
 
-        Parameters are called as their variables, but for numbers after underscores, which name hints cannot hold:
-        `x_0` is called `x0`.
+        Parameters have the names of their variables, without the underscore of a number at the end, which name hints
+        cannot hold: `x_0` becomes `x0`.
         """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")

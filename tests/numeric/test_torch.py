@@ -67,6 +67,7 @@ def test_a_model_of_symbolic_size_and_inputs_that_it_refuses(torch: Any, models:
         compiled(x, z=x)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_tensors_that_hold_no_array_are_refused_by_name(torch: Any) -> None:
     class Model(torch.nn.Module):
         def forward(self, x: Any, y: Any) -> Any:
