@@ -410,7 +410,16 @@ def test_indices_of_a_smaller_shape() -> None:
         if all(extent <= other for extent, other in zip(shape, x.shape, strict=True)):
             scatter = [node("ScatterElements", "x i u", "y", axis=axis, reduction="add")]
             _checked(model(scatter, {"x": [3, 4, 5]}, weights={"i": indices, "u": updates}), x)
-    proto = model([node("GatherElements", "x i", "y", axis=1)], {"x": ["n", 5]}, weights={"i": np.zeros((4, 1), int)})
+    weights = {"i": np.zeros((2, 1, 3), int), "u": np.ones((2, 1, 3), np.float32)}
+    for axis in (0, 1, 2):
+        nodes = [node("ScatterElements", "x i u", "y", axis=axis)]
+        _checked(model(nodes, {"x": ["n", "m", 4]}, weights=weights), np.zeros((3, 2, 4), np.float32))
+        proto = model([node("GatherElements", "x i", "y", axis=axis)], {"x": ["n", "m", 4]}, weights=weights)
+        main = weft.build(weft.from_onnx(proto), target="llvm -num-threads=1 -opt-level=0")["main"]
+        part = tuple(slice(None if d == axis else extent) for d, extent in enumerate((2, 1, 3)))
+        found = main(sized := np.arange(24, dtype=np.float32).reshape(3, 2, 4))
+        np.testing.assert_array_equal(found, np.take_along_axis(sized[part], weights["i"], axis))
+    proto = model([node("GatherElements", "x i", "y", axis=1)], {"x": [3, 5]}, weights={"i": np.zeros((4, 1), int)})
     with pytest.raises(CompileError, match=r"GatherElements .*: the indices have at most the extents of the data"):
         weft.from_onnx(proto)
 

@@ -26,7 +26,7 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.transforms import flatten, moved
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, is_empty, is_same, items, shape_text, simplified
+from weft.texpr.shapes import Extent, is_empty, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["gather", "gather_nd", "one_hot", "strided_slice", "take", "take_along_axis"]
@@ -179,10 +179,10 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name
 
 
 def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
-    """Raises CompileError unless the indices have the rank of the data, and at most its extents except along an
-    axis."""
-    if places.ndim != source.ndim or not all(
-        d == along or is_same(x, y) or (isinstance(x, int) and isinstance(y, int) and x < y)
+    """Raises CompileError unless the indices have the rank of the data, and may have at most its extents except along
+    an axis: of symbolic extents, bounds of the accesses decide."""
+    if places.ndim != source.ndim or any(
+        d != along and isinstance(x, int) and isinstance(y, int) and x > y
         for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
     ):
         raise error(

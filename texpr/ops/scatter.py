@@ -96,15 +96,20 @@ def scatter_elements(
     if not is_empty(places.shape):
         check_nonempty(what, source, [along])
     names = [f"u{d}" for d in range(source.ndim)]
+    # Axes of which the data may have fewer elements are loops over the updates, whose stores would leave the data then.
+    short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
+    unknown = [d for d in short if not isinstance(places.shape[d], int) or not isinstance(source.shape[d], int)]
+    depth = min(unknown, default=along)
+    short = [d for d in short if d < depth]
 
     def update(code: Statements, outer: Sequence[Expr], result: Written) -> None:
-        with code.loops(places.shape[along:], names[along:]) as at:
-            place = bounded(what, mode, places(*outer, *at), source.shape[along])
-            given.put(result, changes(*outer, *at), [*outer, place, *at[1:]])
+        with code.loops(places.shape[depth:], names[depth:]) as inner:
+            at = (*outer, *inner)
+            place = bounded(what, mode, places(*at), source.shape[along])
+            given.put(result, changes(*at), [*at[:along], place, *at[along + 1 :]])
 
     def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
         given.copy(code, outer, result)
-        short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
         if not short:
             update(code, outer, result)
             return
@@ -114,7 +119,7 @@ def scatter_elements(
         with code.when(inside):
             update(code, outer, result)
 
-    return given.finish(extern(source.shape[:along], [given.result], [source, places, changes], write, name)[0])
+    return given.finish(extern(source.shape[:depth], [given.result], [source, places, changes], write, name)[0])
 
 
 def put_along_axis(
