@@ -273,9 +273,9 @@ class ParameterAccesses:
         attribute = function.attributes.get(PARAMETER_ACCESS)
         noted = attribute.data if isinstance(attribute, ArrayAttr) else ()
         # Passes of users may have added parameters, or writes of what was only read.
-        if len(noted) == len(function.args) and isinstance(entry := noted[position], AccessAttr):
-            if entry.data is not AccessMode.READ:
-                return entry.data
+        entry = noted[position] if len(noted) == len(function.args) else None
+        if isinstance(entry, AccessAttr) and entry.data is not AccessMode.READ:
+            return entry.data
         key = (function.sym_name.data, position)
         if key not in self._known:
             self._known[key] = AccessMode.READWRITE  # what a recursive call is taken to do
@@ -333,5 +333,3 @@ def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
     if found <= {AccessMode.READ}:
         return AccessMode.READ
     return AccessMode.WRITE if found == {AccessMode.WRITE} else AccessMode.READWRITE
-
-
