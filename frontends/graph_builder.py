@@ -211,9 +211,9 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
     for extent in items(shape):
         if isinstance(extent, bool) or not isinstance(extent, int | str):
             raise CompileError(f"{what}: an extent is a number or text, got {shown(extent)}")
-        if isinstance(extent, int) and extent < 0:
-            raise CompileError(f"{what}: an extent is not negative, got {extent}")
         found.append(parse_extent(extent) if isinstance(extent, str) else extent)
+        if isinstance(number := found[-1], int) and number < 0:
+            raise CompileError(f"{what}: an extent is not negative, got {extent}")
     return found
 
 

@@ -540,7 +540,7 @@ class _Names:
         one after its parameter."""
         try:
             found = parse_extent(text)
-            if names_in(found) or isinstance(found, int):
+            if names_in(found) or (isinstance(found, int) and found >= 0):
                 return text
         except ShapeError:
             pass

@@ -287,6 +287,8 @@ def test_names_that_differ_in_a_number_behind_an_underscore() -> None:
         library["main"](first, random(4), third)
     with pytest.raises(CompileError, match="var: a name is a word, got 'é'"):
         G.var("é", (1,))
+    with pytest.raises(CompileError, match="an extent is not negative, got 2 - 3"):
+        G.var("x", ("2 - 3",))
     with pytest.raises(ShapeError, match="'é' is no extent"):
         G.var("x", ("é",))
     with pytest.raises(ShapeError, match=r"'\(\(\(.*\.\.\.' is no extent"):
