@@ -82,7 +82,7 @@ def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
     if data.dtype == np.bool_:
         data = data.view(np.uint8) != 0  # xDSL writes all bits of true
     if data.size == 1:
-        return np.broadcast_to(data, shape)
+        return np.broadcast_to(data.reshape(()), shape)
     if data.size != prod(shape):
         raise CompileError(f"a constant of type {value.type} has {data.size} elements")
     return data.reshape(shape)

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from functools import cached_property
+from typing import Final, Literal, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
@@ -26,6 +27,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 Division: TypeAlias = Literal["floordiv", "mod"]
+_MOST_PARTS: Final = 512
+"""The largest number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,12 @@ class ExtentDivision:
     kind: Division
     left: KnownExtent
     right: KnownExtent
+
+    @cached_property
+    def size(self) -> int:
+        """The number of factors of both sides."""
+        sides = (side for side in (self.left, self.right) if isinstance(side, Expression))
+        return 1 + sum(_size(monomial) for side in sides for monomial, _ in side.terms)
 
     def __str__(self) -> str:
         return f"{_parenthesised(self.left)} {self.kind} {_parenthesised(self.right)}"
@@ -112,6 +121,11 @@ def symbol(name: str) -> Expression:
     return Expression((((name,), 1),))
 
 
+def _size(monomial: Monomial) -> int:
+    """The number of factors, with those within quotients and remainders, and one for the coefficient."""
+    return 1 + sum(1 if isinstance(atom, str) else atom.size for atom in monomial)
+
+
 def _terms(extent: KnownExtent) -> dict[Monomial, int]:
     if isinstance(extent, int):
         return {(): extent} if extent else {}
@@ -120,6 +134,8 @@ def _terms(extent: KnownExtent) -> dict[Monomial, int]:
 
 def _canonical(terms: Mapping[Monomial, int]) -> KnownExtent:
     kept = {monomial: c for monomial, c in terms.items() if c}
+    if sum(map(_size, kept)) > _MOST_PARTS:
+        raise ShapeError(f"an extent has more than {_MOST_PARTS} factors: {len(kept)} terms")
     if not kept.keys() - {()}:
         return kept.get((), 0)
     # Constants last, as people write them; the text orders the rest.
@@ -140,8 +156,12 @@ def multiply(a: Extent, b: Extent) -> Extent:
     if a is None or b is None:
         return 0 if 0 in (a, b) else None
     terms: dict[Monomial, int] = {}
-    for left, c in _terms(a).items():
-        for right, d in _terms(b).items():
+    first, second = _terms(a), _terms(b)
+    factors = sum(map(_size, first)) * len(second) + sum(map(_size, second)) * len(first)
+    if factors > 4 * _MOST_PARTS:
+        raise ShapeError(f"an extent has more than {_MOST_PARTS} factors: {len(first)} times {len(second)} terms")
+    for left, c in first.items():
+        for right, d in second.items():
             product = tuple(sorted((*left, *right), key=str))
             terms[product] = terms.get(product, 0) + c * d
     return _canonical(terms)
@@ -279,8 +299,9 @@ def parse_extent(text: str) -> Extent:
     parser = Parser(Context(), f"<{text}>")
     try:
         (extent,) = DimsAttr.parse_parameter(parser)
-    except (ParseError, ValueError):
-        raise ShapeError(f"'{text}' is no extent: write a name or an expression such as 2 * n + 1") from None
+    except (ParseError, ValueError, RecursionError):
+        short = text if len(text) < 80 else f"{text[:76]}..."
+        raise ShapeError(f"'{short}' is no extent: write a name or an expression such as 2 * n + 1") from None
     return extent
 
 
@@ -332,7 +353,13 @@ def _parse_primary(parser: AttrParser) -> Extent:
     if parser.parse_optional_punctuation("-") is not None:
         return multiply(-1, _parse_primary(parser))
     number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
-    return number if number is not None else symbol(parser.parse_identifier(" or number as an extent"))
+    if number is not None:
+        return number
+    at = parser.pos
+    name = parser.parse_identifier(" or number as an extent")
+    if not name.isascii():
+        parser.raise_error(f"the name of an extent is ASCII, got '{name}'", at, parser.pos)
+    return symbol(name)
 
 
 def shape_of(type_: TensorType[Attribute]) -> Shape:

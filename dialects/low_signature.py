@@ -71,18 +71,23 @@ def _iterations(region: Region) -> int:
 
 def _count_results(args: Sequence[ArraySpec | ScalarSpec], facts: Sequence[CallPrecondition]) -> int:
     """The number of trailing arguments that a call can allocate."""
-    for at in range(len(args)):
+    places = range(len(args), 0, -1)
+    first = next((at for at in places if not _is_result(args[at - 1])), 0)
+    for at in range(first, len(args)):
         rest = args[at:]
         known = {symbol for other in args[:at] if isinstance(other, ArraySpec) for symbol in other.symbols}
         known |= {other.name for other in args[:at] if isinstance(other, ScalarSpec)}
         for fact in facts:
             if fact.defines is not None and known.issuperset({*fact.names} - {fact.defines}):
                 known.add(fact.defines)
-        if all(isinstance(a, ArraySpec) and a.access == "write" and a.strides is None for a in rest) and all(
-            symbol in known for a in rest if isinstance(a, ArraySpec) for symbol in a.symbols
-        ):
+        if all(symbol in known for a in rest if isinstance(a, ArraySpec) for symbol in a.symbols):
             return len(rest)
     return 0
+
+
+def _is_result(arg: ArraySpec | ScalarSpec) -> bool:
+    """Whether an argument is an array that is only written, in the order of memory."""
+    return isinstance(arg, ArraySpec) and arg.access == "write" and arg.strides is None
 
 
 def _argument(function: FuncOp, param: ParamAttr, is_exposed: bool) -> ArraySpec | ScalarSpec:

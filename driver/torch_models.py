@@ -61,6 +61,7 @@ class CompiledModel:
         self._function = library["main"]
         self._model, self._pytree = model, pytree
         self._is_flat = model.in_spec is None or _is_flat(model.in_spec, pytree)
+        self._checks = [_check(a) for a in model.arguments if a.leaf is not None and not a.is_size]
         self._readers = [_reader(argument, model) for argument in model.arguments]
         self._places = _places(model.arguments)
         self._has_checks = bool(self._places or model.constants)
@@ -79,6 +80,8 @@ class CompiledModel:
         leaves = args if self._is_flat and not keywords else self._flattened(args, keywords)
         if len(leaves) != self._model.leaves:
             raise TypeError(f"the model takes {self._model.leaves} inputs, got {len(leaves)}")
+        for check in self._checks:
+            check(leaves)
         sizes = self._sizes(leaves) if self._has_checks else {}
         found = self._function(*(read(leaves, sizes) for read in self._readers))
         results = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
@@ -180,12 +183,43 @@ def _solved(extent: Expression, name: str, size: int) -> int:
     return (size - offset) // factor
 
 
+def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
+    """A function that raises `TypeError` unless an input is a tensor in dense memory of the CPU, of the element type of
+    an argument."""
+    from weft.frontends.torch.library import torch
+    from weft.frontends.torch.symbols import torch_dtype
+
+    leaf, name = cast("int", argument.leaf), argument.name
+    dtype, strided = torch_dtype(argument.meta.dtype), torch.strided
+
+    def check(leaves: Sequence[Any]) -> None:
+        tensor = leaves[leaf]
+        if not isinstance(tensor, torch.Tensor):
+            found = type(tensor).__name__
+        elif tensor.device.type != "cpu":
+            found = f"one on {tensor.device}"
+        elif tensor.layout is not strided or tensor.is_nested or tensor.is_quantized:
+            kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else "no"
+            found = f"one of {kind} layout" if kind != "no" else f"one of layout {_word(tensor.layout)}"
+        elif tensor.dtype is not dtype:
+            found = _word(tensor.dtype)
+        else:
+            return
+        raise TypeError(f"input '{name}': expected a dense tensor of {_word(dtype)} on the CPU, got {found}")
+
+    return check
+
+
+def _word(constant: object) -> str:
+    """A dtype or layout of PyTorch without the name of the package."""
+    return str(constant).removeprefix("torch.")
+
+
 def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
     """A function from the inputs and the symbolic sizes to the array of an argument."""
     import numpy as np
 
     from weft.frontends.torch.importing import array_of
-    from weft.frontends.torch.library import torch
 
     leaf, name = argument.leaf, argument.name
     if argument.is_size:
@@ -198,12 +232,11 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
 
     def read(leaves: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         tensor = leaves[leaf]
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"input '{name}': expected a tensor, got {type(tensor).__name__}")
-        if tensor.device.type != "cpu":
-            raise TypeError(f"input '{name}': expected a tensor on the CPU, got one on {tensor.device}")
-        is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad
-        return tensor.numpy() if is_ready else array_of(tensor)
+        try:
+            is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad and not tensor.is_neg()
+            return tensor.numpy() if is_ready else array_of(tensor)
+        except (RuntimeError, TypeError, ValueError) as error:  # a tensor without memory, as those of tracers
+            raise TypeError(f"input '{name}': {type(tensor).__name__} has no array: {error}") from None
 
     return read
 

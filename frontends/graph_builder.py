@@ -17,7 +17,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -44,13 +43,13 @@ from weft.dialects.graph_shapes import (
 )
 from weft.passes.graph.graph_bind_params import bind_params as bind_in_place
 from weft.passes.graph.operators import detached_ops
-from weft.passes.module_functions import named_ops, remove_function, update_function
+from weft.passes.module_functions import named_ops, remove_function, symbol_name, update_function
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.texpr.expr import as_number, checked_dtype, type_of
 from weft.texpr.graph_operators import OPERATORS, Operator, Placeholders
-from weft.texpr.shapes import items, value_name
+from weft.texpr.shapes import items, value_name, value_names
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -158,11 +157,13 @@ class Value:
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
-    """A parameter of a function to be built. Raises `CompileError` for a wrong shape or dtype."""
-    if not name.isidentifier():
+    """A parameter of a function to be built. Raises `CompileError` for a wrong shape or dtype, and for a name that is
+    no word of ASCII letters, digits and underscores."""
+    if not (isinstance(name, str) and name.isidentifier() and name.isascii()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
-    block.args[0].name_hint = name
+    # Past the setter, which drops numbers after underscores: `function` tells apart x_0 and x_1.
+    block.args[0]._name = name  # pyright: ignore[reportPrivateUsage]
     return Value(block.args[0])
 
 
@@ -210,9 +211,9 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
     for extent in items(shape):
         if isinstance(extent, bool) or not isinstance(extent, int | str):
             raise CompileError(f"{what}: an extent is a number or text, got {shown(extent)}")
-        if isinstance(extent, int) and extent < 0:
-            raise CompileError(f"{what}: an extent is not negative, got {extent}")
         found.append(parse_extent(extent) if isinstance(extent, str) else extent)
+        if isinstance(number := found[-1], int) and number < 0:
+            raise CompileError(f"{what}: an extent is not negative, got {extent}")
     return found
 
 
@@ -305,12 +306,19 @@ class BlockBuilder:
         """The functions of tensor expressions."""
         self._around: list[str] = []
         """The names of the functions that are open around this one."""
+        self._names: set[str] = set()
+        """Names of the module, up to its op `_last`; those of removed functions may be among them."""
+        self._last: Operation | None = None
 
     @contextmanager
     def function(
         self, name: str = "main", params: Sequence[Value] = (), attributes: Mapping[str, object] | None = None
     ) -> Generator[None]:
-        """The body of a function; `emit_func_output` ends it. Raises `CompileError` for a taken name."""
+        """The body of a function; `emit_func_output` ends it. Raises `CompileError` for a taken name.
+
+        Parameters have the names of their variables, without the underscore of a number at the end, which name hints
+        cannot hold: `x_0` becomes `x0`.
+        """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
         if name in named_ops(self._module):
@@ -322,8 +330,9 @@ class BlockBuilder:
             if hint in names[:at]:
                 raise CompileError(f"function @{name}: two parameters are called '{hint}'")
         body = Block(arg_types=[param.ssa.type for param in params])
-        for param, argument in zip(params, body.args, strict=True):
-            argument.name_hint = param.ssa.name_hint
+        hints = value_names([name or "arg" for name in names])
+        for param, argument, hint in zip(params, body.args, hints, strict=True):
+            argument.name_hint = hint
             param.ssa.replace_all_uses_with(argument)
             param.ssa = argument
         function = FuncOp(name, (list(body.arg_types), []), Region(body))
@@ -391,11 +400,9 @@ class BlockBuilder:
         values = [arg for arg in args if isinstance(arg, Value)]
         extents = tuple(arg for arg in args if isinstance(arg, Expression))
         inputs = Placeholders([value.type for value in values], [extents])
-        names = list(inputs.extents.unbound)
-        first = len(names)
-        for at, value in enumerate(values):
-            names.append(free_name(value.ssa.name_hint or f"arg{at}", names))
-        tensors = iter([inputs.tensor(v.type, name) for v, name in zip(values, names[first:], strict=True)])
+        unbound = inputs.extents.unbound
+        names = value_names([*unbound, *(value.ssa.name_hint or f"arg{at}" for at, value in enumerate(values))])
+        tensors = iter([inputs.tensor(v.type, name) for v, name in zip(values, names[len(unbound) :], strict=True)])
 
         def given(arg: object) -> object:
             if isinstance(arg, Value):
@@ -523,12 +530,7 @@ class BlockBuilder:
     ) -> FuncOp:
         """A private function of the module that does what `function` does to values of these types; it is the open one
         while `function` runs, which may emit loops and branches in it."""
-        names: list[str] = []
-        for at, hint in enumerate(hints):
-            wanted = hint or f"arg{at}"
-            # No underscore before the number: name hints lose it with the number.
-            numbered = (f"{wanted}{number}" for number in count(1))
-            names.append(next(name for name in chain([wanted], numbered) if name not in names))
+        names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
             argument.name_hint = name
@@ -612,7 +614,13 @@ class BlockBuilder:
 
     def _taken(self) -> set[str]:
         own = {function.sym_name.data for function in (self._function, *self._enclosing) if function is not None}
-        return {*named_ops(self._module), *own}
+        block = self._module.body.block
+        if self._last is None or self._last.parent is not block:
+            self._names, self._last = set(named_ops(self._module)), block.last_op
+        while self._last is not None and (added := self._last.next_op) is not None:
+            self._last = added
+            self._names |= {name for name in [symbol_name(added)] if name is not None}
+        return self._names | own if own - self._names else self._names
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:

@@ -118,7 +118,7 @@ def merge(*modules: ModuleOp) -> ModuleOp:
         taken = named_ops(merged)
         for op in list(added.body.block.ops):
             op.detach()
-            name = _symbol_name(op)
+            name = symbol_name(op)
             if name is None or name not in taken:
                 merged.body.block.add_op(op)
             else:
@@ -154,7 +154,8 @@ def set_function_attribute(module: ModuleOp, name: str, key: str, value: Attribu
         raise CompileError.at(function, f"@{name} has no attribute '{key}'{did_you_mean(key, function.attributes)}")
 
 
-def _symbol_name(op: Operation) -> str | None:
+def symbol_name(op: Operation) -> str | None:
+    """The name of an op that has one."""
     interface = op.get_trait(SymbolOpInterface)
     symbol = interface.get_sym_attr_name(op) if interface is not None else None
     return None if symbol is None else symbol.data
@@ -162,7 +163,7 @@ def _symbol_name(op: Operation) -> str | None:
 
 def named_ops(module: ModuleOp) -> dict[str, Operation]:
     """The ops of a module that have a name, by name."""
-    named = ((_symbol_name(op), op) for op in module.body.block.ops)
+    named = ((symbol_name(op), op) for op in module.body.block.ops)
     return {name: op for name, op in named if name is not None}
 
 
@@ -239,7 +240,7 @@ def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
     for holder in module.body.block.ops:
         for symbol, op in symbol_uses(holder):
             if symbol == name:
-                yield _symbol_name(holder) or holder.name, op
+                yield symbol_name(holder) or holder.name, op
 
 
 def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import count
 from typing import Final, TypeAlias, cast
 
 from weft.dialects import graph_shapes
@@ -114,6 +115,22 @@ def value_name(name: str) -> str:
     """`name` as a name hint, of which xDSL cuts off a number behind an underscore: `x_1` becomes `x1`."""
     head, underscore, tail = name.rpartition("_")
     return value_name(head + tail) if head and underscore and tail.isdigit() else name
+
+
+def value_names(names: Sequence[str]) -> list[str]:
+    """A name hint for each name, all different: `value_name(name)`, with a number after it if another has it. Names
+    that are hints as they are keep them: `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
+    taken = {name for name in names if value_name(name) == name}
+    left, found = set(taken), list[str]()
+    for name in names:
+        word = value_name(name)
+        if name in left:
+            left.remove(name)
+        elif word in taken:
+            word = next(free for number in count(1) if (free := f"{word}{number}") not in taken)
+        taken.add(word)
+        found.append(word)
+    return found
 
 
 class UnknownExtent(Var):

@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -29,15 +31,16 @@ from onnx import (
 )
 from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.graph_shapes import ShapeError, parse_extent
+from weft.dialects.graph_shapes import ShapeError, names_in, parse_extent, show_shape
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
-from weft.frontends.onnx.registry import converter_of, domain_name, evaluator_of
-from weft.support.argument_types import shown
+from weft.frontends.onnx.registry import Converter, converter_of, domain_name, evaluator_of, is_users
+from weft.support.argument_types import checked_argument, shown
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.names import free_name
 from weft.texpr.shapes import value_name
 
 if TYPE_CHECKING:
@@ -45,10 +48,18 @@ if TYPE_CHECKING:
 
 InputShape: TypeAlias = "Sequence[ExtentLike] | Sequence[Sequence[ExtentLike]] | None"
 """The shape of an input; of one that is a sequence, those of its tensors; None for an optional without a value."""
-_MOST_NODES: Final = 1_000_000
-"""Nodes of a model with all functions written out: a bound for functions that call one another."""
+_SHAPE: Final = Sequence[int | str] | Sequence[Sequence[int | str]] | None
+"""`InputShape` at run time."""
+_MOST_NODES: Final = 8_000
+"""The nodes that functions and loops of a small model may be written out to."""
+_MOST_COPIES: Final = 32
+"""The further nodes for each node of the file."""
+_ENDLESS: Final = 1 << 62
+"""The nodes of a function that calls itself."""
 _DEEPEST: Final = 64
 """Functions and graphs within one another."""
+_MISFITS: Final = (LookupError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
+"""The errors that converters raise on tensors and attributes that do not fit their operator."""
 
 
 @dataclass
@@ -80,7 +91,15 @@ class Import:
         self.unbound: set[str] = set()
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs, by their values."""
-        self.nodes = 0
+        self.evaluated: dict[SSAValue, Known | None] = {}
+        """What `evaluated` has found."""
+        graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
+        self.left = _MOST_NODES + _MOST_COPIES * sum(_number_of_nodes(nodes, {}, {}) for nodes in graphs)
+        """The number of nodes that may still be converted."""
+        needed = _number_of_nodes(file.model.graph.node, self.functions, {})
+        if needed > self.left:
+            numbers = f"{'no end of them' if needed >= _ENDLESS else needed}, at most {self.left}"
+            raise CompileError(f"{file.name}: functions within functions become too many nodes: {numbers}")
 
     def report(self, operator: str, error: CompileError | ShapeError, place: str) -> None:
         """Record what could not be converted."""
@@ -133,7 +152,7 @@ class Scope:
 
     def known_of(self, item: Item) -> Known | None:
         """The elements of an item, None where they depend on what the model is given."""
-        return item if isinstance(item, Known) else evaluated(item)
+        return item if isinstance(item, Known) else evaluated(item, self.shared.evaluated)
 
     def sources_of(self, item: Item) -> frozenset[str]:
         """The inputs of the model that an item depends on."""
@@ -176,14 +195,14 @@ class Scope:
 
     def _run(self, proto: NodeProto, number: int) -> None:
         shared = self.shared
-        shared.nodes += 1
+        shared.left -= 1
         place = f"{self.place}{proto.name}" if proto.name else f"{self.place}node {number}"
         domain = domain_name(proto.domain)
         label = proto.op_type if not domain else f"{domain}.{proto.op_type}"
         found: Sequence[Entry | None] = ()
         try:
-            if shared.nodes > _MOST_NODES or self.depth > _DEEPEST:
-                raise Refusal("functions within functions become too many nodes")
+            if shared.left < 0 or self.depth > _DEEPEST:
+                raise Refusal("functions, loops and branches within others become too many nodes, or too deep")
             opset = self.opsets.get(domain)
             if opset is None:
                 raise Refusal(f"the model imports no opset of the domain '{domain or 'ai.onnx'}'")
@@ -226,7 +245,17 @@ class Scope:
             return self._written_out(proto, function, inputs, place)
         scope = cast("Any", self)  # type checkers that are given the file see two classes of this name
         node = Node(proto, domain, version, schema, inputs, scope)
-        node.check()
+        try:
+            node.check()
+            return self._by_converter(node, convert, opset, place)
+        except _MISFITS as error:
+            if is_users(domain, operator, version):
+                raise
+            raise Refusal(_misfit(node, error)) from error
+
+    def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
+        """The outputs of a node that no function of the model defines."""
+        operator, domain, version, inputs = node.operator, node.domain, node.version, node.inputs
         if all(item is None or isinstance(item, Known) for item in inputs):
             evaluate = evaluator_of(domain, operator, version)
             if evaluate is not None:
@@ -248,9 +277,9 @@ class Scope:
                 if not self.shared.fallback:
                     raise
                 return fall_back(node, opset)
-        if not _has_body(schema):
+        if not _has_body(node.schema):
             return fall_back(node, opset)
-        return self._written_out(proto, _body(node, opset), inputs, place, schema)
+        return self._written_out(node.proto, _body(node, opset), inputs, place, node.schema)
 
     def _written_out(
         self,
@@ -280,6 +309,43 @@ class Scope:
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
         ]
+
+
+def _number_of_nodes(
+    nodes: Iterable[NodeProto],
+    functions: Mapping[tuple[str, str], FunctionProto],
+    found: dict[tuple[str, str], int],
+    depth: int = 0,
+) -> int:
+    """The number of nodes of a graph, of the graphs in them, and of functions that are written out; of the latter
+    `found` has those that are known."""
+    if depth > _DEEPEST:
+        return _ENDLESS
+    total = 0
+    for node in nodes:
+        total += 1
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
+                total += _number_of_nodes(graph.node, functions, found, depth + 1)
+        callee = domain_name(node.domain), node.op_type
+        if callee in functions:
+            if callee not in found:
+                found[callee] = _ENDLESS  # while it is counted: it calls itself
+                found[callee] = _number_of_nodes(functions[callee].node, functions, found, depth + 1)
+            total += found[callee]
+    return min(total, _ENDLESS)
+
+
+def _misfit(node: Node, error: Exception) -> str:
+    """Why a node does not fit its operator, of which a converter raised `error`."""
+    given = ", ".join(map(_entry_text, node.inputs))
+    return f"inputs ({given}) and attributes do not fit the operator ({type(error).__name__}: {str(error)[:200]})"
+
+
+def _entry_text(entry: Entry | None) -> str:
+    if isinstance(entry, TensorSequence):
+        return f"{len(entry.items)} tensors"
+    return "none" if entry is None or isinstance(entry, Absent) else f"{entry.dtype} {show_shape(entry.shape)}"
 
 
 def _has_body(schema: Schema | None) -> bool:
@@ -312,6 +378,11 @@ def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
         return "there is no converter (weft.onnx.register adds one)"
     if domain:
         return "there is no converter for this domain (weft.onnx.register adds one)"
+    return _not_defined(operator)
+
+
+@lru_cache(maxsize=256)
+def _not_defined(operator: str) -> str:
     known = {schema.name for schema in defs.get_all_schemas() if schema.domain == ""}
     return f"ONNX has no such operator in this opset{did_you_mean(operator, known - {operator})}"
 
@@ -373,8 +444,10 @@ def import_model(
     folder.
 
     `shapes` replace those that the model states for its inputs; inputs in `constants` are no parameters. Raises
-    `CompileError` and `OSError`.
+    `CompileError`, `OSError`, and `TypeError` for arguments of other types.
     """
+    checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
+    checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
     file = ModelFile.read(source)
     graph, shared = file.model.graph, Import(file, builder, fallback)
     scope = Scope(shared, file.opsets)
@@ -385,19 +458,23 @@ def import_model(
             if name not in (known := [proto.name for proto in inputs]):
                 raise CompileError(f"from_onnx: {option}: the model has no input '{name}'{did_you_mean(name, known)}")
     parameters: list[Value] = []
-    taken: set[str] = set()
+    names = _Names(inputs, shapes)
+    takers: dict[str, set[str]] = {}
+    for node in graph.node:
+        for name in node.input:
+            takers.setdefault(name, set()).add(node.op_type)
     for proto in inputs:
         try:
             if proto.name in constants:
                 scope.names[proto.name] = _bound(proto, constants[proto.name])
             else:
-                entry, made = _parameters(proto, taken, shapes)
+                entry, made = _parameters(proto, names, shapes)
                 scope.names[proto.name] = entry
                 parameters += made
         except (CompileError, ShapeError) as error:
             scope.names[proto.name] = None
-            takers = sorted({node.op_type for node in graph.node if proto.name in node.input})
-            shared.report(f"input of {', '.join(takers)}" if takers else "input", error, proto.name)
+            users = sorted(takers.get(proto.name, ()))
+            shared.report(f"input of {', '.join(users)}" if users else "input", error, proto.name)
     with builder.function("main", parameters):
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
@@ -435,8 +512,58 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
         scope.shared.report("initializer", Refusal("sparse tensors are not supported"), sparse.values.name)
 
 
+class _Names:
+    """The names of parameters, and those of extents, which are words of weft: for one text of the model one name."""
+
+    def __init__(self, inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape]) -> None:
+        self._parameters: set[str] = set()
+        self._extents: dict[str, str] = {}
+        texts = {dim.dim_param for proto in inputs for dim in _dims(proto.type)}
+        for shape in shapes.values():
+            for part in shape or ():
+                texts |= {part} if isinstance(part, str) else set() if isinstance(part, int) else {str(e) for e in part}
+        self._taken: set[str] = set()
+        for text in texts:
+            with suppress(ShapeError):
+                self._taken |= names_in(parse_extent(text))
+
+    def parameter(self, label: str) -> str:
+        """A name for an input of the model."""
+        word = word_of(label)
+        # No underscore before the number: name hints lose it with the number.
+        name = next(free for free in chain([word], (f"{word}{n}" for n in count())) if free not in self._parameters)
+        self._parameters.add(name)
+        return name
+
+    def extent(self, text: str, parameter: str, axis: int) -> str:
+        """The extent that a model calls `text`: an expression over names, or another name; for one without a name,
+        one after its parameter."""
+        try:
+            found = parse_extent(text)
+            if names_in(found) or (isinstance(found, int) and found >= 0):
+                return text
+        except ShapeError:
+            pass
+        is_named = bool(text.strip(" ?"))
+        if not is_named or text not in self._extents:
+            wanted = word_of(text) if is_named else f"{parameter}_{axis}"
+            name = free_name(wanted, self._taken)
+            self._taken.add(name)
+            if not is_named:
+                return name
+            self._extents[text] = name
+        return self._extents[text]
+
+
+def _dims(kind: TypeProto) -> Iterable[Any]:
+    """The dimensions that the type of an input states."""
+    kind = kind.optional_type.elem_type if kind.HasField("optional_type") else kind
+    kind = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
+    return kind.tensor_type.shape.dim
+
+
 def _parameters(
-    proto: ValueInfoProto, taken: set[str], shapes: Mapping[str, InputShape]
+    proto: ValueInfoProto, names: _Names, shapes: Mapping[str, InputShape]
 ) -> tuple[Entry, Sequence[Value]]:
     """What the name of an input of the model stands for, and the parameters of the graph for it."""
     given = shapes.get(proto.name)
@@ -450,15 +577,15 @@ def _parameters(
         if given is None or any(isinstance(shape, int | str) for shape in given):
             raise Refusal(f"the length of the sequence is not known: give shapes={{{proto.name!r}: [(...), ...]}}")
         rows = cast("Sequence[Sequence[ExtentLike]]", given)
-        made = [_parameter(f"{proto.name}{place}", element, taken, shape) for place, shape in enumerate(rows)]
+        made = [_parameter(f"{proto.name}{place}", element, names, shape) for place, shape in enumerate(rows)]
         return TensorSequence(tuple(made)), made
     if given is not None and not all(isinstance(extent, int | str) for extent in given):
         raise Refusal(f"the input is a tensor, whose shape are numbers and names, but shapes gives {given}")
-    parameter = _parameter(proto.name, kind, taken, cast("Sequence[ExtentLike] | None", given))
+    parameter = _parameter(proto.name, kind, names, cast("Sequence[ExtentLike] | None", given))
     return parameter, [parameter]
 
 
-def _parameter(label: str, kind: TypeProto, taken: set[str], shape: Sequence[ExtentLike] | None) -> Value:
+def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[ExtentLike] | None) -> Value:
     """A parameter of the graph for a tensor of the input `label`."""
     if not kind.HasField("tensor_type"):
         found = kind.WhichOneof("value") or "nothing"
@@ -467,16 +594,13 @@ def _parameter(label: str, kind: TypeProto, taken: set[str], shape: Sequence[Ext
     dtype = dtype_of(tensor.elem_type)
     if not tensor.HasField("shape") and shape is None:
         raise Refusal(f"the rank is not known: give shapes={{{label!r}: (...)}}")
-    word = word_of(label)
-    # No underscore before the number: name hints lose it with the number.
-    name = next(free for free in chain([word], (f"{word}{number}" for number in count())) if free not in taken)
-    taken.add(name)
+    name = names.parameter(label)
     stated: list[ExtentLike] = []
     for axis, dim in enumerate(tensor.shape.dim):
         if dim.WhichOneof("value") == "dim_value":
             stated.append(dim.dim_value)
         else:
-            stated.append(_extent(dim.dim_param) or f"{name}_{axis}")
+            stated.append(names.extent(dim.dim_param, name, axis))
     if shape is None:
         return var(name, stated, dtype)
     if tensor.HasField("shape"):
@@ -489,20 +613,14 @@ def _parameter(label: str, kind: TypeProto, taken: set[str], shape: Sequence[Ext
     return var(name, shape, dtype)
 
 
-def _extent(text: str) -> str:
-    """The name of an extent as one of weft's, empty where it has none."""
-    try:
-        parse_extent(text)
-    except ShapeError:
-        return word_of(text) if text.strip() else ""
-    return text
-
-
 def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
     """An input whose value is given."""
     tensor = proto.type.tensor_type
     dtype = dtype_of(tensor.elem_type)
-    data = np.asarray(array)
+    try:
+        data = np.asarray(array)
+    except ValueError as error:
+        raise Refusal(f"constants gives no array: {error}") from None
     if data.dtype.name != dtype:
         raise Refusal(f"the input holds {dtype}, but constants gives {data.dtype.name}")
     stated = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]

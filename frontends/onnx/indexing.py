@@ -211,6 +211,8 @@ def _one_hot(node: Node) -> Item:
 def _reverse_sequence(node: Node) -> Item:
     data, lengths = node.value(0), node.value(1)
     batch, time = node.integer("batch_axis", 0, 1), node.integer("time_axis", 0, 1)
+    if data.ndim < 2 or lengths.ndim != 1:
+        raise node.refuse(f"inputs must have rank 2 or more, and rank 1, got {data.ndim} and {lengths.ndim}")
     if batch == time:
         raise node.refuse(f"attribute 'batch_axis' must differ from 'time_axis', got {batch} for both")
     extent = data.shape[time]

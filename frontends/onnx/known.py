@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -18,6 +19,7 @@ from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.operators import ops
 from weft.interp.interpreter import Interpreter
 from weft.texpr.graph_operators import Operator
+from weft.texpr.shapes import items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,31 +111,53 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
-def evaluated(value: Value) -> Known | None:
+def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None:
     """The elements of a value that constants and operators give, None where it depends on something else, or is
-    large."""
+    large. `found` has the results of earlier calls."""
+    if value.ssa not in found:
+        found[value.ssa] = None
+        found |= _evaluated(value, found)
+    return found[value.ssa]
+
+
+def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[SSAValue, Known | None]:
+    """The elements of a value, and of those that it is computed from; of none where `evaluated` finds None."""
     order: dict[Operation, None] = {}
+    mapping: dict[SSAValue, SSAValue] = {}
+    constants: list[Operation] = []
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:
         current, is_ready = pending.pop()
         op = current.owner
-        if not isinstance(op, Operator | ConstantOp) or _is_large(op):
-            return None
+        known = found.get(current)
+        if known is not None:
+            if current not in mapping:
+                mapping[current] = known.constant().ssa
+                constants.append(cast("Operation", mapping[current].owner))
+            continue
+        is_unknown = current in found and current is not value.ssa
+        if is_unknown or not isinstance(op, Operator | ConstantOp) or _is_large(op):
+            return {}
         if is_ready:
             order[op] = None
         elif op not in order:
             pending.append((current, True))
             pending += [(operand, False) for operand in op.operands]
-    mapping: dict[SSAValue, SSAValue] = {}
     copies = [op.clone(mapping) for op in order]
-    returned = mapping[value.ssa]
-    body = Block([*copies, ReturnOp(returned)])
-    function = FuncOp("evaluated", ([], [returned.type]), Region(body))
-    found = cast("NDArray[Any]", Interpreter(ModuleOp([function])).call("evaluated"))
-    element = element_name(cast("Tensor", returned.type).element_type)
+    results = [result for op in order for result in op.results]
+    returned = [mapping[result] for result in results]
+    body = Block([*constants, *copies, ReturnOp(*returned)])
+    function = FuncOp("evaluated", ([], [result.type for result in returned]), Region(body))
+    arrays = items(Interpreter(ModuleOp([function])).call("evaluated"))
+    return {result: _known(result, cast("NDArray[Any]", array)) for result, array in zip(results, arrays, strict=True)}
+
+
+def _known(value: SSAValue, array: NDArray[Any]) -> Known | None:
+    """A value as the interpreter gives it."""
+    element = element_name(cast("Tensor", value.type).element_type)
     if element == "bfloat16":  # the interpreter has its bits
-        found = found.view(np.dtype(element))
-    return None if element is None else Known(found, element)
+        array = array.view(np.dtype(element))
+    return None if element is None else Known(array, element)
 
 
 def _is_large(op: Operation) -> bool:

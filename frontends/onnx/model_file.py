@@ -25,6 +25,7 @@ from weft.frontends.onnx.registry import domain_name
 from weft.frontends.onnx.wire_format import without_elements
 from weft.support.argument_types import checked_argument
 from weft.support.errors import CompileError
+from weft.support.names import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +100,7 @@ class ModelFile:
                 mapped = self._external(proto, dtype, shape)
                 return Known.copy_of(mapped, dtype) if mapped.nbytes >= LARGE_BYTES else Known(mapped, dtype)
             return Known(numpy_helper.to_array(proto), dtype)
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -139,10 +140,14 @@ class ModelFile:
 
     def _beside(self, folder: Path, location: str, label: str) -> Path:
         """A file that the model names, in its folder, whose links have been followed. Raises `Refusal` for others."""
-        path = (folder / location).resolve()
+        try:
+            path = (folder / location).resolve()
+            is_file = path.is_file()
+        except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, links in a circle, a NUL
+            raise Refusal(f"{label}: '{printable(location[:80])}' names no file: {error}"[:300]) from None
         if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
             raise Refusal(f"{label} '{location}' lie outside of the model's folder")
-        if not path.is_file():
+        if not is_file:
             raise Refusal(f"{label}: there is no file '{location}' beside the model")
         self.others.add(path.relative_to(folder).as_posix())
         return path

@@ -57,15 +57,22 @@ def _spatial(node: Node, rank: int, what: str) -> int:
     return rank - 2
 
 
+def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
+    """The extents in space of the weights. Raises `Refusal` for an attribute 'kernel_shape' that states others."""
+    kernel = weight.shape[2:]
+    given = node.integers("kernel_shape", 1, space)
+    if weight.ndim != space + 2:
+        raise node.refuse(f"the weights must have rank {space + 2} as the data, got {weight.ndim}")
+    if given is not None and any(isinstance(k, int) and k != g for k, g in zip(kernel, given, strict=True)):
+        raise node.refuse(f"attribute 'kernel_shape' must be that of the weights, {list(kernel)}, got {given}")
+    return kernel
+
+
 @converts("Conv")
 def _conv(node: Node) -> Item:
     data, weight = node.value(0), node.value(1)
     space = _spatial(node, data.ndim, "input 'X'")
-    given = node.integers("kernel_shape", 1, space)
-    kernel = weight.shape[2:]
-    if given is not None and any(isinstance(k, int) and k != g for k, g in zip(kernel, given, strict=False)):
-        raise node.refuse(f"attribute 'kernel_shape' must be that of the weights, {list(kernel)}, got {given}")
-    window = Window(node, kernel, data.shape[2:])
+    window = Window(node, kernel_of(node, weight, space), data.shape[2:])
     conv = (ops.conv1d, ops.conv2d, ops.conv3d)[space - 1]
     found = conv(data, weight, window.strides, window.pads, window.dilations, node.integer("group", 1))
     return _with_bias(found, node.optional(2))
@@ -75,8 +82,7 @@ def _conv(node: Node) -> Item:
 def _conv_transpose(node: Node) -> Item:
     data, weight = node.value(0), node.value(1)
     space = _spatial(node, data.ndim, "input 'X'")
-    node.integers("kernel_shape", 1, space)
-    kernel, extents = weight.shape[2:], data.shape[2:]
+    kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", 1, space) or [1] * space
     dilations = node.integers("dilations", 1, space) or [1] * space
     longer = node.integers("output_padding", 0, space) or [0] * space
@@ -123,7 +129,7 @@ def _deform_conv(node: Node) -> Item:
     data, weight, offset = node.value(0), node.value(1), node.value(2)
     if data.ndim != 4:
         raise node.refuse(f"input 'X' must have rank 4, got {data.ndim}")
-    node.integers("kernel_shape", 1, 2)
+    kernel_of(node, weight, 2)
     shapes = [extent for value in (data, weight, offset) for extent in value.shape if isinstance(extent, int)]
     if len(shapes) < data.ndim + weight.ndim + offset.ndim:
         raise node.refuse("inputs 'X', 'W' and 'offset' must have known shapes")
@@ -135,6 +141,7 @@ def _deform_conv(node: Node) -> Item:
     wanted = [(extents[d] + pads[d] + pads[d + 2] - spans[d]) // strides[d] + 1 for d in range(2)]
     if count != groups * taps * 2 or channels % groups or channels != per_group * group or places != wanted:
         raise node.refuse(f"input 'offset' of shape {shapes[8:]} does not fit weights {kernel} and results {wanted}")
+    node.check_room(2, taps, *places)
     powers = [1 << (extent - 1).bit_length() for extent in extents]
     moved = ops.reshape(offset, [batch * groups, taps, 2, *places])
     axes: list[Value] = []
@@ -278,6 +285,7 @@ def _col2im(node: Node) -> Item:
         for extent, size, gap, step in zip(padded, block, dilations, strides, strict=True)
     ]
     size = prod(block)
+    node.check_room(*map(abs, moves), size)
     if not isinstance(columns, int) or columns % size or count != prod(moves):
         raise node.refuse(f"input 'input' of shape {tuple(data.shape)} does not fit blocks {block} of images {image}")
     # The place in the padded image of each element of a block, at each move of the block.

@@ -23,6 +23,8 @@ def _tf_idf(node: Node) -> Item:
     skips = node.integer("max_skip_count", 0)
     weights: list[float] = node.attribute("weights") or [1.0] * len(places)
     columns = max(places, default=-1) + 1
+    node.check_room(len(places), columns)
+    node.check_room(skips + 1, len(begins), len(pool))
     total = ops.full([*data.shape[:-1], columns], 0.0)
     first = 0
     for length, begin in enumerate(begins, 1):

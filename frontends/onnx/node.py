@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import KnownExtent, Shape
 from weft.frontends.graph_builder import Value
+from weft.frontends.onnx.attribute_words import words_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 Schema: TypeAlias = Any
 """The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
 _MINIMUM, _MAXIMUM = -(1 << 63), (1 << 63) - 1
+_MOST_ELEMENTS: Final = 1 << 22
+"""Elements of tensors that attributes and known inputs describe, and that are computed at import."""
+_TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
@@ -261,7 +266,9 @@ class Node:
 
     def axis(self, name: str, rank: int, default: int | None = None) -> int:
         """An attribute of an axis of tensors of that rank, counted from 0."""
-        found = self.integer(name, -rank, max(rank - 1, 0), default)
+        if rank == 0:
+            raise self.refuse(f"attribute '{name}' is an axis, but the tensor has none: it is a scalar")
+        found = self.integer(name, -rank, rank - 1, default)
         return found + rank if found < 0 else found
 
     def axes(self, numbers: Sequence[int], rank: int, name: str = "axes") -> list[int]:
@@ -294,10 +301,11 @@ class Node:
     def check(self) -> None:
         """Check the node against the definition of its operator. Raises `Refusal`."""
         schema = self.schema
-        names = [attribute.name for attribute in self.proto.attribute]
-        for name in names:
-            if names.count(name) > 1:
-                raise self.refuse(f"attribute '{name}' is given twice")
+        names = set[str]()
+        for attribute in self.proto.attribute:
+            if attribute.name in names:
+                raise self.refuse(f"attribute '{attribute.name}' is given twice")
+            names.add(attribute.name)
         if schema is None:
             return
         if schema.deprecated:
@@ -312,6 +320,11 @@ class Node:
             if int(wanted.value) != attribute.type:
                 given = _type_name(attribute.type)
                 raise self.refuse(f"attribute '{name}' is of type {wanted.name.lower()}, got {given}")
+            words = words_of(self.operator, name) if attribute.type in _TEXTS else None
+            given = _value_of(attribute) if words is not None else None
+            for word in cast("list[str]", given if isinstance(given, list) else [] if given is None else [given]):
+                if word not in (words or ()):
+                    raise self._unfit(name, word, f"one of {', '.join(words or ())}")
         for name, attribute in formal.items():
             if attribute.required and name not in names:
                 raise self.refuse(f"attribute '{name}' is missing")
@@ -321,6 +334,15 @@ class Node:
         ):
             if not low <= count <= high:
                 raise self.refuse(f"the operator has {low} to {_bound(high)} {kind}, got {count}")
+        for index, formal_input in enumerate(schema.inputs):
+            if formal_input.option == defs.OpSchema.FormalParameterOption.Single and not self.has(index):
+                raise self.refuse(f"input {self.input_name(index)} is missing")
+
+    def check_room(self, *extents: int) -> None:
+        """Raises `Refusal` for more elements than are computed at import."""
+        if prod(extents) > _MOST_ELEMENTS:
+            shape = ", ".join(map(str, extents))
+            raise self.refuse(f"a tensor of shape ({shape}) is not computed at import: it is too large")
 
     def check_all_read(self, results: Sequence[Entry | None]) -> None:
         """Raises `Refusal` for attributes and inputs that the converter did not read, and outputs that it did not

@@ -19,6 +19,8 @@ def _matmul(node: Node) -> Item:
 @converts("Gemm")
 def _gemm(node: Node) -> Item:
     a, b = node.value(0), node.value(1)
+    if a.ndim != 2 or b.ndim != 2:
+        raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {a.ndim} and {b.ndim}")
     product = ops.matmul(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB"))
     alpha, beta = node.number("alpha"), node.number("beta")
     if node.version < 7:

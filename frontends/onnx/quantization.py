@@ -8,7 +8,7 @@ from weft.dialects.element_types import STORED
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.elementwise import cast_to
 from weft.frontends.onnx.known import Item, Known
-from weft.frontends.onnx.neural import Window
+from weft.frontends.onnx.neural import Window, kernel_of
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -112,8 +112,7 @@ def _qlinear_matmul(node: Node) -> Item:
 @converts("QLinearConv")
 def _qlinear_conv(node: Node) -> Item:
     data, weight = node.value(0), node.value(3)
-    node.integers("kernel_shape", 1)
-    window = Window(node, weight.shape[2:], data.shape[2:])
+    window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
     scales = _parameters(node, 1, 2, 4, 5, 6, 7)
     return ops.qlinear_conv(
         data,
@@ -163,8 +162,7 @@ def _conv_integer(node: Node) -> Item:
     data, weight = node.value(0), node.value(1)
     if not 3 <= data.ndim <= 5:
         raise node.refuse(f"input 'x' must have rank 3, 4 or 5, got {data.ndim}")
-    node.integers("kernel_shape", 1)
-    window = Window(node, weight.shape[2:], data.shape[2:])
+    window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
     images, kernels = _of_one_dtype(_shifted(data, _zero(node, 2), 1), _shifted(weight, _zero(node, 3), 0))
     conv = (ops.conv1d, ops.conv2d, ops.conv3d)[data.ndim - 3]
     options = (window.strides, window.pads, window.dilations, node.integer("group", 1))

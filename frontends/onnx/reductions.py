@@ -13,6 +13,7 @@ from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
+from weft.frontends.onnx.shapes import product_of
 
 Reduction = Callable[[Value, "list[int]", bool], Value]
 
@@ -35,13 +36,28 @@ def _limit(dtype: str, *, is_least: bool) -> float | int:
     return int(limits.min if is_least else limits.max)
 
 
+def _mean(data: Value, axes: list[int], keep: bool) -> Value:
+    """The mean; of integers rounded towards zero."""
+    if "int" not in data.dtype:
+        return ops.mean(data, axes, keep)
+    count = ops.extents([product_of([data.shape[axis] for axis in axes])], dtype=data.dtype)
+    return ops.trunc_divide(ops.sum(data, axes, keep), ops.reshape(count, ()))
+
+
+def _in_floats(data: Value, apply: Callable[[Value], Value]) -> Value:
+    """`apply`, of integers in float64 and then rounded towards zero."""
+    return apply(data) if "int" not in data.dtype else ops.cast(apply(ops.cast(data, "float64")), data.dtype)
+
+
 _REDUCTIONS: Final[Mapping[str, Reduction]] = {
     "ReduceL1": lambda x, axes, keep: ops.sum(ops.abs(x), axes, keep),
-    "ReduceL2": lambda x, axes, keep: ops.vector_norm(x, axes, keep),
-    "ReduceLogSum": lambda x, axes, keep: ops.log(ops.sum(x, axes, keep)),
-    "ReduceLogSumExp": lambda x, axes, keep: ops.logsumexp(x, axes, keep),
+    "ReduceL2": lambda x, axes, keep: (
+        _in_floats(ops.sum_square(x, axes, keep), ops.sqrt) if "int" in x.dtype else ops.vector_norm(x, axes, keep)
+    ),
+    "ReduceLogSum": lambda x, axes, keep: _in_floats(ops.sum(x, axes, keep), ops.log),
+    "ReduceLogSumExp": lambda x, axes, keep: _in_floats(x, lambda y: ops.logsumexp(y, axes, keep)),
     "ReduceMax": lambda x, axes, keep: _extreme(x, axes, keep, is_greatest=True),
-    "ReduceMean": lambda x, axes, keep: ops.mean(x, axes, keep),
+    "ReduceMean": _mean,
     "ReduceMin": lambda x, axes, keep: _extreme(x, axes, keep, is_greatest=False),
     "ReduceProd": lambda x, axes, keep: ops.prod(x, axes, keep),
     "ReduceSum": lambda x, axes, keep: ops.sum(x, axes, keep),
@@ -55,7 +71,8 @@ def _reduce(node: Node) -> Item:
     by_input = "axes" not in (node.schema.attributes if node.schema is not None else ())
     given = (node.indices(1) if node.has(1) else None) if by_input else node.integers("axes")
     keep = node.flag("keepdims")
-    if not given and by_input and node.flag("noop_with_empty_axes"):
+    is_noop = by_input and node.flag("noop_with_empty_axes")
+    if not given and is_noop:
         # The reduction is over no axis: squares, logarithms and the like are still taken.
         return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
     axes = node.axes(given, data.ndim) if given else list(range(data.ndim))
@@ -73,10 +90,8 @@ def _argmax(node: Node) -> Item:
     keep = node.flag("keepdims")
     find = ops.argmax if node.operator == "ArgMax" else ops.argmin
     if node.version >= 12 and node.flag("select_last_index"):
-        extent = data.shape[axis]
-        if not isinstance(extent, int):
-            raise node.refuse("attribute 'select_last_index' = 1 needs an axis of known extent")
-        return ops.subtract(extent - 1, find(ops.flip(data, axis), axis, keep))
+        last = ops.subtract(ops.extents([data.shape[axis]]), 1)
+        return ops.subtract(ops.reshape(last, ()), find(ops.flip(data, axis), axis, keep))
     return find(data, axis, keep)
 
 
@@ -104,4 +119,4 @@ def _topk(node: Node) -> Item:
 def _hardmax(node: Node) -> Item:
     data = node.value(0)
     axis = node.axis("axis", data.ndim)
-    return ops.one_hot(ops.argmax(data, axis), data.shape[axis], axis=axis, dtype=data.dtype)
+    return ops.cast(ops.equal(ops.iota(data.shape, axis), ops.argmax(data, axis, True)), data.dtype)

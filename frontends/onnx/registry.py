@@ -107,6 +107,12 @@ def is_customised() -> bool:
     return any(entry.is_users for entries in _converters.values() for entry in entries)
 
 
+def is_users(domain: str, operator: str, version: int) -> bool:
+    """Whether a user registered the converter of that version of an operator."""
+    found = _found(_converters, domain, operator, version)
+    return found is not None and found.is_users
+
+
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
     """The converter of that version of an operator, None where there is none: weft's own are for operators that ONNX
     defines in that version."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
 
 import numpy as np
 from onnx import GraphProto
@@ -12,6 +14,7 @@ from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
+from weft.support.argument_types import shown
 
 
 @converts("SequenceConstruct")
@@ -28,6 +31,10 @@ def _empty(node: Node) -> Entry:
 @converts("SequenceLength")
 def _length(node: Node) -> Item:
     return Known(np.array(len(node.sequence(0)), np.int64), "int64")
+
+
+_LONGEST: Final = 1024
+"""Elements of an axis that is split into a sequence, of which each may become a tensor."""
 
 
 def _position(node: Node, index: int, length: int, most: int) -> int:
@@ -65,6 +72,8 @@ def _split(node: Node) -> Entry:
     extent = data.shape[axis]
     if not isinstance(extent, int):
         raise node.refuse(f"axis {axis} of the symbolic extent {extent} makes no sequence of known length")
+    if extent > _LONGEST:
+        raise node.refuse(f"a sequence of up to {extent} tensors is too long: at most {_LONGEST}")
     keeps = True
     if not node.has(1):
         keeps, sizes = node.flag("keepdims"), [1] * extent
@@ -76,11 +85,10 @@ def _split(node: Node) -> Entry:
                 raise node.refuse(f"input 'split' must be at least 1, got {sizes[0]}")
             sizes = [min(sizes[0], extent - start) for start in range(0, extent, sizes[0])]
     if sum(sizes) != extent or min(sizes, default=0) < 0:
-        raise node.refuse(f"input 'split' = {sizes} does not make {extent}")
+        raise node.refuse(f"input 'split' = {shown(sizes)} does not make {extent}")
     parts: list[Item] = []
-    for place, size in enumerate(sizes):
-        start = sum(sizes[:place])
-        part = ops.strided_slice(data, [start], [start + size], [1], [axis])
+    for end, size in zip(accumulate(sizes), sizes, strict=True):
+        part = ops.strided_slice(data, [end - size], [end], [1], [axis])
         parts.append(part if keeps else ops.squeeze(part, [axis]))
     return TensorSequence(tuple(parts))
 

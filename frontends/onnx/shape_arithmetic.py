@@ -354,6 +354,9 @@ def _split(node: Node) -> Sequence[Item]:
     else:
         size = -(-data.shape[axis] // parts)
         sizes = [max(min(size, data.shape[axis] - size * part), 0) for part in range(parts)]
+    formal = () if node.schema is None else node.schema.attributes
+    if "num_outputs" in formal and node.gives("num_outputs") and node.integer("num_outputs") != parts:
+        raise node.refuse(f"attribute 'num_outputs' = {node.integer('num_outputs')}, but the node has {parts}")
     if len(sizes) != parts or sum(sizes) != data.shape[axis]:
         raise node.refuse(f"the sizes {sizes} must be {parts} that make {data.shape[axis]}")
     return [_like(array, data) for array in np.split(data.array, np.cumsum(sizes)[:-1], axis)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply
 from weft.frontends.graph_builder import Value
@@ -10,6 +11,7 @@ from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
+from weft.support.argument_types import shown
 
 
 def target_shape(
@@ -110,23 +112,33 @@ def _split(node: Node) -> Item | Sequence[Item]:
     data = node.value(0)
     axis = node.axis("axis", data.ndim)
     parts = len(node.proto.output)
+    formal = () if node.schema is None else node.schema.attributes
     sizes: list[int] | None = None
     if node.version >= 13 and node.has(1):
         sizes = node.indices(1)
     elif node.version < 13:
         sizes = node.integers("split", 0)
     extent = data.shape[axis]
-    if node.version >= 18 and sizes is None:
-        parts = node.integer("num_outputs", 1)
     if sizes is None:
+        if "num_outputs" in formal and node.integer("num_outputs", 1) != parts:
+            raise node.refuse(f"attribute 'num_outputs' = {node.integer('num_outputs')}, but the node has {parts}")
+        if extent is not None and not isinstance(extent, int) and parts == 2:
+            return _halves(data, axis, extent)
         if not isinstance(extent, int):
             raise node.refuse(f"axis {axis} has the symbolic extent {extent}: state the sizes in input 'split'")
         size = -(-extent // parts)
         sizes = [max(min(size, extent - size * part), 0) for part in range(parts)]
-    if len(sizes) != len(node.proto.output) or sum(sizes) != extent or min(sizes) < 0:
-        raise node.refuse(f"the sizes {sizes} must be {len(node.proto.output)} that make {extent}")
-    ends = [sum(sizes[: part + 1]) for part in range(len(sizes))]
+    if len(sizes) != parts or sum(sizes) != extent or min(sizes) < 0:
+        raise node.refuse(f"the sizes {shown(sizes)} must be {parts} that make {extent}")
+    ends = list(accumulate(sizes))
     return [ops.strided_slice(data, [end - size], [end], [1], [axis]) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _halves(data: Value, axis: int, extent: KnownExtent) -> Sequence[Item]:
+    """Both halves of a symbolic axis, the first one longer where its extent is odd."""
+    first = (extent + 1) // 2
+    rest = ops.add(ops.iota([extent - first]), ops.extents([first]))
+    return [ops.take(data, ops.iota([first]), axis), ops.take(data, rest, axis)]
 
 
 @converts("Expand")

@@ -77,8 +77,9 @@ def _mel_weights(node: Node) -> Item:
     low, high = (float(node.number_at(index)) for index in (3, 4))
     dtype = node.element_type("output_datatype") or "float32"
     rows = length // 2 + 1
-    if bins < 1 or length < 1 or rate < 1 or not 0 <= low < high:
+    if bins < 1 or length < 1 or rate < 1 or not 0 <= low < high < np.inf:
         raise node.refuse(f"no {bins} triangles lie from {low} to {high} Hz, at {rate} samples of {length} a second")
+    node.check_room(rows, bins)
     first, last = (2595 * np.log10(1 + edge / 700) for edge in (low, high))
     # ONNX's reference divides by bins + 2, so that the last triangle ends before the upper edge.
     mels = first + np.arange(bins + 2) * (last - first) / (bins + 2)

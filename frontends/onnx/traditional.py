@@ -330,6 +330,7 @@ def _numbered_trees(node: Node, targets: int) -> _Trees:
             if not numbers:
                 raise node.refuse("attribute 'membership_values' has too few sets, or an empty one")
             _chain_of_tests(trees, at, numbers)
+    node.check_room(len(trees.modes), targets)
     trees.weights = np.zeros((len(trees.modes), targets), weights.dtype)
     trees.weights[np.arange(leaves) + count, ids] = weights
     return trees
@@ -408,6 +409,7 @@ def _trees_of_pairs(node: Node, kind: str, targets: int) -> _Trees:
             to[branch].append(goal)
     inner = {goal for at in range(count) if modes[at] != "LEAF" for goal in (to[True][at], to[False][at])}
     roots = [at for at in range(count) if at not in inner]
+    node.check_room(count, targets)
     weights = np.zeros((count, targets), np.float32)
     given = _numbers(node, f"{kind}_weights")
     columns = [table(f"{kind}_{name}", len(given)) for name in ("treeids", "nodeids", "ids")]

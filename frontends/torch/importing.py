@@ -150,6 +150,7 @@ class Importer:
 
     def constant(self, tensor: Any, name: str) -> Value:
         """A tensor as a constant, one for tensors that are the same memory."""
+        _meta_of(tensor, name)
         key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if key not in self._constants or not tensor.numel():
             attribute = shared_attribute(array_of(tensor), type_of(dtype_name(tensor.dtype)))
@@ -490,7 +491,7 @@ def place_of(node: Any) -> str:
 def array_of(tensor: Any) -> Any:
     """The elements of a tensor on the CPU as an array of NumPy, over the same memory if it is dense: those that NumPy
     lacks with the dtypes of the package ml_dtypes, bfloat16 as its bits. Raises `CompileError` without the package."""
-    dense = tensor.detach().contiguous()
+    dense = tensor.detach().resolve_neg().contiguous()
     name = dtype_name(dense.dtype)
     if name == "bfloat16":
         return dense.view(torch.int16).numpy().view("uint16")
@@ -544,7 +545,7 @@ def import_model(
                     Argument(
                         _name_of(node.name, variables),
                         node.name,
-                        meta_of(node.meta["val"]),
+                        _meta_of(node.meta["val"], node.name),
                         state=spec.target,
                     ),
                 )
@@ -574,7 +575,7 @@ def _take_input(node: Any, model: ImportedModel, items: dict[Any, Item], variabl
                 Argument(
                     _name_of(node.name, variables),
                     node.name,
-                    meta_of(value),
+                    _meta_of(value, node.name),
                     leaf=leaf,
                 ),
             )
@@ -597,6 +598,18 @@ def _take_input(node: Any, model: ImportedModel, items: dict[Any, Item], variabl
     else:
         items[node] = value
         model.constants[leaf] = value
+
+
+def _meta_of(tensor: Any, name: str) -> TensorMeta:
+    """The type of an input, a parameter or a constant. Raises `CompileError` for one that graphs have no form for."""
+    kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
+    if kind or tensor.layout is not torch.strided:
+        layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
+        raise CompileError(f"from_torch: '{name}' is a tensor {layout}, and must be a dense one")
+    try:
+        return meta_of(tensor)
+    except UnsupportedError as error:
+        raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
 
 def _name_of(name: str, others: Sequence[tuple[Any, Argument]]) -> str:
@@ -662,6 +675,8 @@ def _write_function(
             outputs = [builder.emit_output(Value(result.ssa)) for result in results]
         if importer.problems:
             raise CompileError(_report(importer.problems))
+        if not outputs:
+            raise CompileError("from_torch: the model returns and writes no tensor")
         builder.emit_func_output(outputs)
     model.in_torch = importer.in_torch
 

@@ -270,10 +270,12 @@ class ParameterAccesses:
             return params_of(function)[position].access.data
         if not isinstance(function.args[position].type, MemRefType):
             return AccessMode.READ
-        noted = _noted(function)
+        attribute = function.attributes.get(PARAMETER_ACCESS)
+        noted = attribute.data if isinstance(attribute, ArrayAttr) else ()
         # Passes of users may have added parameters, or writes of what was only read.
-        if len(noted) == len(function.args) and noted[position] is not AccessMode.READ:
-            return noted[position]
+        entry = noted[position] if len(noted) == len(function.args) else None
+        if isinstance(entry, AccessAttr) and entry.data is not AccessMode.READ:
+            return entry.data
         key = (function.sym_name.data, position)
         if key not in self._known:
             self._known[key] = AccessMode.READWRITE  # what a recursive call is taken to do
@@ -331,9 +333,3 @@ def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
     if found <= {AccessMode.READ}:
         return AccessMode.READ
     return AccessMode.WRITE if found == {AccessMode.WRITE} else AccessMode.READWRITE
-
-
-def _noted(function: FuncOp) -> list[AccessMode]:
-    attribute = function.attributes.get(PARAMETER_ACCESS)
-    entries = attribute.data if isinstance(attribute, ArrayAttr) else ()
-    return [entry.data for entry in entries if isinstance(entry, AccessAttr)]

@@ -14,12 +14,13 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from io import StringIO
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -130,10 +131,14 @@ def _work(connection: Connection) -> None:
         connection.send(list(problems(mutated(seed, extra))))
 
 
+Work: TypeAlias = Callable[[Connection], None]
+"""Answers each seed that it is sent by a list of findings, the run and its report, until it is sent None."""
+
+
 class _Worker:
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
         self.connection, theirs = multiprocessing.get_context("spawn").Pipe()
-        self.process = multiprocessing.get_context("spawn").Process(target=_work, args=(theirs,), daemon=True)
+        self.process = multiprocessing.get_context("spawn").Process(target=work, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
         self.seed: int | None = None
@@ -143,7 +148,7 @@ class _Worker:
         self.connection.send(seed)
 
 
-def campaign(seeds: range, jobs: int) -> dict[str, list[tuple[int, str, str]]]:
+def campaign(seeds: range, jobs: int, work: Work = _work) -> dict[str, list[tuple[int, str, str]]]:
     """The findings of all seeds, by class: seed, run and report."""
     from multiprocessing.connection import wait
 
@@ -162,11 +167,11 @@ def campaign(seeds: range, jobs: int) -> dict[str, list[tuple[int, str, str]]]:
     def note(seed: int, run: str, report: str) -> None:
         key = _class_of(report)
         if key not in findings:
-            print(f"seed {seed}: weft-opt {run}\n{report}", flush=True)
+            print(f"seed {seed}: {run}\n{report}", flush=True)
         findings.setdefault(key, []).append((seed, run, report))
 
     for _ in range(jobs):
-        workers.append(_Worker())
+        workers.append(_Worker(work))
     for worker in list(workers):
         start(worker)
     while workers:
@@ -181,7 +186,7 @@ def campaign(seeds: range, jobs: int) -> dict[str, list[tuple[int, str, str]]]:
                 worker.process.join()
                 note(worker.seed or 0, "", f"crash: the process ended with status {worker.process.exitcode}\n")
                 workers.remove(worker)
-                workers.append(fresh := _Worker())
+                workers.append(fresh := _Worker(work))
                 start(fresh)
                 continue
             for run, report in found:
@@ -197,20 +202,19 @@ def _class_of(report: str) -> str:
     return re.sub(r"\d+", "N", lines[-1])[:60] + (places[-1].strip() if places else "")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(description: str | None, work: Work, show: Callable[[int], object]) -> int:
+    """The command line of a campaign: `work` runs its cases, and `show` gives the text of one."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=int)
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--show", action="store_true", help="print the text of the first case and what it provokes")
+    parser.add_argument("--show", action="store_true", help="print the text of the first case")
     options = parser.parse_args()
     if options.show:
-        text = mutated(options.first, lowered_sources())
-        print(text)
-        for run, report in problems(text):
-            print(f"weft-opt {run}\n{report}")
-        return 0
-    findings = campaign(range(options.first, options.first + options.cases), options.jobs)
+        print(show(options.first))
+    findings = campaign(
+        range(options.first, options.first + (1 if options.show else options.cases)), options.jobs, work
+    )
     total = sum(map(len, findings.values()))
     print(f"{options.cases} cases, {total} findings of {len(findings)} classes")
     for key, cases in sorted(findings.items(), key=lambda item: -len(item[1])):
@@ -219,4 +223,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, _work, lambda seed: mutated(seed, lowered_sources())))

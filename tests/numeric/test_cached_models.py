@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import onnx
 from onnx_models import model as onnx_model
 from onnx_models import node, perceptron
 

@@ -6,14 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import onnx
 from example_scripts import printed_by
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 from onnx_models import INT64, model, node, perceptron
 
 import weft
 from weft import graph as G
+from weft.interp.interpreter import Interpreter
+from weft.support.errors import CompileError
 from weft.support.safetensors import read_safetensors
 from weft.tools.weft_cli import execute
 
@@ -348,3 +354,105 @@ def test_remainders_of_floats() -> None:
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(_interpreted(module, x, z), expected(x, z))
             assert np.isnan(_interpreted(module, np.full(7, 1e30, np.float32), z)[0])
+
+
+def _checked(proto: onnx.ModelProto, *arrays: Any) -> None:
+    """A model gives what the reference of ONNX gives."""
+    found = weft.build(weft.from_onnx(proto), target="llvm -num-threads=1 -opt-level=0")["main"](*arrays)
+    names = [entry.name for entry in proto.graph.input]
+    wanted = ReferenceEvaluator(proto).run(None, dict(zip(names, arrays, strict=True)))
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_names_of_extents_are_any_text() -> None:
+    nodes = [node("Transpose", "x", "t", perm=[1, 0]), node("Add", "t z", "y")]
+    proto = model(nodes, {"x": ["é", "è"], "z": ["è", "é"]})
+    _checked(proto, np.ones((3, 4), np.float32), np.ones((4, 3), np.float32))
+    library = weft.build(weft.from_onnx(proto))
+    with pytest.raises(ValueError, match=r"argument 2 \('z'\): expected shape"):
+        library["main"](np.ones((3, 4), np.float32), np.ones((4, 4), np.float32))
+    # A name of the model is not that of another extent without a name.
+    proto = model([node("Relu", "x", "y1"), node("Relu", "z", "y2")], {"x": [None], "z": ["x_0", "?", "?"]}, "y1 y2")
+    _checked(proto, np.ones(3, np.float32), np.ones((2, 4, 5), np.float32))
+
+
+@pytest.mark.parametrize("operator", ["Mean", "L1", "L2", "SumSquare", "Prod"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint32", "uint64"])
+def test_reductions_of_integers(operator: str, dtype: str) -> None:
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    proto = model(
+        [node(f"Reduce{operator}", "x a", "y", keepdims=0)], {"x": ["n", 3]}, weights={"a": [0]}, dtype=element
+    )
+    array = np.array([[1, 7, 2], [4, 3, 9]], dtype) - (0 if dtype[0] == "u" else 5)
+    if (operator, dtype) not in (("SumSquare", "int32"), ("SumSquare", "uint32")):  # the reference widens them
+        _checked(proto, array.astype(dtype))
+    library = weft.build(weft.from_onnx(proto), target="llvm -num-threads=1 -opt-level=0")
+    assert library["main"](array.astype(dtype)).dtype == dtype
+
+
+def test_logarithms_of_integers_are_rounded_to_zero() -> None:
+    nodes = [node("ReduceLogSum", "x", "y1", keepdims=0), node("ReduceLogSumExp", "x", "y2", keepdims=0)]
+    main = weft.build(weft.from_onnx(model(nodes, {"x": ["n"]}, "y1 y2", dtype=INT64)))["main"]
+    assert [int(found) for found in main(np.array([3, 4, 5]))] == [2, 5]
+
+
+def test_indices_of_a_smaller_shape() -> None:
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    for axis, shape in ((1, (2, 3, 5)), (-1, (3, 2, 7)), (0, (5, 4, 1)), (2, (1, 1, 1))):
+        indices = np.arange(np.prod(shape)).reshape(shape) % x.shape[axis] - 1
+        proto = model([node("GatherElements", "x i", "y", axis=axis)], {"x": [3, 4, 5]}, weights={"i": indices})
+        first = x[tuple(slice(None if d == axis % 3 else extent) for d, extent in enumerate(shape))]
+        found = weft.build(weft.from_onnx(proto), target="llvm -num-threads=1 -opt-level=0")["main"](x)
+        np.testing.assert_array_equal(found, np.take_along_axis(first, indices % x.shape[axis], axis))
+        updates = np.ones(shape, np.float32)
+        if all(extent <= other for extent, other in zip(shape, x.shape, strict=True)):
+            scatter = [node("ScatterElements", "x i u", "y", axis=axis, reduction="add")]
+            _checked(model(scatter, {"x": [3, 4, 5]}, weights={"i": indices, "u": updates}), x)
+    weights = {"i": np.zeros((2, 1, 3), int), "u": np.ones((2, 1, 3), np.float32)}
+    for axis in (0, 1, 2):
+        nodes = [node("ScatterElements", "x i u", "y", axis=axis)]
+        _checked(model(nodes, {"x": ["n", "m", 4]}, weights=weights), np.zeros((3, 2, 4), np.float32))
+        proto = model([node("GatherElements", "x i", "y", axis=axis)], {"x": ["n", "m", 4]}, weights=weights)
+        main = weft.build(weft.from_onnx(proto), target="llvm -num-threads=1 -opt-level=0")["main"]
+        part = tuple(slice(None if d == axis else extent) for d, extent in enumerate((2, 1, 3)))
+        found = main(sized := np.arange(24, dtype=np.float32).reshape(3, 2, 4))
+        np.testing.assert_array_equal(found, np.take_along_axis(sized[part], weights["i"], axis))
+    proto = model([node("GatherElements", "x i", "y", axis=1)], {"x": [3, 5]}, weights={"i": np.zeros((4, 1), int)})
+    with pytest.raises(CompileError, match=r"GatherElements .*: the indices have at most the extents of the data"):
+        weft.from_onnx(proto)
+
+
+def test_sorts_of_symbolic_axes() -> None:
+    for axis, shape in ((0, ["n", 3]), (-2, ["m", "n", 2])):
+        nodes = [
+            node("TopK", "x k", "v i", axis=axis, largest=0),
+            node("Hardmax", "x", "h", axis=axis),
+            node("ArgMax", "x", "a", axis=axis, select_last_index=1),
+        ]
+        proto = model(nodes, {"x": shape}, "v i h a", weights={"k": [3]})
+        sizes = [{"n": 5, "m": 3}.get(str(extent), extent) for extent in shape]
+        _checked(proto, np.random.default_rng(0).integers(0, 4, sizes).astype(np.float32))
+
+
+def test_halves_of_symbolic_axes() -> None:
+    proto = model([node("Split", "x", "a b", axis=1, num_outputs=2)], {"x": [2, "n"]}, "a b")
+    for extent in (0, 1, 4, 5):
+        _checked(proto, np.arange(2 * extent, dtype=np.float32).reshape(2, extent))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "uint8", "float16", "bfloat16"])
+def test_scalar_constants_in_files(tmp_path: Path, dtype: str) -> None:
+    types = pytest.importorskip("ml_dtypes")
+    kind = np.dtype(types.bfloat16 if dtype == "bfloat16" else dtype)
+    element = helper.np_dtype_to_tensor_dtype(kind)
+    operator = "And" if dtype == "bool" else "Mul"
+    for at, shape in enumerate(((), (1, 1), (0,), (2,))):
+        proto = model([node(operator, "x c", "y")], {"x": [1]}, weights={"c": np.ones(shape, kind)}, dtype=element)
+        onnx.save(proto, tmp_path / f"m{at}.onnx")
+        assert execute(["import", str(tmp_path / f"m{at}.onnx")]) == 0
+        module = weft.parse_file(tmp_path / f"m{at}.mlir")
+        assert Interpreter(module).call("main", np.ones(1, "uint16" if dtype == "bfloat16" else kind)).shape == (
+            shape if shape else (1,)
+        )

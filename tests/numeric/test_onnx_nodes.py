@@ -6,8 +6,11 @@ import importlib
 import warnings
 from typing import Any
 
-import onnx_cases
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import onnx_cases
 
 SAMPLE = {
     "add": ("test_add_uint8",),

@@ -57,14 +57,48 @@ def test_a_model_of_symbolic_size_and_inputs_that_it_refuses(torch: Any, models:
         compiled(torch.randn(9, 20))
     with pytest.raises(ValueError, match=r"argument 1 \('x'\): expected shape"):
         compiled(torch.randn(4, 21))
-    with pytest.raises(TypeError, match=r"argument 1 \('x'\): expected elements of type float32"):
+    with pytest.raises(TypeError, match=r"input 'x': expected a dense tensor of float32 on the CPU, got float64"):
         compiled(torch.randn(4, 20).double())
-    with pytest.raises(TypeError, match=r"input 'x': expected a tensor, got int"):
+    with pytest.raises(TypeError, match=r"input 'x': expected a dense tensor of float32 on the CPU, got int"):
         compiled(3)
     with pytest.raises(TypeError, match=r"the model takes 1 inputs, got 2"):
         compiled(x, x)
     with pytest.raises(TypeError, match=r"the inputs are \(\*, z=\*\), but the model was exported with \(\*\)"):
         compiled(x, z=x)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_hold_no_array_are_refused_by_name(torch: Any) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return x * 2 + y
+
+    x, rows = torch.randn(4, 4), torch.export.Dim("rows", min=1, max=64)
+    compiled = weft.compile(Model(), (x, torch.zeros(4, 4)), dynamic_shapes={"x": {0: rows}, "y": {0: rows}})
+    for wrong, told in {
+        "complex64": x.to(torch.complex64),
+        "float8_e4m3fn": x.to(torch.float8_e4m3fn),
+        "one of layout sparse_coo": x.to_sparse(),
+        "one of layout sparse_csr": x.to_sparse_csr(),
+        "one on meta": x.to("meta"),
+        "one of quantized layout": torch.quantize_per_tensor(x, 0.1, 0, torch.quint8),
+        "one of nested layout": torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)]),
+    }.items():
+        for name, args in (("x", (told, x)), ("y", (x, told))):
+            message = f"input '{name}': expected a dense tensor of float32 on the CPU, got {wrong}"
+            with pytest.raises(TypeError, match=message):
+                compiled(*args)
+    with pytest.raises(TypeError, match="input 'x': Tensor has no array"):
+        compiled(torch._efficientzerotensor((4, 4)), x)
+    imaginary = torch.randn(4, 4, dtype=torch.complex64).conj().imag  # a view that negates
+    for right in (imaginary, torch._neg_view(x), x.T, x.clone().requires_grad_(), torch.randn(8, 8)[::2, ::2]):
+        assert_same(compiled(right, x), right.detach() * 2 + x)
+    for inputs, message in (
+        ((x.to(torch.complex64), x), "'x' has elements of type complex64, which weft does not have"),
+        ((3, 4), "the model returns and writes no tensor"),
+    ):
+        with pytest.raises(CompileError, match=f"from_torch: {message}"):
+            weft.compile(Model(), inputs)
 
 
 def test_all_that_is_not_supported_is_one_error(torch: Any) -> None:

@@ -268,3 +268,38 @@ def test_branches_and_functions_of_extents_go_into_the_function_that_is_traced()
     positive = abs(random(3, 4))
     np.testing.assert_allclose(library["main"](positive), positive + 3, rtol=1e-6)
     np.testing.assert_allclose(library["main"](-positive), -positive, rtol=1e-6)
+
+
+def test_names_that_differ_in_a_number_behind_an_underscore() -> None:
+    bb = G.BlockBuilder()
+    x, y, z = G.var("x_1", ("n_1", "n1")), G.var("x1", ("n1",)), G.var("x11", ("n_1",))
+    with bb.function("main", [x, y, z]):
+        with bb.dataflow():
+            a = bb.emit_output(G.add(x, y))
+            b = bb.emit_output(bb.emit_te(lambda s, t: te.compute(s.shape, lambda i, j: s[i, j] * t[i]), x, z))
+        bb.emit_func_output([a, b])
+    library = weft.build(bb.get())
+    first, second, third = random(2, 3), random(3), random(2)
+    found = library["main"](first, second, third)
+    np.testing.assert_allclose(found[0], first + second, rtol=1e-6)
+    np.testing.assert_allclose(found[1], first * third[:, None], rtol=1e-6)
+    with pytest.raises(ValueError, match=r"argument 2 \('x1'\)"):
+        library["main"](first, random(4), third)
+    with pytest.raises(CompileError, match="var: a name is a word, got 'é'"):
+        G.var("é", (1,))
+    with pytest.raises(CompileError, match="an extent is not negative, got 2 - 3"):
+        G.var("x", ("2 - 3",))
+    with pytest.raises(ShapeError, match="'é' is no extent"):
+        G.var("x", ("é",))
+    with pytest.raises(ShapeError, match=r"'\(\(\(.*\.\.\.' is no extent"):
+        G.var("x", ("(" * 5000 + "n" + ")" * 5000,))
+
+
+def test_captured_values_of_one_name() -> None:
+    bb = G.BlockBuilder()
+    x, y = G.var("x_0", (3,)), G.var("x_1", (3,))
+    with bb.function("main", [x, y]):
+        out = bb.emit_loop(lambda step, c, a, b: G.add(c, G.multiply(a, b)), 4, [x], [], [x, y])
+        bb.emit_func_output(out)
+    found = weft.build(bb.get())["main"](np.ones(3, np.float32), np.full(3, 2, np.float32))
+    np.testing.assert_array_equal(found, [9, 9, 9])

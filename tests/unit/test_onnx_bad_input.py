@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
+import onnx
 from onnx import ModelProto, TensorProto, helper
 from onnx_models import model, node, perceptron
 
@@ -269,3 +272,150 @@ def test_what_is_no_model_is_named() -> None:
     wanted = r"from_onnx: argument 'model' must be str or PathLike or bytes or ModelProto, got \(1, 2\) of type tuple"
     with pytest.raises(TypeError, match=wanted):
         weft.from_onnx((1, 2))  # pyright: ignore[reportArgumentType]
+
+
+def _calls(levels: int) -> ModelProto:
+    """Functions that call the one before twice."""
+    made = [
+        helper.make_function(
+            "local",
+            f"F{level}",
+            ["a"],
+            ["b"],
+            [
+                helper.make_node(f"F{level - 1}" if level else "Relu", [a], [b], domain="local" if level else "")
+                for a, b in (("a", "c"), ("c", "b"))
+            ],
+            [helper.make_opsetid("local", 1), helper.make_opsetid("", 18)],
+        )
+        for level in range(levels)
+    ]
+    last = node(f"F{levels - 1}", "x", "y", domain="local")
+    return model([last], {"x": [2]}, domains={"local": 1}, functions=made)
+
+
+def _arithmetic(operator: str, steps: int) -> ModelProto:
+    """An extent that grows at each step."""
+    nodes = [node("Shape", "x", "s"), node("Gather", "s zero", "a0"), node("Gather", "s one", "b")]
+    for step in range(steps):
+        if operator == "Mul":
+            nodes.append(node("Mul", f"a{step} a{step}", f"a{step + 1}"))
+        else:
+            nodes += [node("Div", f"a{step} b", f"d{step}"), node("Mod", f"a{step} b", f"m{step}")]
+            nodes.append(node("Add", f"d{step} m{step}", f"a{step + 1}"))
+    return model([*nodes, node("Identity", f"a{steps}", "y")], {"x": ["n", "m"]}, weights={"zero": 0, "one": 1})
+
+
+def _mel(bins: int) -> ModelProto:
+    weights = {"b": bins, "l": bins, "r": bins, "low": np.float32(0), "high": np.float32(8)}
+    return model([node("MelWeightMatrix", "b l r low high", "y")], {}, weights=weights)
+
+
+def _nested_loops(depth: int) -> ModelProto:
+    """Loops whose value grows from step to step, so that they are written out."""
+    body: Any = None
+    for level in range(depth + 1):
+        inner = [node("Concat", "a0 x", "b0", axis=0)]
+        if body is not None:
+            inner = [helper.make_node("Loop", ["count", "", f"a{level}"], [f"b{level}"], body=body)]
+        body = helper.make_graph(
+            [*inner, node("Identity", f"in{level}", f"out{level}")],
+            f"level{level}",
+            [
+                helper.make_tensor_value_info(f"i{level}", TensorProto.INT64, []),
+                helper.make_tensor_value_info(f"in{level}", TensorProto.BOOL, []),
+                helper.make_tensor_value_info(f"a{level}", TensorProto.FLOAT, None),
+            ],
+            [helper.make_empty_tensor_value_info(name) for name in (f"out{level}", f"b{level}")],
+        )
+    loop = helper.make_node("Loop", ["count", "", "x"], ["y"], body=body)
+    return model([loop], {"x": [2]}, weights={"count": 50})
+
+
+MISFITS = {
+    "a scalar": (_of("Split", shape=(), axis=0, num_outputs=1), "attribute 'axis' is an axis, but the tensor has none"),
+    "a vector": (
+        model([node("ReverseSequence", "x i", "y")], {"x": [3]}, weights={"i": [1, 2, 3]}),
+        "inputs must have rank 2 or more, and rank 1, got 1 and 1",
+    ),
+    "an input left out": (_of("Relu", "-"), r"Relu \(opset 18\): input 'X' is missing, at node 0"),
+    "one of several left out": (_of("Add", "- x"), "input 'A' is missing"),
+    "few dilations": (
+        _of("ConvTranspose", "x w", dilations=[2]),
+        r"attribute 'dilations' must be 2 numbers, got \[2\]",
+    ),
+    "another kernel": (
+        _of("ConvTranspose", "x w", (2, 4, 8, 8), kernel_shape=[3, 2]),
+        r"attribute 'kernel_shape' must be that of the weights, \[3, 3\], got \[3, 2\]",
+    ),
+    "weights of another rank": (_of("Conv", "x w", (2, 3, 8)), "the weights must have rank 3 as the data, got 4"),
+    "a word of a function": (
+        model(
+            [node("SoftmaxCrossEntropyLoss", "x i", "y", reduction="cubic")], {"x": [3, 5]}, weights={"i": [0, 1, 2]}
+        ),
+        "attribute 'reduction' must be one of none, sum, mean, got 'cubic'",
+    ),
+    "no text": (_of("Conv", "x w", auto_pad=b"\xff"), "do not fit the operator .UnicodeDecodeError"),
+    "parts": (_of("Split", num_outputs=1 << 31), "attribute 'num_outputs' = 2147483648, but the node has 1"),
+    "a long sequence": (
+        model([node("SplitToSequence", "x", "s"), node("SequenceLength", "s", "y")], {"x": [1 << 31]}),
+        "a sequence of up to 2147483648 tensors is too long",
+    ),
+    "a large matrix": (_mel(1 << 31), "is not computed at import: it is too large"),
+    "functions of functions": (_calls(50), "functions within functions become too many nodes: 2251799813685247"),
+    "products of products": (_arithmetic("Mul", 64), "an extent has more than 512 factors"),
+    "quotients of quotients": (_arithmetic("Div", 64), "an extent has more than 512 factors"),
+    "loops of loops": (_nested_loops(3), "functions, loops and branches within others become too many nodes"),
+    "Gemm of other ranks": (_of("Gemm", "x x"), "inputs 'A' and 'B' must be matrices, got the ranks 4 and 4"),
+    "a rank that fits nothing": (
+        model([node("GlobalAveragePool", "x", "a"), node("DFT", "a", "y")], {"x": []}, opset=18),
+        r"at node 1|do not fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_refused_where_they_do_not_fit(name: str) -> None:
+    proto, message = MISFITS[name]
+    start = time.process_time()
+    with pytest.raises(weft.CompileError) as error:
+        weft.from_onnx(proto)
+    assert re.search(message, error.value.message, re.DOTALL), error.value.message
+    assert time.process_time() - start < 10.0
+
+
+def test_errors_of_converters_of_users_are_theirs() -> None:
+    @weft.onnx.register("", "Relu")
+    def wrong(node: Any) -> Any:
+        raise IndexError("mine")
+
+    try:
+        with pytest.raises(IndexError, match="mine"):
+            weft.from_onnx(_of("Relu"))
+    finally:
+        weft.onnx.unregister("", "Relu")
+
+
+def test_arguments_of_other_types() -> None:
+    for wrong in (5, {"x": 5}, {"x": "nm"}, {"x": [1.5]}, {3: (1,)}):
+        with pytest.raises(TypeError, match="from_onnx: argument 'shapes' must be a mapping from str"):
+            weft.from_onnx(perceptron(), shapes=wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="argument 'constants' must be a mapping"):
+        weft.from_onnx(perceptron(), constants=5)  # pyright: ignore[reportArgumentType]
+    for text in ("(" * 5000 + "n" + ")" * 5000, "é", "n *"):
+        with pytest.raises(weft.CompileError, match="is no extent: write a name or an expression"):
+            weft.from_onnx(perceptron(), shapes={"x": (text, 16)})
+    with pytest.raises(weft.CompileError, match="constants gives no array"):
+        weft.from_onnx(perceptron(), constants={"x": [[1.0], [2.0, 3.0]]})
+
+
+def test_names_that_are_no_files(external: Path) -> None:
+    proto = onnx.load(external, load_external_data=False)
+    link = external.with_name("circle")
+    link.symlink_to(link)
+    for location in ("circle", "a" * 5000, "a\0b"):
+        for tensor in proto.graph.initializer:
+            tensor.external_data[0].value = location
+        external.write_bytes(proto.SerializeToString())
+        with pytest.raises(weft.CompileError, match=r"names no file: |there is no file 'circle'"):
+            weft.parse_file(external)

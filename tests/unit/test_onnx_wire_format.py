@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
+
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx_models import model, node
 

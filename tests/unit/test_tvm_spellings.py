@@ -10,6 +10,7 @@ import weft.tvm as tvm
 from weft.support.errors import CompileError
 from weft.tvm import te
 from weft.tvm.ir.module import IRModule
+from weft.tvm.script import relax as R
 from weft.tvm.script import tir as T
 
 
@@ -154,3 +155,49 @@ def test_targets_of_tvm() -> None:
     )
     with pytest.raises(CompileError, match="unknown device 'nvidia/nothing', did you mean 'nvidia/"):
         tvm.target.Target("nvidia/nothing")
+
+
+@tvm.script.ir_module
+class Halves:
+    @R.function
+    def main(inp_0: R.Tensor((4, 8), "float32"), inp_1: R.Tensor((4, 8), "float32"), inp0: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            halves = R.split(R.add(R.add(inp_0, inp_1), inp0), indices_or_sections=2, axis=1)
+            total = R.add(halves[0], halves[1])
+            R.output(halves, total)
+        return halves[1], total
+
+
+def test_outputs_of_several_results_and_numbered_parameters() -> None:
+    first, second, row = np.ones((4, 8), np.float32), np.full((4, 8), 2, np.float32), np.arange(8, dtype=np.float32)
+    right, total = weft.build(Halves)["main"](first, second, row)
+    whole = first + second + row
+    np.testing.assert_array_equal(right, whole[:, 4:])
+    np.testing.assert_array_equal(total, whole[:, :4] + whole[:, 4:])
+    text = Halves.script()
+    assert "R.output(halves0, halves1, total)" in text
+    again = tvm.script.from_source(text)
+    np.testing.assert_array_equal(weft.build(again)["main"](first, second, row)[1], total)
+
+
+def test_outputs_are_variables() -> None:
+    with pytest.raises(CompileError, match=r"R\.output takes variables of the region"):
+
+        @tvm.script.ir_module
+        class Wrong:
+            @R.function
+            def main(x: R.Tensor((4, 8), "float32")):
+                with R.dataflow():
+                    y = R.topk(x, 2)
+                    R.output(y[0])
+                return y
+
+
+def test_parameters_that_come_with_the_result() -> None:
+    bb = tvm.relax.BlockBuilder()
+    info = tvm.relax.TensorStructInfo((4,), "float32")
+    first, second = tvm.relax.Var("x_0", info), tvm.relax.Var("x_1", info)
+    with bb.function("main"):
+        bb.emit_func_output(bb.emit(tvm.relax.op.subtract(first, second)), [first, second])
+    found = weft.build(bb.get())["main"](np.ones(4, np.float32), np.arange(4, dtype=np.float32))
+    np.testing.assert_array_equal(found, [1, 0, -1, -2])

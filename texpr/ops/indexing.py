@@ -26,7 +26,7 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.transforms import flatten, moved
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, is_empty, is_same, items, shape_text, simplified
+from weft.texpr.shapes import Extent, is_empty, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["gather", "gather_nd", "one_hot", "strided_slice", "take", "take_along_axis"]
@@ -163,26 +163,32 @@ def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "cl
 def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name: str = "gather") -> Tensor:
     """For each element of `indices` the element of the tensor with that index along an axis, and the same others.
 
-    `indices` has the rank of the data, and the same extents but along the axis. Modes as in `take`.
+    `indices` has the rank of the data, and at most its extents except along the axis. Modes as in `take`.
 
     Dtypes: all; indices are integers.
-    Equals: `np.take_along_axis(data, indices, axis)`; `torch.gather(data, axis, indices)`.
+    Equals: `torch.gather(data, axis, indices)`; ONNX GatherElements.
     """
     source, places = checked_tensor(data, "gather: data"), integral(indices, "gather: indices")
     along = checked_axis("gather", axis, source.ndim)
-    fits = places.ndim == source.ndim and all(
-        d == along or is_same(x, y) for d, (x, y) in enumerate(zip(source.shape, places.shape, strict=True))
-    )
-    if not fits:
-        raise error(
-            f"gather: indices have the shape of the data apart from axis {along}: {source.name} has "
-            f"{shape_text(source.shape)}, {places.name} has {shape_text(places.shape)}"
-        )
+    check_within("gather", source, places, along)
 
     def at(*i: Expr) -> list[Expr]:
         return [*i[:along], bounded("gather", mode, places(*i), source.shape[along]), *i[along + 1 :]]
 
     return _chosen("gather", source, [along], places.shape, at, name)
+
+
+def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
+    """Raises CompileError unless the indices have the rank of the data, and may have at most its extents except along
+    an axis: of symbolic extents, bounds of the accesses decide."""
+    if places.ndim != source.ndim or any(
+        d != along and isinstance(x, int) and isinstance(y, int) and x > y
+        for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
+    ):
+        raise error(
+            f"{what}: the indices have at most the extents of the data apart from axis {along}: {places.name} has "
+            f"{shape_text(places.shape)}, {source.name} has {shape_text(source.shape)}"
+        )
 
 
 def take_along_axis(

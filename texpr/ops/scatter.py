@@ -20,7 +20,7 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.elementwise import cast as converted
-from weft.texpr.ops.indexing import bounded, checked_mode
+from weft.texpr.ops.indexing import bounded, check_within, checked_mode
 from weft.texpr.ops.transforms import broadcast_to
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as lesser
@@ -92,26 +92,24 @@ def scatter_elements(
     given, places = _Updates(what, data, updates, reduction, mode, name), integral(indices, f"{what}: indices")
     source, changes = given.data, shaped(updates, f"{what}: updates", places.shape)
     along = checked_axis(what, axis, source.ndim)
-    if places.ndim != source.ndim or not all(
-        d == along or is_same(x, y) or (isinstance(x, int) and isinstance(y, int) and x < y)
-        for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
-    ):
-        raise error(
-            f"{what}: the indices have at most the extents of the data apart from axis {along}: {places.name} has "
-            f"{shape_text(places.shape)}, {source.name} has {shape_text(source.shape)}"
-        )
+    check_within(what, source, places, along)
     if not is_empty(places.shape):
         check_nonempty(what, source, [along])
     names = [f"u{d}" for d in range(source.ndim)]
+    # Axes of which the data may have fewer elements are loops over the updates, whose stores would leave the data then.
+    short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
+    unknown = [d for d in short if not isinstance(places.shape[d], int) or not isinstance(source.shape[d], int)]
+    depth = min(unknown, default=along)
+    short = [d for d in short if d < depth]
 
     def update(code: Statements, outer: Sequence[Expr], result: Written) -> None:
-        with code.loops(places.shape[along:], names[along:]) as at:
-            place = bounded(what, mode, places(*outer, *at), source.shape[along])
-            given.put(result, changes(*outer, *at), [*outer, place, *at[1:]])
+        with code.loops(places.shape[depth:], names[depth:]) as inner:
+            at = (*outer, *inner)
+            place = bounded(what, mode, places(*at), source.shape[along])
+            given.put(result, changes(*at), [*at[:along], place, *at[along + 1 :]])
 
     def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:
         given.copy(code, outer, result)
-        short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
         if not short:
             update(code, outer, result)
             return
@@ -121,7 +119,7 @@ def scatter_elements(
         with code.when(inside):
             update(code, outer, result)
 
-    return given.finish(extern(source.shape[:along], [given.result], [source, places, changes], write, name)[0])
+    return given.finish(extern(source.shape[:depth], [given.result], [source, places, changes], write, name)[0])
 
 
 def put_along_axis(

@@ -33,9 +33,9 @@ def _is_before(left: Expr, right: Expr, descending: bool) -> Expr:
     return (first < second) | (isnan(second) & ~isnan(first))
 
 
-def _order(source: Tensor, along: int, descending: bool, name: str) -> Tensor:
-    """The places of the elements along an axis in the order of the sort, as int64: a merge sort from runs of one
-    element upwards, between the halves of a buffer.
+def _order(source: Tensor, along: int, descending: bool, count: Extent, name: str) -> Tensor:
+    """The places of the first `count` elements along an axis in the order of the sort, as int64: a merge sort from runs
+    of one element upwards, between the halves of a buffer. Requires that `count` is at most the extent of the axis.
 
     The two cursors of a merge are kept in memory, for loops carry no values.
     """
@@ -66,11 +66,11 @@ def _order(source: Tensor, along: int, descending: bool, name: str) -> Tensor:
                 runs.store(select(from_left, one, other), 1 - old, *at(k))
                 cursors.store(select(from_left, left + 1, left), *indices, 0)
                 cursors.store(select(from_left, right, right + 1), *indices, 1)
-        with code.loop(extent, "k") as k:
+        with code.loop(count, "k") as k:
             order.store(runs.load(passes % 2, *at(k)), *at(k))
 
     results = [
-        Result(tuple(shape), "int64", name),
+        Result((*shape[:along], count, *shape[along + 1 :]), "int64", name),
         Result((2, *shape), "int64", f"{name}_runs"),
         Result((*others, 2), "int64", f"{name}_cursors"),
     ]
@@ -82,10 +82,9 @@ def _checked(what: str, data: object, axis: object) -> tuple[Tensor, int]:
     return source, checked_axis(what, axis, source.ndim)
 
 
-def _picked(source: Tensor, along: int, order: Tensor, count: Extent, name: str) -> Tensor:
-    """The first elements along an axis in an order."""
-    shape = (*source.shape[:along], count, *source.shape[along + 1 :])
-    return compute(shape, lambda *i: source(*i[:along], order(*i), *i[along + 1 :]), name)
+def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
+    """The elements along an axis in an order."""
+    return compute(order.shape, lambda *i: source(*i[:along], order(*i), *i[along + 1 :]), name)
 
 
 def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "argsort") -> Tensor:
@@ -96,7 +95,8 @@ def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str
     Dtypes: numbers; the result is int64.
     Equals: `np.argsort(data, axis, stable=True)`.
     """
-    return _order(*_checked("argsort", data, axis), descending, name)
+    source, along = _checked("argsort", data, axis)
+    return _order(source, along, descending, source.shape[along], name)
 
 
 def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "sort") -> Tensor:
@@ -106,7 +106,8 @@ def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = 
     Equals: `np.sort(data, axis, stable=True)`.
     """
     source, along = _checked("sort", data, axis)
-    return _picked(source, along, _order(source, along, descending, f"{name}_order"), source.shape[along], name)
+    order = _order(source, along, descending, source.shape[along], f"{name}_order")
+    return _picked(source, order, along, name)
 
 
 def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
@@ -123,10 +124,8 @@ def topk(data: Tensor, k: int, axis: int = -1, largest: bool = True, *, name: st
     extent = source.shape[along]
     if isinstance(extent, int) and count > extent:
         raise error(f"topk: k is {count}, but axis {along} of {source.name} has {extent} elements")
-    order = _order(source, along, largest, f"{name}_order")
-    shape = (*source.shape[:along], count, *source.shape[along + 1 :])
-    places = compute(shape, lambda *i: order(*i), f"{name}_indices")
-    return _picked(source, along, order, count, f"{name}_values"), places
+    places = _order(source, along, largest, count, f"{name}_indices")
+    return _picked(source, places, along, f"{name}_values"), places
 
 
 def searchsorted(

@@ -29,7 +29,9 @@ def take(data: Array, indices: Array, axis: int | None = None, mode: str = "clip
 
 
 def gather(data: Array, axis: int, indices: Array, mode: str = "clip") -> Array:
-    return np.take_along_axis(data, places_in(indices, data.shape[axis], mode), axis)
+    along = axis % data.ndim
+    first = data[tuple(slice(None if d == along else extent) for d, extent in enumerate(indices.shape))]
+    return np.take_along_axis(first, places_in(indices, data.shape[along], mode), along)
 
 
 def take_along_axis(data: Array, indices: Array, axis: int = -1, mode: str = "wrap") -> Array:

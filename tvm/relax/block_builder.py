@@ -16,7 +16,7 @@ from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.passes.graph.operators import detached_ops
 from weft.support.errors import CompileError
-from weft.texpr.shapes import items
+from weft.texpr.shapes import items, value_names
 from weft.tvm.ir.module import GlobalVar, IRModule, function_in
 from weft.tvm.relax.expr import DataflowVar, Var, is_free
 
@@ -96,8 +96,10 @@ class BlockBuilder(graph_builder.BlockBuilder):
         _, body = self._open("emit_func_output")
         for param in params or ():
             self._check_param("main", param)
+        hints = value_names([value.name_hint or "arg" for value in (*body.args, *(p.ssa for p in params or ()))])
+        for param, hint in zip(params or (), hints[len(body.args) :], strict=True):
             argument = body.insert_arg(param.ssa.type, len(body.args))
-            argument.name_hint = param.ssa.name_hint
+            argument.name_hint = hint
             param.ssa.replace_all_uses_with(argument)
             param.ssa = argument
         super().emit_func_output(value)

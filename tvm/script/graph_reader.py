@@ -90,11 +90,21 @@ class _Reader:
                 with self._builder.dataflow():
                     self._statements(inner[:-1], {})
                     for output in outputs:
-                        name = ast.unparse(output)
-                        value = self._evaluate(output)
-                        self._names[name] = self._run(statement, self._builder.emit_output, value, name)
+                        self._output(output)
             case _:
                 raise self._source.error(statement, "a dataflow region ends with R.output(...)")
+
+    def _output(self, output: ast.expr) -> None:
+        """Let a variable leave the region; one that stands for several results does so with all of them."""
+        value = self._evaluate(output)
+        if not isinstance(output, ast.Name) or not all(isinstance(one, Value) for one in items(value)):
+            raise self._source.error(output, "R.output takes variables of the region")
+        names = [output.id] if isinstance(value, Value) else [f"{output.id}{at}" for at in range(len(items(value)))]
+        found = [
+            self._run(output, self._builder.emit_output, one, name)
+            for one, name in zip(items(value), names, strict=True)
+        ]
+        self._names[output.id] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
         values = items(value)

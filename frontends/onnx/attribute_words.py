@@ -1,0 +1,70 @@
+"""The words that string attributes of ONNX's operators may be, as the text of the operators' definitions lists them:
+`onnx.defs` has their types alone. Words that only some opsets have are checked by the converters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+_PADDING: Final = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_WAY: Final = ("forward", "reverse", "bidirectional")
+_LOSS: Final = ("none", "sum", "mean")
+_UPDATE: Final = ("none", "add", "mul", "max", "min")
+_SCORES: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_BLOCKS: Final = ("DCR", "CRD")
+_BRANCHES: Final = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
+_FRAMES: Final = (
+    *("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"),
+    *("tf_half_pixel_for_nn", "tf_crop_and_resize"),
+)
+
+_WORDS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "activation": {"CausalConvWithState": ("none", "silu", "swish")},
+    "aggregate_function": {"TreeEnsembleRegressor": ("AVERAGE", "SUM", "MIN", "MAX")},
+    "approximate": {"Gelu": ("none", "tanh")},
+    "auto_pad": dict.fromkeys(
+        ("AveragePool", "Conv", "ConvInteger", "ConvTranspose", "LpPool", "MaxPool", "QLinearConv"), _PADDING
+    ),
+    "case_change_action": {"StringNormalizer": ("LOWER", "UPPER", "NONE")},
+    "coordinate_transformation_mode": {"Resize": _FRAMES, "RoiAlign": ("half_pixel", "output_half_pixel")},
+    "direction": {"BitShift": ("LEFT", "RIGHT"), "GRU": _WAY, "LSTM": _WAY, "RNN": _WAY},
+    "keep_aspect_ratio_policy": {"Resize": ("stretch", "not_larger", "not_smaller")},
+    "kernel_type": dict.fromkeys(("SVMClassifier", "SVMRegressor"), ("LINEAR", "POLY", "RBF", "SIGMOID")),
+    "mode": {
+        "DepthToSpace": _BLOCKS,
+        "GridSample": ("bilinear", "nearest", "bicubic", "linear", "cubic"),
+        "Momentum": ("nesterov", "standard"),
+        "Pad": ("constant", "reflect", "edge", "wrap"),
+        "Resize": ("nearest", "linear", "cubic"),
+        "RoiAlign": ("avg", "max"),
+        "SpaceToDepth": _BLOCKS,
+        "TensorScatter": ("linear", "circular"),
+        "TfIdfVectorizer": ("TF", "IDF", "TFIDF"),
+        "Upsample": ("nearest", "linear", "bilinear"),
+    },
+    "nearest_mode": {"Resize": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")},
+    "nodes_modes": dict.fromkeys(("TreeEnsembleClassifier", "TreeEnsembleRegressor"), _BRANCHES),
+    "norm": {"Normalizer": ("MAX", "L1", "L2")},
+    "padding_mode": {"GridSample": ("zeros", "border", "reflection")},
+    "post_transform": dict.fromkeys(
+        (
+            *("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"),
+            *("TreeEnsembleClassifier", "TreeEnsembleRegressor"),
+        ),
+        _SCORES,
+    ),
+    "reduction": {
+        "NegativeLogLikelihoodLoss": _LOSS,
+        "ScatterElements": _UPDATE,
+        "ScatterND": _UPDATE,
+        "SoftmaxCrossEntropyLoss": _LOSS,
+    },
+    "round_mode": dict.fromkeys(("Cast", "CastLike"), ("up", "down", "nearest")),
+    "update_rule": {"LinearAttention": ("linear", "gated", "delta", "gated_delta")},
+}
+"""Attribute -> operator -> words."""
+
+
+def words_of(operator: str, attribute: str) -> Sequence[str] | None:
+    """The words that an attribute of an operator may be, None for one that may be any."""
+    return _WORDS.get(attribute, {}).get(operator)
