@@ -47,7 +47,9 @@ def lower_to_tir(
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
     from weft.passes.insertion import run_step
 
-    convert_from_upstream(Context(), module)
+    options = options or LoweringOptions()
+    # What stays as it is cannot be compiled, except by passes that are inserted: the reason is the error.
+    convert_from_upstream(Context(), module, strict=not options.passes)
     over_tensors = [
         name
         for name, function in functions_of(module).items()
@@ -56,7 +58,6 @@ def lower_to_tir(
     if over_tensors:
         from weft.passes.graph.lower_graph import LowerGraphPass
 
-        options = options or LoweringOptions()
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StridedLayoutAttr,
 )
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.dialects.memref import AllocaOp, AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -40,6 +40,8 @@ from weft.dialects.upstream.linalg_forms import Structure, is_structured, struct
 from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
 from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
+from weft.passes.convert.upstream_functions import called_together
+from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
     constant_before,
     detached_ops,
@@ -94,12 +96,13 @@ class ConvertLinalgToTirPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
         functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
-        bufferize_functions(_called_together(functions, tensor_functions(op)), promises)
+        bufferize_functions(called_together(functions, tensor_functions(op)), promises)
         found = False
         for function in functions:
             state_promises(function, promises)
             found = _Conversion(function).run() or found
             if not any(map(_is_to_raise, function.body.block.ops)):
+                hold_in_bytes(function)
                 continue
             problem = why_not_raised(function)
             if problem is None:
@@ -129,16 +132,6 @@ def _is_to_raise(op: Operation) -> bool:
         or touches_memory(op)
         or not allowed_at("tir", op.name)
     )
-
-
-def _called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
-    """Those of `candidates` that are in `functions`, call one of them, or are called by one, directly or not."""
-    called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
-    found = [f for f in candidates if f in functions]
-    for one in found:  # grows as callers and callees are found
-        near = (f for f in candidates if one.sym_name.data in called[f] or f.sym_name.data in called[one])
-        found += [f for f in near if f not in found]
-    return found
 
 
 def _why_not_taken(op: Operation) -> str:

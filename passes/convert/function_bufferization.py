@@ -44,7 +44,6 @@ from weft.passes.convert.tensor_places import (
     reassociation_of,
     shape_of_tensor,
 )
-from weft.passes.te.bufferize import buffer_type
 from weft.support.names import free_name
 
 _INDEX: Final = IndexType()
@@ -52,6 +51,12 @@ _INDEX: Final = IndexType()
 
 def _element(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, TensorType | MemRefType) else type_
+
+
+def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
+    """The dense buffer that holds a tensor, with its elements as they are."""
+    type_ = cast("TensorType[Attribute]", tensor)
+    return MemRefType(type_.element_type, type_.get_shape())
 
 
 def _memref(value: SSAValue) -> MemRefType[Attribute]:
@@ -296,6 +301,9 @@ class FunctionBufferization:
         result = op.results[0]
         if not is_tensor(result):
             return
+        self.done(op)
+        if result.first_use is None:
+            return
         type_, value = buffer_type(result.type), op.properties["value"]
         name = self._globals.get((type_, value))
         if name is None:
@@ -307,7 +315,6 @@ class FunctionBufferization:
             data.location = op.location
             module.body.block.insert_op_before(data, cast("Operation", module.body.block.first_op))
         self.buffers[result] = self.add(memref.GetGlobalOp(name, type_), result.name_hint)
-        self.done(op)
 
     def dim_of(self, op: Operation) -> None:
         dim = self.add(memref.DimOp(self.buffers[op.operands[0]], op.operands[1]), op.results[0].name_hint)

@@ -31,6 +31,7 @@ from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.convert.upstream_functions import upstream_dialects
+from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import insert_before
 from weft.passes.module_functions import symbol_uses
 from weft.passes.tir.nest import buffer_functions
@@ -154,6 +155,7 @@ def raise_function(function: FuncOp) -> bool:
     distribute_loops(function)
     merge_inits(function)
     accumulate_in_place(function)
+    hold_in_bytes(function)
     function.attributes[TIR_FUNCTION] = UnitAttr()
     return True
 

@@ -564,12 +564,17 @@ def _add_at_end(alloc: Operation, free: Operation) -> None:
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
     """Constants of the module become one-dimensional; their values are row-major already. Those that others use stay as
-    they are, beside a flat copy."""
+    they are, beside a flat copy; private ones that nothing uses are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
-    for op in module.ops:
-        if not isinstance(op, memref.GlobalOp) or op.type.get_num_dims() == 1 or op.sym_name.data not in used:
+    for op in list(module.ops):
+        if not isinstance(op, memref.GlobalOp) or (op.sym_name.data in shared and op.sym_name.data not in used):
+            continue
+        if op.sym_name.data not in used and op.sym_visibility is not None and op.sym_visibility.data == "private":
+            Rewriter.erase_op(op)
+            continue
+        if op.type.get_num_dims() == 1:
             continue
         flat = op
         if op.sym_name.data in shared:
