@@ -2,12 +2,13 @@
 
     %a = memref.load %A[%i] : memref<4xi4>            %a = memref.load %A[%i] : memref<4xi8>   // its low bits, extended
     %s = arith.addi %a, %a : i4                 ->    %s = arith.addi %a, %a : i8              // here too
-    memref.store %s, %B[%i] : memref<4xi4>            memref.store %s, %B[%i] : memref<4xi8>
+    memref.store %s, %B[%i] : memref<4xi4>            memref.store %s, %B[%i] : memref<4xi8>     // its low bits
 
 A narrow integer is held by the next wider one that is computed with, and repeats its sign there: operations on unsigned
-integers mask that out, and those that may lose it restore it. So do loads, for what callers pass is not trusted. A
-small float is held by its bits, and computed with as `f32`. Unsigned elements lose their sign. Parameters state the
-elements of their arrays (`tir.element`), see `dialects/element_types.py`.
+integers mask that out, and those that may lose it restore it. So do loads: in memory the other bits are zeros, as in
+arrays of `ml_dtypes`, or what callers left there. A small float is held by its bits, and computed with as `f32`.
+Unsigned elements lose their sign. Parameters state the elements of their arrays (`tir.element`), see
+`dialects/element_types.py`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any, Final, TypeAlias, cast
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
+    FixedBitwidthType,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -141,6 +144,9 @@ def _rewrite_of(op: Operation) -> _Rewrite | None:
     if isinstance(op, memref.LoadOp):
         type_ = op.results[0].type
         return (lambda op: _extend(op, _bits(type_))) if _is_narrow(type_) else None
+    if isinstance(op, memref.StoreOp):
+        bits = op.value.type.bitwidth if isinstance(op.value.type, FixedBitwidthType) else 8
+        return (lambda op: _store_low_bits(op, bits)) if bits not in _WIDTHS else None
     if isinstance(op, memref.GetGlobalOp):
         return _constant_of_module
     if isinstance(op, CallOp):
@@ -210,6 +216,10 @@ def _extend(load: Operation, bits: int) -> None:
         use.operation.operands[use.index] = value
 
 
+def _store_low_bits(store: Operation, bits: int) -> None:
+    store.operands[0] = _Writer(store).masked(store.operands[0], bits)
+
+
 def _compute(op: Operation, bits: int, *, masks: bool) -> None:
     writer = _Writer(op)
     operands = [writer.masked(value, bits) if masks else value for value in op.operands]
@@ -231,7 +241,8 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
 
 def _extend_small(op: Operation, source: Attribute) -> None:
     writer = _Writer(op)
-    writer.replace(writer.insert(arith.ExtFOp(_as_float(writer, op.operands[0], source), op.results[0].type)))
+    number = _as_float(writer, op.operands[0], source)
+    writer.replace(writer.insert(arith.ExtFOp(number, cast("AnyFloat", op.results[0].type))))
 
 
 def _round_to_small(op: Operation, target: Attribute) -> None:
