@@ -60,6 +60,19 @@ def lower_to_tir(
 
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
+        _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])
+
+
+def _check_lowered(functions: Sequence[FuncOp]) -> None:
+    """Raises `CompileError` at what keeps a function over tensors from having a form over buffers."""
+    from xdsl.dialects.builtin import TensorType
+
+    from weft.passes.verify_level import verify_level
+
+    for function in functions:
+        if any(isinstance(t, TensorType) for t in (*function.function_type.inputs, *function.function_type.outputs)):
+            verify_level(function, "te")
+            raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")
 
 
 @checked

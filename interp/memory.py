@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import memref, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr, UnrankedMemRefType
 from xdsl.traits import SymbolTable
 
 from weft.dialects.effects import underlying
@@ -186,6 +186,8 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
 @emits(memref.CastOp)
 def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
     """The same memory by another type; the extents that the type states are checked."""
+    if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
+        raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
     buffer, type_ = emitter.buffer(op.source), cast("MemRefType[Attribute]", op.dest.type)
     for dimension, (extent, known) in enumerate(zip(type_.get_shape(), buffer.extents, strict=True)):
         if extent not in (DYNAMIC_INDEX, known):

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     StringAttr,
     TensorType,
+    UnrankedMemRefType,
     VectorType,
 )
 from xdsl.dialects.func import CallOp, FuncOp
@@ -216,6 +217,8 @@ class _Candidates:
         for type_ in function.function_type.inputs:
             if isinstance(type_, TensorType | VectorType):
                 return function, f"it has a parameter of type {type_}"
+            if isinstance(type_, UnrankedMemRefType):
+                return function, f"it has a parameter of type {type_}"
             if isinstance(type_, MemRefType) and (problem := layout_problem(type_)) is not None:
                 return function, problem
         for op in operations_in(function):
@@ -252,6 +255,8 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
             return f"{op_name(op)} passes a buffer on, {type_}"
         if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
             return f"{op_name(op)} has a buffer with the layout of {type_}"
+    if isinstance(type_, UnrankedMemRefType):
+        return f"{op_name(op)} has a buffer without a rank, {type_}"
     if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
         return f"{op_name(op)} has vectors of other than one fixed dimension, {type_}"
     return None

@@ -11,6 +11,7 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
+    AnyFloat,
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
@@ -57,6 +58,11 @@ def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
     """The dense buffer that holds a tensor, with its elements as they are."""
     type_ = cast("TensorType[Attribute]", tensor)
     return MemRefType(type_.element_type, type_.get_shape())
+
+
+def _is_number(type_: Attribute) -> bool:
+    """Whether xDSL's `linalg.copy` and `linalg.fill` take elements of a type, which indices are not."""
+    return isinstance(type_, AnyFloat | IntegerType)
 
 
 def _memref(value: SSAValue) -> MemRefType[Attribute]:
@@ -168,7 +174,13 @@ class FunctionBufferization:
         return extent
 
     def copy(self, source: SSAValue, target: SSAValue) -> None:
-        self.insert(linalg.CopyOp([source], [target], res=[]))
+        element = _element(target.type)
+        if _is_number(element):
+            self.insert(linalg.CopyOp([source], [target], res=[]))
+        else:
+            block = Block(arg_types=[element, element])
+            block.add_op(linalg.YieldOp(block.args[0]))
+            self.pointwise([source], target, block)
 
     def pointwise(self, inputs: Sequence[SSAValue], output: SSAValue, block: Block) -> None:
         """Compute each element of `output` by `block`, of the elements of `inputs` at the same place."""
@@ -178,11 +190,11 @@ class FunctionBufferization:
         self.insert(linalg.GenericOp(inputs, [output], Region(block), maps, iterators))
 
     def fill(self, value: SSAValue, target: SSAValue) -> None:
-        if isinstance(value.type, IndexType):  # which xDSL's `linalg.fill` does not take
+        if _is_number(value.type):
+            self.insert(linalg.FillOp([value], [target], res=[]))
+        else:
             block = Block([linalg.YieldOp(value)], arg_types=[value.type])
             self.pointwise([], target, block)
-        else:
-            self.insert(linalg.FillOp([value], [target], res=[]))
 
     def allocate(self, value: SSAValue, extents: Callable[[], Sequence[int | SSAValue]]) -> SSAValue:
         """The memory of `value`, of this shape: a new buffer, or that of a result."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, ModuleOp, UnitAttr, UnrankedMemRefType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
@@ -19,6 +19,7 @@ from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.dialects.aliasing import add_argument_attributes
+from weft.dialects.effects import op_name
 from weft.dialects.levels import allowed_at
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
@@ -112,13 +113,14 @@ def _is_to_raise(function: FuncOp) -> bool:
 def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
     """The op because of which a function cannot be raised, and why; None where it can be."""
     name = function.sym_name.data
-    if len(function.body.blocks) != 1:
-        return (
-            function,
-            f"@{name} has {len(function.body.blocks)} blocks: branches are not raised, structured loops are",
-        )
-    if any(isinstance(type_, MemRefType) for type_ in function.function_type.outputs):
+    if (count := len(function.body.blocks)) != 1:
+        return function, f"@{name} has {count} blocks: structured loops are raised, branches are not"
+    if any(isinstance(type_, MemRefType | UnrankedMemRefType) for type_ in function.function_type.outputs):
         return function, f"@{name} returns a buffer: results are in buffers that callers pass"
+    for op in operations_in(function):
+        defined = (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args))
+        if any(isinstance(value.type, UnrankedMemRefType) for value in defined):
+            return op, f"{op_name(op)} has a buffer without a rank, whose elements have no indices"
     return None
 
 
@@ -138,12 +140,8 @@ def raise_function(function: FuncOp) -> bool:
     """
     if not _is_to_raise(function):
         return False
-    name = function.sym_name.data
-    if len(function.body.blocks) != 1:
-        count = len(function.body.blocks)
-        raise CompileError.at(function, f"@{name} has {count} blocks: structured loops are raised, branches are not")
-    if any(isinstance(type_, MemRefType) for type_ in function.function_type.outputs):
-        raise CompileError.at(function, f"@{name} returns a buffer: results are in buffers that callers pass")
+    if (problem := why_not_raised(function)) is not None:
+        raise CompileError.at(*problem)
     _give_results_by_buffers(function)
     _state_strides(function)
     loops = LoopNormalization(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
@@ -97,6 +97,9 @@ def lower_te_function(function: FuncOp) -> None:
     _FunctionLowering(function, constants).run()
 
 
+_MAKES_TENSORS: Final = (ComputeOp, ConstantOp, ExternOp)
+
+
 def _check(function: FuncOp) -> None:
     name = function.sym_name.data
     if len(function.body.blocks) != 1:
@@ -107,6 +110,8 @@ def _check(function: FuncOp) -> None:
         if isinstance(op, CallOp) and any(isinstance(value.type, TensorType) for value in (*op.operands, *op.results)):
             what = f"calls @{op.callee.string_value()} on tensors: a function of a graph does, by graph.call_tir"
             raise CompileError.at(op, f"@{name} {what}")
+        if not isinstance(op, _MAKES_TENSORS) and any(isinstance(result.type, TensorType) for result in op.results):
+            raise CompileError.at(op, f"@{name}: '{op.name}' of tensors does not belong among tensor expressions")
         if isinstance(op, ConstantOp) and isinstance(op.value, DenseResourceAttr):
             raise CompileError.at(op, f"@{name}: the elements of a constant are written as dense<...>, got {op.value}")
     returned = function.body.block.last_op

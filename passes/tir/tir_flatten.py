@@ -419,6 +419,8 @@ class _Flattener:
     def _flatten_cast(self, op: memref.CastOp) -> None:
         """A cast keeps the shape that is known; only whether the flat extent is static can change."""
         known = self.shapes[op.source]
+        if not isinstance(op.dest.type, MemRefType):
+            raise CompileError.at(op, f"{op.name} to a buffer without a rank, {op.dest.type}, is not supported")
         shown = buffer_type(op.dest).get_shape()
         shape = tuple(k if s == DYNAMIC_INDEX else s for k, s in zip(known, shown, strict=True))
         flat = flat_type(buffer_type(op.dest))
