@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import MemRefType, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
 from weft.driver.build import build, lower_to_tir
@@ -249,12 +249,13 @@ def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, bef
     """The program as written, interpreted."""
     values = _copied(before)
     positional = list(values.values())
-    results = len(function.function_type.outputs)
-    interpreter = Interpreter(original)
-    # What a function of tensors returns stands last among the arguments of the compiled one.
-    returned = interpreter.call(function.sym_name.data, *positional[: len(positional) - results])
-    arrays = cast("tuple[Array, ...]", returned if isinstance(returned, tuple) else (returned,))
-    values.update(zip(list(values)[len(values) - results :], arrays, strict=False))
+    types = function.function_type
+    inputs = len(types.inputs)
+    # What a function of tensors returns follows the arguments of the compiled one; a buffer that it returns is one.
+    returned = Interpreter(original).call(function.sym_name.data, *positional[:inputs])
+    results = returned if isinstance(returned, tuple) else (returned,)
+    arrays = [result for result, type_ in zip(results, types.outputs, strict=False) if not isinstance(type_, MemRefType)]
+    values.update(zip(list(values)[inputs:], cast("list[Array]", arrays), strict=False))
     return _Reference("the interpreter", _outputs(signature, values))
 
 

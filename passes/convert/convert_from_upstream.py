@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from weft.dialects.promises import parse_promises
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import is_structured
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.upstream_functions import STABLEHLO, called_together, upstream_dialects
 from weft.support.errors import CompileError, remark
 
@@ -59,6 +60,7 @@ def convert_from_upstream(
     }
     if not kinds:
         return False
+    drop_returned_parameters(kinds)
     # What is imported costs time that modules of weft's own levels do not pay.
     if any(STABLEHLO & dialects for dialects in kinds.values()):
         from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo

@@ -40,6 +40,7 @@ from weft.dialects.upstream.linalg_forms import Structure, is_structured, struct
 from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
 from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
@@ -97,6 +98,7 @@ class ConvertLinalgToTirPass(ModulePass):
         promises = parse_promises(self.promises)
         functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
         bufferize_functions(called_together(functions, tensor_functions(op)), promises)
+        drop_returned_parameters(functions)
         found = False
         for function in functions:
             state_promises(function, promises)
@@ -136,6 +138,8 @@ def _is_to_raise(op: Operation) -> bool:
 
 def _why_not_taken(op: Operation) -> str:
     """Why a structured op stays as it is; empty where it does not."""
+    if op.results:
+        return "stays as it is: it is on tensors, in a function of another level"
     for operand in op.operands:
         if isinstance(operand.type, MemRefType) and not isinstance(operand.type.layout, NoneAttr | StridedLayoutAttr):
             return f"stays as it is: buffers of tir are row-major or strided, not {operand.type}"

@@ -60,8 +60,10 @@ from weft.passes.convert.kernels_from_upstream import (
     take_kernel,
     threads_of,
 )
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
+from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
     constant_before,
     divided_up,
@@ -133,6 +135,7 @@ def convert_upstream_to_low(
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:
         candidates = called_together(functions, candidates)
+    drop_returned_parameters(candidates)
     found = _Candidates(module, {f.sym_name.data: f for f in candidates}, kernel_modules(module))
     if not found.functions and not found.kernels:
         return False
@@ -147,6 +150,7 @@ def convert_upstream_to_low(
     signatures: dict[str, FlatSignature] = {}
     for function in converted:
         _drop_spaces(function)
+        hold_in_bytes(function)
         signatures[function.sym_name.data] = FlatSignature.of(function)
     for function in converted:
         _Converter(function, signatures, kernels).run()
@@ -259,6 +263,8 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
         return f"{op_name(op)} has a buffer without a rank, {type_}"
     if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
         return f"{op_name(op)} has vectors of other than one fixed dimension, {type_}"
+    if isinstance(type_, VectorType) and is_held(type_.element_type):
+        return f"{op_name(op)} has vectors of {type_.element_type}"
     return None
 
 

@@ -30,6 +30,7 @@ from weft.passes.convert.accumulators import accumulate_in_place
 from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.convert.upstream_functions import upstream_dialects
 from weft.passes.convert.values_as_bytes import hold_in_bytes
@@ -73,11 +74,9 @@ class RaiseAffineToTirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
-        found = False
-        for function in list(buffer_functions(op)):
-            if not is_raised_alone(function):
-                continue
-            found = True
+        functions = [function for function in buffer_functions(op) if is_raised_alone(function)]
+        drop_returned_parameters(functions)
+        for function in functions:
             raised = function.clone()
             op.body.block.insert_op_after(raised, function)
             try:
@@ -92,7 +91,7 @@ class RaiseAffineToTirPass(ModulePass):
                     raise
                 Rewriter.erase_op(raised)
                 warnings.warn(Remark(error.message, error.location), stacklevel=2)
-        if not found:
+        if not functions:
             self._tell(op, f"{self.name} finds no function of affine or scf loops over buffers")
 
     def _tell(self, op: Operation, message: str) -> None:

@@ -103,8 +103,13 @@ def _held(type_: Attribute) -> Attribute:
     return held
 
 
+def is_held(type_: Attribute) -> bool:
+    """Whether values of a type, or elements of what has such, are held by those of another type."""
+    return _held(type_) != type_
+
+
 def _is_held(value: SSAValue) -> bool:
-    return _held(value.type) != value.type
+    return is_held(value.type)
 
 
 # Operations
