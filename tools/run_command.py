@@ -21,13 +21,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, SymbolRefAttr
+from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
 from weft.driver.build import build, lower_to_tir
 from weft.driver.programs import functions_of, parse_file, schedules_of
 from weft.interp.arguments import ConcreteShapes, Work, needs_positive
 from weft.interp.interpreter import Interpreter
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
@@ -247,15 +248,14 @@ def _plain(
 
 def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, before: Mapping[str, Value]) -> _Reference:
     """The program as written, interpreted."""
+    copy = original.clone()
+    drop_returned_parameters(functions_of(copy).values())
     values = _copied(before)
-    positional = list(values.values())
-    types = function.function_type
-    inputs = len(types.inputs)
-    # What a function of tensors returns follows the arguments of the compiled one; a buffer that it returns is one.
-    returned = Interpreter(original).call(function.sym_name.data, *positional[:inputs])
-    results = returned if isinstance(returned, tuple) else (returned,)
-    arrays = [result for result, type_ in zip(results, types.outputs, strict=False) if not isinstance(type_, MemRefType)]
-    values.update(zip(list(values)[inputs:], cast("list[Array]", arrays), strict=False))
+    inputs = len(function.function_type.inputs)
+    # What a function of tensors returns follows the arguments of the compiled one.
+    returned = Interpreter(copy).call(function.sym_name.data, *list(values.values())[:inputs])
+    arrays = cast("tuple[Array, ...]", returned if isinstance(returned, tuple) else (returned,))
+    values.update(zip(list(values)[inputs:], arrays, strict=False))
     return _Reference("the interpreter", _outputs(signature, values))
 
 

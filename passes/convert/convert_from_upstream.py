@@ -75,7 +75,7 @@ def convert_from_upstream(
     from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
 
     mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]
-    bufferize_functions(called_together(mine, tensor_functions(module)), parse_promises(promises))
+    bufferize_functions(called_together(mine, tensor_functions(module)), parse_promises(promises), asserts=True)
     if any(map(is_structured, operations_in(module))):
         from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 

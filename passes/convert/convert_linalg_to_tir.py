@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
-from xdsl.dialects.memref import AllocaOp, AllocOp, DimOp, LoadOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -97,7 +97,7 @@ class ConvertLinalgToTirPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
         functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
-        bufferize_functions(called_together(functions, tensor_functions(op)), promises)
+        bufferize_functions(called_together(functions, tensor_functions(op)), promises, asserts=True)
         drop_returned_parameters(functions)
         found = False
         for function in functions:
@@ -147,7 +147,18 @@ def _why_not_taken(op: Operation) -> str:
 
 
 def _shape(value: SSAValue) -> Sequence[int]:
-    return value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+    """The extents of a buffer, those that a cast hides too."""
+    shape = value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+    if not isinstance(value.owner, CastOp):
+        return shape
+    source = _shape(value.owner.source)
+    return [hidden if known == DYNAMIC_INDEX else known for known, hidden in zip(shape, source, strict=True)]
+
+
+def _without_casts(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, CastOp):
+        value = value.owner.source
+    return value
 
 
 @dataclass
@@ -459,4 +470,4 @@ def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):
-                yield operand, at, expr.position, extent
+                yield _without_casts(operand), at, expr.position, extent

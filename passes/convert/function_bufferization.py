@@ -7,7 +7,7 @@ from functools import reduce
 from math import prod
 from typing import Final, TypeAlias, cast
 
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, cf, func, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -34,8 +34,12 @@ from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from weft.dialects.index_map import mixed_extents
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.arith import element_form
+from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
 from weft.dialects.upstream.slices import kept_dimensions, mixed_lists, static_numbers
+from weft.passes.convert.assertions import is_known_at_calls
 from weft.passes.convert.tensor_places import (
     WRITABLE,
     Extent,
@@ -79,8 +83,12 @@ class FunctionBufferization:
     what uses what.
     """
 
-    def __init__(self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule]) -> None:
-        """`rules` rewrite the operations of their names."""
+    def __init__(
+        self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule], *, asserts: bool
+    ) -> None:
+        """`rules` rewrite the operations of their names; `asserts` tells whether sizes that callers must give are
+        asserted."""
+        self._asserts = asserts
         self.function = function
         self.placement = placement
         self._rules = rules
@@ -166,7 +174,43 @@ class FunctionBufferization:
     def extents(self, buffer: SSAValue) -> list[int | SSAValue]:
         """The shape of a buffer."""
         shape = _memref(buffer).get_shape()
-        return [self.dim(buffer, d) if extent == DYNAMIC_INDEX else extent for d, extent in enumerate(shape)]
+        return [self._extent(buffer, d) if extent == DYNAMIC_INDEX else extent for d, extent in enumerate(shape)]
+
+    def _extent(self, buffer: SSAValue, dimension: int) -> int | SSAValue:
+        """An extent of a buffer: by the sizes that it was allocated with, or that a view of another one has."""
+        shape = _memref(buffer).get_shape()
+        if shape[dimension] != DYNAMIC_INDEX:
+            return shape[dimension]
+        match buffer.owner:
+            case memref.CastOp(source=source):
+                return self._extent(source, dimension)
+            case memref.AllocOp() as op:
+                return mixed_extents(shape, op.dynamic_sizes)[dimension]
+            case memref.ExpandShapeOp() as op:
+                return mixed_extents(op.static_output_shape.get_values(), op.output_shape)[dimension]
+            case memref.CollapseShapeOp() as op:
+                group = tuple(reassociation_groups(op))[dimension]
+                return self.product([self._extent(op.src, at) for at in group])
+            case memref.SubviewOp() as op:
+                sizes = mixed_extents(op.static_sizes.get_values(), op.sizes)
+                dropped = dropped_dimensions(op)
+                return [size for at, size in enumerate(sizes) if at not in dropped][dimension]
+            case _:
+                return self.dim(buffer, dimension)
+
+    def require(self, predicate: str, left: SSAValue, right: int | SSAValue, message: str) -> None:
+        """Assert how an extent, or another index that callers give, compares; only what they know."""
+        if self._asserts and is_known_at_calls(left) and (isinstance(right, int) or is_known_at_calls(right)):
+            holds = self.add(arith.CmpiOp(left, self.as_value(right), predicate))
+            self.insert(cf.AssertOp(holds, StringAttr(message)))
+
+    def require_shape(self, buffer: SSAValue, extents: Sequence[int | SSAValue]) -> None:
+        """Assert that a buffer has these extents."""
+        for dimension, (known, extent) in enumerate(zip(_memref(buffer).get_shape(), extents, strict=True)):
+            if known == DYNAMIC_INDEX and self._asserts:
+                actual = self._extent(buffer, dimension)
+                if isinstance(actual, SSAValue) and actual is not extent:
+                    self.require("eq", actual, extent, f"dimension {dimension} of a result has another extent")
 
     def value_of(self, extent: Extent) -> int | SSAValue:
         if isinstance(extent, tuple):
@@ -201,9 +245,11 @@ class FunctionBufferization:
         type_ = buffer_type(value.type)
         destination = self.placement.allocated[value].destination
         if destination is not None:
-            is_result = isinstance(destination, int)
-            buffer = self.results[destination] if is_result else self.buffers.get(destination, destination)
-            return self.cast(buffer, type_)
+            if not isinstance(destination, int):
+                return self.cast(self.buffers.get(destination, destination), type_)
+            if self._asserts and DYNAMIC_INDEX in _memref(self.results[destination]).get_shape():
+                self.require_shape(self.results[destination], extents())
+            return self.cast(self.results[destination], type_)
         sizes: list[SSAValue] = []
         if DYNAMIC_INDEX in type_.get_shape():
             for extent, known in zip(extents(), type_.get_shape(), strict=True):
@@ -329,8 +375,14 @@ class FunctionBufferization:
         self.buffers[result] = self.add(memref.GetGlobalOp(name, type_), result.name_hint)
 
     def dim_of(self, op: Operation) -> None:
-        dim = self.add(memref.DimOp(self.buffers[op.operands[0]], op.operands[1]), op.results[0].name_hint)
-        op.results[0].replace_all_uses_with(dim)
+        source, dimension = self.buffers[op.operands[0]], constant_integer(op.operands[1])
+        if dimension is None or not 0 <= dimension < len(_memref(source).get_shape()):
+            extent: int | SSAValue = self.add(memref.DimOp(source, op.operands[1]))
+        else:
+            extent = self._extent(source, dimension)
+        extent = self.as_value(extent)
+        extent.name_hint = extent.name_hint or op.results[0].name_hint
+        op.results[0].replace_all_uses_with(extent)
         self.done(op)
 
     def rank_of(self, op: Operation) -> None:
@@ -384,6 +436,8 @@ class FunctionBufferization:
 
     def cast_of(self, op: Operation) -> None:
         source = self.buffers[op.operands[0]]
+        stated = shape_of_tensor(op.results[0])
+        self.require_shape(source, [self._extent(source, d) if n == DYNAMIC_INDEX else n for d, n in enumerate(stated)])
         type_ = MemRefType(_element(source.type), shape_of_tensor(op.results[0]), _memref(source).layout)
         self.buffers[op.results[0]] = self.cast(source, type_)
         self.done(op)
@@ -637,6 +691,7 @@ class FunctionBufferization:
     def returns(self, op: Operation) -> None:
         for at, value in enumerate(op.operands):
             if at in self.results and self.placement.places[value].storage.destination != at:
+                self.require_shape(self.results[at], self.extents(self.buffers[value]))
                 self.copy(self.buffers[value], self.results[at])
         if self.results:
             self.insert(func.ReturnOp(*self.others(op.operands)))

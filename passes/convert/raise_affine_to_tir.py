@@ -26,6 +26,7 @@ from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import TIR_FUNCTION, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
+from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.accumulators import accumulate_in_place
 from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
@@ -141,6 +142,7 @@ def raise_function(function: FuncOp) -> bool:
         return False
     if (problem := why_not_raised(function)) is not None:
         raise CompileError.at(*problem)
+    state_assertions(function)
     _give_results_by_buffers(function)
     _state_strides(function)
     loops = LoopNormalization(function)
