@@ -36,6 +36,8 @@ from xdsl.ir.affine import AffineMap
 
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.low_access import AccessAttr, AccessMode
+from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.upstream.arith import element_form
 from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
 from weft.dialects.upstream.slices import kept_dimensions, mixed_lists, static_numbers
@@ -62,6 +64,14 @@ def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
     """The dense buffer that holds a tensor, with its elements as they are."""
     type_ = cast("TensorType[Attribute]", tensor)
     return MemRefType(type_.element_type, type_.get_shape())
+
+
+def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
+    """Whether a comparison of two values says nothing that calls have to check."""
+    left, right = values
+    if isinstance(left, SSAValue) and isinstance(left.owner, memref.DimOp) and predicate == "sge" and right == 0:
+        return True
+    return left is right or (isinstance(left, int) and isinstance(right, int))
 
 
 def _is_number(type_: Attribute) -> bool:
@@ -127,6 +137,10 @@ class FunctionBufferization:
         function.arg_attrs = ArrayAttr(attributes) if any(one.data for one in attributes) else None
         left = [outputs[at] for at in kept]
         function.res_attrs = ArrayAttr(left) if any(one.data for one in left) else None
+        if self._asserts:  # of results without elements, nothing else tells that they are
+            written = set(self.results.values())
+            modes = [AccessMode.WRITE if argument in written else AccessMode.READ for argument in entry.args]
+            function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, modes)))
         results = [type_ for at, type_ in enumerate(function.function_type.outputs) if at not in self.results]
         function.function_type = FunctionType.from_lists([argument.type for argument in entry.args], results)
 
@@ -198,19 +212,32 @@ class FunctionBufferization:
             case _:
                 return self.dim(buffer, dimension)
 
-    def require(self, predicate: str, left: SSAValue, right: int | SSAValue, message: str) -> None:
-        """Assert how an extent, or another index that callers give, compares; only what they know."""
-        if self._asserts and is_known_at_calls(left) and (isinstance(right, int) or is_known_at_calls(right)):
-            holds = self.add(arith.CmpiOp(left, self.as_value(right), predicate))
+    def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
+        """Assert how extents or indices that callers give compare, where that is so in every call."""
+        values = [self._number(side) for side in (left, right)]
+        if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
+            return
+        if all(isinstance(value, int) or is_known_at_calls(value) for value in values):
+            holds = self.add(arith.CmpiOp(*map(self.as_value, values), predicate))
             self.insert(cf.AssertOp(holds, StringAttr(message)))
+
+    @staticmethod
+    def _number(value: int | SSAValue) -> int | SSAValue:
+        known = value if isinstance(value, int) else constant_integer(value)
+        return value if known is None else known
+
+    def require_inside(self, buffer: SSAValue, indices: Sequence[int | SSAValue], what: str) -> None:
+        """Assert that an element lies in a buffer."""
+        for dimension, index in enumerate(indices if self._asserts else ()):
+            self.require("sge", index, 0, f"{what}: index {dimension} is negative")
+            self.require("slt", index, self._extent(buffer, dimension), f"{what}: index {dimension} is too large")
 
     def require_shape(self, buffer: SSAValue, extents: Sequence[int | SSAValue]) -> None:
         """Assert that a buffer has these extents."""
         for dimension, (known, extent) in enumerate(zip(_memref(buffer).get_shape(), extents, strict=True)):
             if known == DYNAMIC_INDEX and self._asserts:
                 actual = self._extent(buffer, dimension)
-                if isinstance(actual, SSAValue) and actual is not extent:
-                    self.require("eq", actual, extent, f"dimension {dimension} of a result has another extent")
+                self.require("eq", actual, extent, f"dimension {dimension} of a result has another extent")
 
     def value_of(self, extent: Extent) -> int | SSAValue:
         if isinstance(extent, tuple):
@@ -390,11 +417,13 @@ class FunctionBufferization:
         self.done(op)
 
     def extract(self, op: Operation) -> None:
+        self.require_inside(self.buffers[op.operands[0]], op.operands[1:], op.name)
         load = self.add(memref.LoadOp.get(self.buffers[op.operands[0]], op.operands[1:]), op.results[0].name_hint)
         op.results[0].replace_all_uses_with(load)
         self.done(op)
 
     def insert_element(self, op: Operation) -> None:
+        self.require_inside(self.buffers[op.operands[1]], op.operands[2:], op.name)
         self.destination(op, 1, op.results[0])
         self.insert(memref.StoreOp.get(op.operands[0], self.buffers[op.results[0]], op.operands[2:]))
         self.done(op)
@@ -404,7 +433,26 @@ class FunctionBufferization:
     def slice_of(self, op: Operation, source: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The part of a buffer that an operation on slices names; `shape` is that of its type."""
         offsets, sizes, strides = mixed_lists(op)
+        if self._asserts:
+            self._require_part(op, source, offsets, sizes, strides)
         return self.subview(source, offsets, sizes, strides, kept_dimensions(sizes, shape))
+
+    def _require_part(
+        self,
+        op: Operation,
+        source: SSAValue,
+        offsets: Sequence[int | SSAValue],
+        sizes: Sequence[int | SSAValue],
+        strides: Sequence[int | SSAValue],
+    ) -> None:
+        """Assert that a part of a buffer lies in it."""
+        for dimension, (offset, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
+            self.require("sge", offset, 0, f"{op.name}: offset {dimension} is negative")
+            self.require("sge", size, 0, f"{op.name}: size {dimension} is negative")
+            if not all(isinstance(n, int) or is_known_at_calls(n) for n in (offset, size, stride)):
+                continue
+            last = self.sum(offset, self.product([self.sum(size, -1), stride]))
+            self.require("slt", last, self._extent(source, dimension), f"{op.name}: it ends behind dimension {dimension}")
 
     def subview(
         self,

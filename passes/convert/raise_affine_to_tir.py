@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, ModuleOp, UnitAttr, UnrankedMemRefType
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType, ModuleOp, UnitAttr, UnrankedMemRefType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
@@ -21,10 +21,11 @@ from weft.analysis.sets import NotProved
 from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import op_name
 from weft.dialects.levels import allowed_at
+from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import TIR_FUNCTION, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
 from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.accumulators import accumulate_in_place
@@ -185,6 +186,8 @@ def _give_results_by_buffers(function: FuncOp) -> None:
         result.name_hint = value.name_hint or f"result{at}"
         insert_before(last, [memref.StoreOp.get(value, result, [])])
     add_argument_attributes(function, behind=len(last.arguments))
+    if isinstance(noted := function.attributes.get(PARAMETER_ACCESS), ArrayAttr):
+        function.attributes[PARAMETER_ACCESS] = ArrayAttr([*noted, *[AccessAttr(AccessMode.WRITE)] * len(last.arguments)])
     function.res_attrs = None
     last.operands = []
     function.update_function_type()

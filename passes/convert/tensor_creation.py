@@ -20,8 +20,7 @@ def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Seque
     """The buffer of the result of `op`, of these dynamic extents."""
     result = op.results[0]
     for size in sizes:
-        if not isinstance(size.owner, memref.DimOp):
-            bufferization.require("sge", size, 0, f"{op.name} of a negative extent")
+        bufferization.require("sge", size, 0, f"{op.name} of a negative extent")
     dynamic = iter(sizes)
     shape = shape_of_tensor(result)
     buffer = bufferization.allocate(result, lambda: [next(dynamic) if n == DYNAMIC_INDEX else n for n in shape])
@@ -104,8 +103,7 @@ def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
     )
     sizes = bufferization.extents(source)
     for amount in (*low, *high):
-        if isinstance(amount, SSAValue):
-            bufferization.require("sge", amount, 0, f"{op.name} by a negative number of elements")
+        bufferization.require("sge", amount, 0, f"{op.name} by a negative number of elements")
 
     def extents() -> list[int | SSAValue]:
         return [bufferization.sum(*terms) for terms in zip(low, sizes, high, strict=True)]
