@@ -494,6 +494,10 @@ class FunctionBufferization:
         """A view of a dense buffer; of another one, a copy."""
         result, source = op.results[0], self.buffers[op.operands[0]]
         sizes = self.shape_of_reshape(op)
+        if op.name == "tensor.expand_shape" and self._asserts:
+            for dimension, group in enumerate(reassociation_of(op)):
+                whole = self.product([sizes[at] for at in group])
+                self.require("eq", whole, self._extent(source, dimension), f"{op.name} changes the number of elements")
         if result in self.placement.allocated:
             shape = self.extents(source)
             buffer = self.allocate(result, lambda: sizes)

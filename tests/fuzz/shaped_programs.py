@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -76,6 +76,8 @@ class ShapedProgram:
     arguments: list[Any] = field(default_factory=list[Any])
 
     values: list[Value] = field(default_factory=list[Value])
+    DTYPES: ClassVar[Sequence[str]] = (*_DTYPES, "f32", "i4")
+    """Of the parameters."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -118,12 +120,14 @@ class ShapedProgram:
 
     def parameter(self) -> Value:
         shape = tuple(self.random.choice([0, 1, 1, 2, 3, 4, 5]) for _ in range(self.random.choice([0, 1, 1, 2, 2, 3])))
-        element = self.random.choice([*_DTYPES, "f32", "i4"])
-        array = self.elements(shape, element)
-        value = Value(self.name(), element, self.known(len(shape)), array)
-        self.parameters.append(f"{value.name}: {value.type}")
-        self.arguments.append(np.asarray(array).astype(_DTYPES[element]).reshape(shape))
+        element = self.random.choice(self.DTYPES)
+        value = Value(self.name(), element, self.known(len(shape)), self.elements(shape, element))
+        self.add_parameter(value)
         return value
+
+    def add_parameter(self, value: Value) -> None:
+        self.parameters.append(f"{value.name}: {value.type}")
+        self.arguments.append(np.asarray(value.array).astype(_DTYPES[value.element]).reshape(value.shape))
 
     def elements(self, shape: tuple[int, ...], element: str) -> Array:
         found = self.numbers.integers(-9, 10, shape)
@@ -452,7 +456,7 @@ class ShapedProgram:
         text = f"linalg.reduce {{ {op} }} ins({value.name} : {value.type}) outs({filled} : {empty.type}) dimensions = [{axis}]"
         return Value(self.write(text), value.element, static, np.asarray(found))
 
-    STATEMENTS: tuple[Callable[[Any], Value | None], ...] = (
+    STATEMENTS: ClassVar[tuple[Callable[[Any], Value | None], ...]] = (
         *(binary, binary, select, convert, convert, cast, pad, pad, extract_slice, extract_slice, insert_slice, concat),
         *(reshape, reshape, insert, splat, generate, constant, gather, transpose, reduce),
     )
