@@ -152,18 +152,17 @@ class _FunctionLowering(Bufferization):
         super().__init__(function, returned, _parameter_names(function, returned), _parameter_order(function, returned))
 
     def run(self) -> None:
-        has_statements = any(isinstance(op, ExternOp) for op in self.old.ops)
+        is_unproved = any(map(_may_leave_unwritten, self.old.ops))
         for op in list(self.old.ops):
             self._lower(op)
         self._constants.place(self.block)
         self.finish()
         self.function.attributes.pop(PARAMETER_ORDER, None)
-        if has_statements:
+        if is_unproved:
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """State that results are only written: statements read of them what they wrote, which analyses do not always
-        prove."""
+        """State that results are only written: what is read of them was, which analyses do not always prove."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
@@ -303,6 +302,15 @@ class _FunctionLowering(Bufferization):
             self._place(dim, like)
             extents.append(dim.result)
         return extents
+
+
+def _may_leave_unwritten(op: Operation) -> bool:
+    """Whether analyses may not prove that an op writes what others read of its results: statements, and reductions that
+    may be empty, whose init is taken to run in the first step."""
+    if not isinstance(op, ComputeOp):
+        return isinstance(op, ExternOp)
+    reduce = reduction_of(op)
+    return reduce is not None and any(isinstance(extent, SSAValue) for extent in reduce.extents)
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str]:
