@@ -188,7 +188,7 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
     """The same memory by another type; the extents that the type states are checked."""
     if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
         raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
-    buffer, type_ = emitter.buffer(op.source), cast("MemRefType[Attribute]", op.dest.type)
+    buffer, type_ = emitter.buffer(op.source), op.dest.type
     for dimension, (extent, known) in enumerate(zip(type_.get_shape(), buffer.extents, strict=True)):
         if extent not in (DYNAMIC_INDEX, known):
             message = f"'{op.name}': dimension {dimension} is stated to be {{}}, but is {{}}"

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.effects import effects_of, views_of
-from weft.dialects.element_types import TYPES, parameter_types, result_types, value_type
+from weft.dialects.element_types import parameter_types, result_types
 from weft.dialects.graph_shapes import shape_of
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import LaunchOp

@@ -1,8 +1,8 @@
 """Assertions of upstream programs about sizes, as facts that calls check.
 
-    %n = memref.dim %A, %c0 : memref<?xf32>
-    %t = arith.cmpi eq, %n, %m : index           ->       %n = memref.dim %A, %c0 : memref<?xf32>
-    cf.assert %t, "..."                                   tir.assume [%n] == [%m]
+%n = memref.dim %A, %c0 : memref<?xf32>
+%t = arith.cmpi eq, %n, %m : index           ->       %n = memref.dim %A, %c0 : memref<?xf32>
+cf.assert %t, "..."                                   tir.assume [%n] == [%m]
 """
 
 from __future__ import annotations

@@ -331,8 +331,8 @@ class _Conversion:
         return compute(shape, element, label(op))
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
-        """Two dimensions of operands have one extent, which calls check: the one on the left, or a number. Where both are
-        those of parameters, the conversion starts again with one variable."""
+        """Give two dimensions of operands one extent, the left one or a number; calls check that they agree. If both are
+        extents of parameters, the conversion starts again with one variable."""
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]
         if is_same(*extents) or None not in numbers:
@@ -497,7 +497,7 @@ def _of_sizes(op: ElementwiseOp, values: Sequence[Value]) -> Value | None:
 
 
 def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _Dim]]:
-    """The dimensions of operands, each a position and a dimension, whose extents are equal by the definition of an op."""
+    """The pairs of dimensions of operands (position, dimension) whose extents are equal by the definition of an op."""
     match op:
         case ElementwiseOp() | stablehlo.ReduceOp() | stablehlo.ReduceWindowOp():
             rank = max((len(value.shape) for value in values), default=0)

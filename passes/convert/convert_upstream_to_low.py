@@ -263,8 +263,8 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
         return f"{op_name(op)} has a buffer without a rank, {type_}"
     if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
         return f"{op_name(op)} has vectors of other than one fixed dimension, {type_}"
-    if isinstance(type_, VectorType) and is_held(type_.element_type):
-        return f"{op_name(op)} has vectors of {type_.element_type}"
+    if isinstance(type_, VectorType) and is_held(element := cast("VectorType[Attribute]", type_).element_type):
+        return f"{op_name(op)} has vectors of {element}"
     return None
 
 

@@ -218,7 +218,7 @@ class FunctionBufferization:
         if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
             return
         if all(isinstance(value, int) or is_known_at_calls(value) for value in values):
-            holds = self.add(arith.CmpiOp(*map(self.as_value, values), predicate))
+            holds = self.add(arith.CmpiOp(self.as_value(values[0]), self.as_value(values[1]), predicate))
             self.insert(cf.AssertOp(holds, StringAttr(message)))
 
     @staticmethod
@@ -452,7 +452,9 @@ class FunctionBufferization:
             if not all(isinstance(n, int) or is_known_at_calls(n) for n in (offset, size, stride)):
                 continue
             last = self.sum(offset, self.product([self.sum(size, -1), stride]))
-            self.require("slt", last, self._extent(source, dimension), f"{op.name}: it ends behind dimension {dimension}")
+            self.require(
+                "slt", last, self._extent(source, dimension), f"{op.name}: it ends behind dimension {dimension}"
+            )
 
     def subview(
         self,

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType, ModuleOp, UnitAttr, UnrankedMemRefType
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+    UnrankedMemRefType,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
@@ -27,8 +35,8 @@ from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.accumulators import accumulate_in_place
+from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
@@ -187,7 +195,9 @@ def _give_results_by_buffers(function: FuncOp) -> None:
         insert_before(last, [memref.StoreOp.get(value, result, [])])
     add_argument_attributes(function, behind=len(last.arguments))
     if isinstance(noted := function.attributes.get(PARAMETER_ACCESS), ArrayAttr):
-        function.attributes[PARAMETER_ACCESS] = ArrayAttr([*noted, *[AccessAttr(AccessMode.WRITE)] * len(last.arguments)])
+        function.attributes[PARAMETER_ACCESS] = ArrayAttr(
+            [*noted, *[AccessAttr(AccessMode.WRITE)] * len(last.arguments)]
+        )
     function.res_attrs = None
     last.operands = []
     function.update_function_type()

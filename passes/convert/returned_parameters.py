@@ -46,14 +46,19 @@ def _parameter_of(value: SSAValue, function: FuncOp) -> BlockArgument | None:
     """The parameter that a returned buffer is, with all of its elements."""
     while isinstance(value.owner, memref.CastOp):
         value = value.owner.source
-    is_parameter = isinstance(value, BlockArgument) and isinstance(value.type, MemRefType)
-    return value if is_parameter and value.block is function.body.block else None
+    if not isinstance(value, BlockArgument) or not isinstance(value.type, MemRefType):
+        return None
+    return value if value.block is function.body.block else None
 
 
 def _calls_of(function: FuncOp) -> list[CallOp] | None:
     """The calls of a function in its module; None where something else refers to it."""
     module = function.parent_op()
-    users = [] if not isinstance(module, ModuleOp) else [op for name, op in symbol_uses(module) if name == function.sym_name.data]
+    users = (
+        []
+        if not isinstance(module, ModuleOp)
+        else [op for name, op in symbol_uses(module) if name == function.sym_name.data]
+    )
     found = [op for op in users if isinstance(op, CallOp)]
     return found if len(found) == len(users) else None
 

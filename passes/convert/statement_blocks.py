@@ -10,7 +10,7 @@ statements there become one block; where that is not possible, the value is kept
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import affine, memref, scf

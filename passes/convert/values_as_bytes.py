@@ -182,7 +182,7 @@ def _rewrite_of(op: Operation) -> _Rewrite | None:
 
 
 def _bits(type_: Attribute) -> int:
-    return cast("IntegerType", type_).width.data if isinstance(type_, IntegerType) else 64
+    return type_.width.data if isinstance(type_, IntegerType) else 64
 
 
 def _is_narrow(type_: Attribute) -> bool:

@@ -573,7 +573,7 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
     for op in list(module.ops):
         if not isinstance(op, memref.GlobalOp) or (op.sym_name.data in shared and op.sym_name.data not in used):
             continue
-        if op.sym_name.data not in used and op.sym_visibility is not None and op.sym_visibility.data == "private":
+        if op.sym_name.data not in used and op.sym_visibility == StringAttr("private"):
             Rewriter.erase_op(op)
             continue
         if op.type.get_num_dims() == 1:

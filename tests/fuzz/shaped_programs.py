@@ -1,5 +1,5 @@
-"""Random functions over tensors of `tensor`, `arith`, `math` and `linalg` with static and dynamic extents, 0 and 1 among
-them, narrow integers and truth values. What they compute is evaluated by NumPy while they are written."""
+"""Random functions over tensors of `tensor`, `arith` and `linalg` with static and dynamic extents, 0 and 1 included, of
+narrow integers and truth values too. NumPy evaluates them while they are written."""
 
 from __future__ import annotations
 
@@ -156,7 +156,9 @@ class ShapedProgram:
     def scalar(self, element: str) -> tuple[str, Any]:
         array = self.elements((), element)
         text = str(bool(array)).lower() if element == "i1" else f"{array} : {element}"
-        return self.write(f"arith.constant {float(array)} : f32" if element == "f32" else f"arith.constant {text}"), array
+        return self.write(
+            f"arith.constant {float(array)} : f32" if element == "f32" else f"arith.constant {text}"
+        ), array
 
     def cast_to(self, value: Value, static: tuple[bool, ...]) -> Value:
         """A tensor by a type with these extents known."""
@@ -254,11 +256,11 @@ class ShapedProgram:
         rank = len(value.shape)
         amounts = [[self.random.choice([0, 0, 1, 2]) for _ in range(rank)] for _ in range(2)]
         texts = [[self.mixed(n) for n in side] for side in amounts]
-        static = tuple(
-            known and low[1] and high[1] for known, low, high in zip(value.static, *texts, strict=True)
-        )
+        static = tuple(known and low[1] and high[1] for known, low, high in zip(value.static, *texts, strict=True))
         arguments = ", ".join(f"%i{dim}: index" for dim in range(rank))
-        places = np.indices(tuple(n + sum(pair) for n, pair in zip(value.shape, zip(*amounts, strict=True), strict=True)))
+        places = np.indices(
+            tuple(n + sum(pair) for n, pair in zip(value.shape, zip(*amounts, strict=True), strict=True))
+        )
         if value.element in ("f32", "i32") and self.random.random() < 0.5:
             total = "%i0"
             body: list[str] = []
@@ -278,7 +280,8 @@ class ShapedProgram:
         found[inside] = value.array
         low, high = (", ".join(text for text, _ in side) for side in texts)
         lines = "\n".join(body)
-        text = f"tensor.pad {value.name} low[{low}] high[{high}] {{\n^bb0({arguments}):\n{lines}\n}} : {value.type} to TYPE"
+        text = f"tensor.pad {value.name} low[{low}] high[{high}] {{\n^bb0({arguments}):\n{lines}\n}}"
+        text += f" : {value.type} to TYPE"
         return self.new(text, value.element, static, found)
 
     def slice_of(self, value: Value) -> tuple[str, tuple[slice, ...], tuple[bool, ...]]:
@@ -303,7 +306,10 @@ class ShapedProgram:
             return None
         text, slices, static = self.slice_of(value)
         return self.new(
-            f"tensor.extract_slice {value.name}{text} : {value.type} to TYPE", value.element, static, value.array[slices]
+            f"tensor.extract_slice {value.name}{text} : {value.type} to TYPE",
+            value.element,
+            static,
+            value.array[slices],
         )
 
     def insert_slice(self) -> Value | None:
@@ -344,7 +350,8 @@ class ShapedProgram:
             for p in parts
         ]
         static = tuple(all(p.static[axis] for p in parts) if d == axis else k for d, k in enumerate(value.static))
-        text = f"tensor.concat dim({axis}) {', '.join(p.name for p in parts)} : ({', '.join(p.type for p in parts)}) -> TYPE"
+        names, types = ", ".join(part.name for part in parts), ", ".join(part.type for part in parts)
+        text = f"tensor.concat dim({axis}) {names} : ({types}) -> TYPE"
         return self.new(text, value.element, static, np.concatenate([p.array for p in parts], axis))
 
     def reshape(self) -> Value | None:
@@ -397,7 +404,9 @@ class ShapedProgram:
         shape = tuple(self.random.choice([0, 1, 2, 3]) for _ in range(self.random.choice([1, 2])))
         value = Value("", element, self.known(len(shape)), np.full(shape, scalar))
         sizes, found = self.sizes(value)
-        return self.new(f"tensor.splat {number}{f'[{sizes}]' if found else ''} : TYPE", element, value.static, value.array)
+        return self.new(
+            f"tensor.splat {number}{f'[{sizes}]' if found else ''} : TYPE", element, value.static, value.array
+        )
 
     def generate(self) -> Value | None:
         source = self.pick("f32", "i32", rank=1)
@@ -423,7 +432,9 @@ class ShapedProgram:
         count = self.random.choice([1, 2, 3])
         places = [self.random.randrange(source.shape[0]) for _ in range(count)]
         name = self.write(f"arith.constant dense<{[[at] for at in places]}> : tensor<{count}x1xindex>")
-        text = f"tensor.gather {source.name}[{name}] gather_dims([0]) : ({source.type}, tensor<{count}x1xindex>) -> TYPE"
+        text = (
+            f"tensor.gather {source.name}[{name}] gather_dims([0]) : ({source.type}, tensor<{count}x1xindex>) -> TYPE"
+        )
         return self.new(text, source.element, (True, True, *source.static[1:]), source.array[places][:, None])
 
     def transpose(self) -> Value | None:
@@ -449,11 +460,14 @@ class ShapedProgram:
         found = total.astype(np.float32) if value.element == "f32" else wrapped(np.asarray(total), value.element)
         empty = Value("", value.element, static, np.asarray(found))
         sizes, _ = self.sizes(empty)
-        zero = self.write("arith.constant 0.0 : f32" if value.element == "f32" else f"arith.constant 0 : {value.element}")
+        zero = self.write(
+            "arith.constant 0.0 : f32" if value.element == "f32" else f"arith.constant 0 : {value.element}"
+        )
         target = self.write(f"tensor.empty({sizes}) : {empty.type}")
         filled = self.write(f"linalg.fill ins({zero} : {value.element}) outs({target} : {empty.type}) -> {empty.type}")
         op = "arith.addf" if value.element == "f32" else "arith.addi"
-        text = f"linalg.reduce {{ {op} }} ins({value.name} : {value.type}) outs({filled} : {empty.type}) dimensions = [{axis}]"
+        operands = f"ins({value.name} : {value.type}) outs({filled} : {empty.type})"
+        text = f"linalg.reduce {{ {op} }} {operands} dimensions = [{axis}]"
         return Value(self.write(text), value.element, static, np.asarray(found))
 
     STATEMENTS: ClassVar[tuple[Callable[[Any], Value | None], ...]] = (

@@ -1,5 +1,5 @@
-"""Random functions of stablehlo with static and dynamic extents, 0 and 1 among them: operands that must agree, graphs in
-which values are used again. What they compute is evaluated by NumPy while they are written."""
+"""Random functions of stablehlo with static and dynamic extents, 0 and 1 included: operands that must agree, values that
+several ops use. NumPy evaluates them while they are written."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ class StablehloProgram(ShapedProgram):
             slices.append(slice(start, limit, step))
         parts = ", ".join(f"{a}:{b}:{c}" for a, b, c in zip(starts, limits, steps, strict=True))
         array = value.array[tuple(slices)]
-        return self.new(f"stablehlo.slice {value.name} [{parts}] : ({value.type}) -> TYPE", value.element, value.static, array)
+        return self.new(
+            f"stablehlo.slice {value.name} [{parts}] : ({value.type}) -> TYPE", value.element, value.static, array
+        )
 
     def transpose(self) -> Value | None:
         value = self.pick(rank=1)

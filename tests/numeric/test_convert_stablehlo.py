@@ -105,9 +105,18 @@ def test_shape_assertions_are_checked() -> None:
 
 AGREEING = {
     "elementwise": ("stablehlo.add %a, %b : tensor<?xf32>", "?", "?", "?", (3,), (3,), (4,)),
-    "a number": ('"stablehlo.add"(%a, %b) : (tensor<?xf32>, tensor<3xf32>) -> tensor<?xf32>', "?", "3", "?", (3,), (3,), None),
+    "a number": (
+        '"stablehlo.add"(%a, %b) : (tensor<?xf32>, tensor<3xf32>) -> tensor<?xf32>',
+        "?",
+        "3",
+        "?",
+        (3,),
+        (3,),
+        None,
+    ),
     "product": (
-        "stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>",
+        "stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
+        "(tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>",
         *("?x?", "?x?", "?x?", (2, 3), (3, 4), (2, 4)),
     ),
     "concatenate": (

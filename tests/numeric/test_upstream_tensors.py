@@ -62,14 +62,23 @@ VIEWS = {
     "concat": ("8", "tensor.concat dim(0) %x, %x : (tensor<4xi4>, tensor<4xi4>) -> tensor<8xi4>"),
     "cast": ("4", "tensor.cast %x : tensor<4xi4> to tensor<4xi4>"),
 }
-RESULTS = {"expand_shape": [[8, 15], [1, 7]], "extract_slice": [15, 7], "concat": [8, 15, 1, 7] * 2, "cast": [8, 15, 1, 7]}
+RESULTS = {
+    "expand_shape": [[8, 15], [1, 7]],
+    "extract_slice": [15, 7],
+    "concat": [8, 15, 1, 7] * 2,
+    "cast": [8, 15, 1, 7],
+}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "extract_slice" else pytest.mark.slow) for n in VIEWS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "extract_slice" else pytest.mark.slow) for n in VIEWS]
+)
 @pytest.mark.parametrize("target", ["llvm", pytest.param("c", marks=pytest.mark.slow)])
 def test_arguments_of_four_bits_through_views(name: str, target: str) -> None:
     shape, view = VIEWS[name]
-    text = f"func.func @f(%x: tensor<4xi4>) -> tensor<{shape}xf32> {{\n  %v = {view}{of_f32('%v', shape, 'i4', UNSIGNED)}"
+    text = (
+        f"func.func @f(%x: tensor<4xi4>) -> tensor<{shape}xf32> {{\n  %v = {view}{of_f32('%v', shape, 'i4', UNSIGNED)}"
+    )
     assert built(text, INT4, target=target).tolist() == RESULTS[name]
     with_sign = built(text.replace(UNSIGNED, SIGNED), INT4, target=target)
     assert with_sign.ravel().tolist() == [n - 16 if n > 7 else n for n in np.ravel(RESULTS[name]).tolist()]
@@ -149,7 +158,9 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in ("pad", "insert") else pytest.mark.slow) for n in ALONE])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in ("pad", "insert") else pytest.mark.slow) for n in ALONE]
+)
 def test_alone(name: str) -> None:
     type_, op, wanted = ALONE[name]
     text = f"""func.func @f(%x: tensor<5xf32>) -> {type_} {{
@@ -205,8 +216,18 @@ def test_cast_of_a_constant() -> None:
 
 
 REFUSED_CALLS = {
-    "cast": ("(%x: tensor<?xf32>) -> tensor<3xf32>", "tensor.cast %x : tensor<?xf32> to tensor<3xf32>", (X,), "x_d0 == 3"),
-    "insert": ("(%x: tensor<5xf32>, %p: index) -> tensor<5xf32>", "tensor.insert %c into %x[%p] : tensor<5xf32>", (X, 5), "p < 5"),
+    "cast": (
+        "(%x: tensor<?xf32>) -> tensor<3xf32>",
+        "tensor.cast %x : tensor<?xf32> to tensor<3xf32>",
+        (X,),
+        "x_d0 == 3",
+    ),
+    "insert": (
+        "(%x: tensor<5xf32>, %p: index) -> tensor<5xf32>",
+        "tensor.insert %c into %x[%p] : tensor<5xf32>",
+        (X, 5),
+        "p < 5",
+    ),
     "slice": (
         "(%x: tensor<?xf32>, %p: index) -> tensor<2xf32>",
         "tensor.extract_slice %x[%p] [2] [1] : tensor<?xf32> to tensor<2xf32>",
@@ -217,11 +238,15 @@ REFUSED_CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "slice" else pytest.mark.slow) for n in REFUSED_CALLS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "slice" else pytest.mark.slow) for n in REFUSED_CALLS]
+)
 def test_calls_are_checked(name: str) -> None:
     signature, op, arguments, fact = REFUSED_CALLS[name]
     result = signature.rpartition(" -> ")[2]
-    library = weft.build(f"func.func @f{signature} {{\n  %c = arith.constant 1.0 : f32\n  %y = {op}\n  return %y : {result}\n}}")
+    library = weft.build(
+        f"func.func @f{signature} {{\n  %c = arith.constant 1.0 : f32\n  %y = {op}\n  return %y : {result}\n}}"
+    )
     with pytest.raises(ValueError, match=f"expected {fact}"):
         library["f"](*arguments)
 
@@ -277,7 +302,8 @@ ERRORS = {
   %y = "test.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }""",
-    "'arith.addf' of tensors does not belong among tensor expressions": """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    "'arith.addf' of tensors does not belong among tensor expressions": """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = te.compute "a" (%i) : tensor<4xf32> {
     %e = tensor.extract %x[%i] : tensor<4xf32>
     te.yield %e : f32
@@ -310,5 +336,7 @@ def test_linalg_of_another_level_stays() -> None:
   %z = linalg.exp ins(%y : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
   func.return %z : tensor<4xf32>
 }""")
-    with pytest.raises(CompileError, match="linalg.exp stays as it is: it is on tensors, in a function of another level"):
+    with pytest.raises(
+        CompileError, match=r"linalg\.exp stays as it is: it is on tensors, in a function of another level"
+    ):
         ConvertLinalgToTirPass(strict=True).apply(Context(), module)
