@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import memref, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr, UnrankedMemRefType
@@ -26,8 +26,7 @@ from weft.interp.values import MAX_ELEMENTS, array_of_dense, flat_list
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import MemRefType
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Operation, SSAValue
 
     from weft.interp.emitter import BufferSource, Emitter
     from weft.interp.values import Scalar

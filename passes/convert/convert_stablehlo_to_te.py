@@ -331,7 +331,7 @@ class _Conversion:
         return compute(shape, element, label(op))
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
-        """Give two dimensions of operands one extent, the left one or a number; calls check that they agree. If both are
+        """Give two dimensions of operands one extent, the left one or a number, and let calls check it. If both are
         extents of parameters, the conversion starts again with one variable."""
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]

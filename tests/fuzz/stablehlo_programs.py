@@ -1,5 +1,5 @@
-"""Random functions of stablehlo with static and dynamic extents, 0 and 1 included: operands that must agree, values that
-several ops use. NumPy evaluates them while they are written."""
+"""Random functions of stablehlo with static and dynamic extents, 0 and 1 included: operands that must agree, values
+that several ops use. NumPy evaluates them while they are written."""
 
 from __future__ import annotations
 
