@@ -259,6 +259,10 @@ class ElementsInBytes(Sequence["Scalar | None"]):
     def __setitem__(self, place: Any, value: Any) -> None:
         self._memory[self._in_memory(place)] = value
 
+    def clear(self) -> None:
+        """Deallocate the memory."""
+        self._memory.clear()
+
     def _in_memory(self, place: int | slice[int, int, None]) -> int | slice[int, int, int]:
         places = range(self._start, self._start + self._count * self._size, self._size)
         if isinstance(place, int):

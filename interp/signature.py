@@ -216,6 +216,10 @@ class Binding:
 
     def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage, element_type: Attribute) -> Array:
         """The elements of a buffer after the call, as its array holds them."""
+        if array.size and not buffer.data:
+            raise InterpreterError(
+                self._function, f"the function deallocates its argument {spec.name}", buffer=spec.name
+            )
         data: list[Any] = [buffer.data[place] for place in self._places(spec, array)]
         if None in data:
             if spec.access != "write":

@@ -254,8 +254,9 @@ def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, bef
     inputs = len(function.function_type.inputs)
     # What a function of tensors returns follows the arguments of the compiled one.
     returned = Interpreter(copy).call(function.sym_name.data, *list(values.values())[:inputs])
-    arrays = cast("tuple[Array, ...]", returned if isinstance(returned, tuple) else (returned,))
-    values.update(zip(list(values)[inputs:], arrays, strict=False))
+    results = returned if isinstance(returned, tuple) else (returned,)
+    for (output, allocated), result in zip(list(values.items())[inputs:], results, strict=False):
+        values[output] = np.asarray(result, cast("Array", allocated).dtype)
     return _Reference("the interpreter", _outputs(signature, values))
 
 
