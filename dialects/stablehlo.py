@@ -236,7 +236,7 @@ _ATTRIBUTES: Final[list[type[Attribute]]] = [
 
 
 def _parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
-    """Keys and what is under them up to a closing angle bracket, which a comma may precede."""
+    """Keys and their values up to a closing angle bracket, which a comma may precede."""
     found: list[tuple[str, tuple[int, ...] | int]] = []
     while parser.parse_optional_punctuation(">") is None:
         key = parser.parse_identifier()

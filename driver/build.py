@@ -48,7 +48,7 @@ def lower_to_tir(
     from weft.passes.insertion import run_step
 
     options = options or LoweringOptions()
-    # What stays as it is cannot be compiled, except by passes that are inserted: the reason is the error.
+    # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
     convert_from_upstream(Context(), module, strict=not options.passes)
     over_tensors = [
         name

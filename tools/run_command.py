@@ -252,7 +252,7 @@ def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, bef
     drop_returned_parameters(functions_of(copy).values())
     values = _copied(before)
     inputs = len(function.function_type.inputs)
-    # What a function of tensors returns follows the arguments of the compiled one.
+    # The results of a function of tensors follow the arguments of the compiled function.
     returned = Interpreter(copy).call(function.sym_name.data, *list(values.values())[:inputs])
     results = returned if isinstance(returned, tuple) else (returned,)
     for (output, allocated), result in zip(list(values.items())[inputs:], results, strict=False):

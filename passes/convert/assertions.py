@@ -86,7 +86,7 @@ def _predicate(comparison: Operation) -> str:
 
 
 def _comparisons(condition: SSAValue) -> list[Operation] | None:
-    """The comparisons of which a condition is the conjunction; None where calls cannot check one of them."""
+    """The comparisons of which a condition is the conjunction; None if calls cannot check one of them."""
     op = condition.owner
     if not isinstance(op, Operation):
         return None

@@ -159,7 +159,7 @@ class _Conversion:
         """The functions that became part of this one."""
 
     def convert(self, function: FuncOp) -> FuncOp | None:
-        """A function of tensor expressions that computes what `function` does; None where extents in `same`, found on
+        """A function of tensor expressions that computes what `function` does; None if extents in `same`, found on
         the way, must have one variable. Raises CompileError."""
         try:
             return self._convert_function(function)

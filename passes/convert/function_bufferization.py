@@ -67,7 +67,7 @@ def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
 
 
 def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
-    """Whether a comparison of two values says nothing that calls have to check."""
+    """Whether a comparison of two values always holds, or is checked elsewhere."""
     left, right = values
     if isinstance(left, SSAValue) and isinstance(left.owner, memref.DimOp) and predicate == "sge" and right == 0:
         return True
@@ -96,8 +96,7 @@ class FunctionBufferization:
     def __init__(
         self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule], *, asserts: bool
     ) -> None:
-        """`rules` rewrite the operations of their names; `asserts` tells whether sizes that callers must give are
-        asserted."""
+        """`rules` rewrite the operations of their names. With `asserts`, sizes that callers must give are asserted."""
         self._asserts = asserts
         self.function = function
         self.placement = placement
@@ -137,7 +136,7 @@ class FunctionBufferization:
         function.arg_attrs = ArrayAttr(attributes) if any(one.data for one in attributes) else None
         left = [outputs[at] for at in kept]
         function.res_attrs = ArrayAttr(left) if any(one.data for one in left) else None
-        if self._asserts:  # of results without elements, nothing else tells that they are
+        if self._asserts:  # no store shows that a buffer without elements is a result
             written = set(self.results.values())
             modes = [AccessMode.WRITE if argument in written else AccessMode.READ for argument in entry.args]
             function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, modes)))
@@ -213,7 +212,7 @@ class FunctionBufferization:
                 return self.dim(buffer, dimension)
 
     def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
-        """Assert how extents or indices that callers give compare, where that is so in every call."""
+        """Assert a comparison of extents or indices that callers give, for operations that every call runs."""
         values = [self._number(side) for side in (left, right)]
         if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
             return
@@ -227,7 +226,7 @@ class FunctionBufferization:
         return value if known is None else known
 
     def require_inside(self, buffer: SSAValue, indices: Sequence[int | SSAValue], what: str) -> None:
-        """Assert that an element lies in a buffer."""
+        """Assert that indices are inside of the extents of a buffer."""
         for dimension, index in enumerate(indices if self._asserts else ()):
             self.require("sge", index, 0, f"{what}: index {dimension} is negative")
             self.require("slt", index, self._extent(buffer, dimension), f"{what}: index {dimension} is too large")
@@ -445,7 +444,7 @@ class FunctionBufferization:
         sizes: Sequence[int | SSAValue],
         strides: Sequence[int | SSAValue],
     ) -> None:
-        """Assert that a part of a buffer lies in it."""
+        """Assert that all elements of a slice are elements of the buffer."""
         for dimension, (offset, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
             self.require("sge", offset, 0, f"{op.name}: offset {dimension} is negative")
             self.require("sge", size, 0, f"{op.name}: size {dimension} is negative")

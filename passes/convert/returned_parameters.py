@@ -52,7 +52,7 @@ def _parameter_of(value: SSAValue, function: FuncOp) -> BlockArgument | None:
 
 
 def _calls_of(function: FuncOp) -> list[CallOp] | None:
-    """The calls of a function in its module; None where something else refers to it."""
+    """The calls of a function in its module; None if other operations refer to it."""
     module = function.parent_op()
     users = (
         []

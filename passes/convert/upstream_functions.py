@@ -41,7 +41,7 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
 
 
 def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
-    """Those of `candidates` that are in `functions`, call one of them, or are called by one, directly or not."""
+    """The functions among `candidates` that are in `functions`, or are connected with one of them by calls."""
     called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
     found = [f for f in candidates if f in functions]
     for one in found:  # grows as callers and callees are found

@@ -104,7 +104,7 @@ def _held(type_: Attribute) -> Attribute:
 
 
 def is_held(type_: Attribute) -> bool:
-    """Whether values of a type, or elements of what has such, are held by those of another type."""
+    """Whether values or elements of a type are held by those of another type."""
     return _held(type_) != type_
 
 
@@ -138,8 +138,8 @@ _CASTS: Final = frozenset(
 
 
 def _rewrite_of(op: Operation) -> _Rewrite | None:
-    """How an operation is changed, by the types that it has now; None where new types are all. Raises `CompileError`
-    where it has no form on them."""
+    """The rewrite of an operation, by its present types; None if a change of types suffices. Raises `CompileError` if
+    the operation has no form on other types."""
     values = [*op.operands, *op.results]
     held = [value for value in values if _is_held(value)]
     if not held:

@@ -566,7 +566,7 @@ def _add_at_end(alloc: Operation, free: Operation) -> None:
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
     """Constants of the module become one-dimensional; their values are row-major already. Those that others use stay as
-    they are, beside a flat copy; private ones that nothing uses are erased."""
+    they are, next to a flat copy; private ones without uses are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
