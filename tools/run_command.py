@@ -254,7 +254,7 @@ def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, bef
     inputs = len(function.function_type.inputs)
     # The results of a function of tensors follow the arguments of the compiled function.
     returned = Interpreter(copy).call(function.sym_name.data, *list(values.values())[:inputs])
-    results = returned if isinstance(returned, tuple) else (returned,)
+    results = cast("tuple[Array | float, ...]", returned if isinstance(returned, tuple) else (returned,))
     for (output, allocated), result in zip(list(values.items())[inputs:], results, strict=False):
         values[output] = np.asarray(result, cast("Array", allocated).dtype)
     return _Reference("the interpreter", _outputs(signature, values))
