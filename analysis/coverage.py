@@ -126,6 +126,8 @@ def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -
 
 def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
     """The points in none of `others`, or None when there are none. `others` is evaluated lazily."""
+    if within_budget(points.is_empty):
+        return None
     for other in others:
         points = within_budget(lambda left=points, other=other: left.subtract(other))
         if within_budget(points.is_empty):

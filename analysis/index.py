@@ -487,6 +487,7 @@ def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 def _merge_pairs(index: Index) -> Index:
     """Replaces `c * (x floordiv c) + x mod c` by x, also where x is a quotient itself."""
+    # Ends, because each round replaces a remainder by its numerator, whose remainders are less deep.
     changed = True
     while changed:
         changed = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
 
-from weft.dialects.element_types import array_name
+from weft.dialects.element_types import STORED, array_name
 from weft.support.errors import CompileError
 from weft.support.pages import fresh_pages
 
@@ -94,4 +94,8 @@ def _dtype(element_type: Attribute) -> np.dtype[Any]:
     name = array_name(element_type)
     if name is None:
         raise CompileError(f"no array has elements of type {element_type}")
+    if name in STORED:
+        from weft.support.call_arguments import stored_dtype  # which imports NumPy
+
+        return stored_dtype(name) or np.dtype("uint8")
     return np.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")

@@ -84,12 +84,8 @@ class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
-        def parse_entry() -> tuple[str, tuple[int, ...] | int]:
-            key = parser.parse_identifier()
-            parser.parse_punctuation("=")
-            return key, _parse_numbers(parser)
-
-        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_entry))
+        parser.parse_punctuation("<")
+        return _parse_entries(parser)
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -127,14 +123,26 @@ ConvLayout: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 @irdl_attr_definition
 class ConvDimensionNumbersAttr(Data[ConvLayout]):
-    """The letters of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
+    """The letters of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+
+    Lists of dimensions are read too: `#stablehlo.conv<raw input_batch_dimension = 0, ...>`.
+    """
 
     name = "stablehlo.conv"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ConvLayout:
-        with parser.in_angle_brackets():
-            return parse_conv_layout(parser)
+        parser.parse_punctuation("<")
+        at = parser.pos
+        if parser.parse_optional_keyword("raw") is None:
+            layout = parse_conv_layout(parser)
+            parser.parse_punctuation(">")
+            return layout
+        dims = dict(_parse_entries(parser))
+        found = tuple(_letters(dims, *names) for names in _CONV_DIMS)
+        if any("" in letters for letters in found):
+            parser.raise_error("the dimensions of an operand of a convolution are not all different", at, parser.pos)
+        return cast("ConvLayout", found)
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -144,6 +152,24 @@ class ConvDimensionNumbersAttr(Data[ConvLayout]):
         """The form without brackets around it."""
         left, kernel, output = (f"[{', '.join(letters)}]" for letters in self.data)
         return f"{left}x{kernel}->{output}"
+
+
+_CONV_DIMS: Final = (
+    ("input", {"b": "batch_dimension", "f": "feature_dimension"}),
+    ("kernel", {"i": "input_feature_dimension", "o": "output_feature_dimension"}),
+    ("output", {"b": "batch_dimension", "f": "feature_dimension"}),
+)
+"""An operand of a convolution, and its dimensions that are not spatial."""
+
+
+def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Mapping[str, str]) -> tuple[str, ...]:
+    """The letters of the dimensions of an operand; an empty one where none, or another one, is for a dimension."""
+    spatial = dims.get(f"{operand}_spatial_dimensions", ())
+    spatial = spatial if isinstance(spatial, tuple) else (spatial,)
+    places = {str(at): dim for at, dim in enumerate(spatial)}
+    places |= {letter: dims.get(f"{operand}_{name}") for letter, name in others.items()}
+    by_place = {place: letter for letter, place in places.items()}
+    return tuple(by_place.get(at, "") for at in range(len(places)))
 
 
 def parse_conv_layout(parser: AttrParser) -> ConvLayout:
@@ -207,6 +233,19 @@ _ATTRIBUTES: Final[list[type[Attribute]]] = [
 
 
 # Text
+
+
+def _parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
+    """Keys and their values up to a closing angle bracket, which a comma may precede."""
+    found: list[tuple[str, tuple[int, ...] | int]] = []
+    while parser.parse_optional_punctuation(">") is None:
+        key = parser.parse_identifier()
+        parser.parse_punctuation("=")
+        found.append((key, _parse_numbers(parser)))
+        if parser.parse_optional_punctuation(",") is None:
+            parser.parse_punctuation(">")
+            break
+    return tuple(found)
 
 
 def _parse_list(parser: AttrParser) -> tuple[int, ...]:

@@ -47,7 +47,9 @@ def lower_to_tir(
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
     from weft.passes.insertion import run_step
 
-    convert_from_upstream(Context(), module)
+    options = options or LoweringOptions()
+    # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
+    convert_from_upstream(Context(), module, strict=not options.passes)
     over_tensors = [
         name
         for name, function in functions_of(module).items()
@@ -56,9 +58,21 @@ def lower_to_tir(
     if over_tensors:
         from weft.passes.graph.lower_graph import LowerGraphPass
 
-        options = options or LoweringOptions()
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
+        _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])
+
+
+def _check_lowered(functions: Sequence[FuncOp]) -> None:
+    """Raises `CompileError` at what keeps a function over tensors from having a form over buffers."""
+    from xdsl.dialects.builtin import TensorType
+
+    from weft.passes.verify_level import verify_level
+
+    for function in functions:
+        if any(isinstance(t, TensorType) for t in (*function.function_type.inputs, *function.function_type.outputs)):
+            verify_level(function, "te")
+            raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")
 
 
 @checked

@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import DimOp, GlobalOp
-from xdsl.dialects.scf import IfOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
 from xdsl.ir.core import OpTraits
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 
 _GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
 """Operations whose regions have no order: values may be used before they are defined."""
+_YIELDING = frozenset(("affine.for", "affine.if", "affine.parallel", "scf.if"))
 _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 """A call but for its callee, which xDSL searches for among all functions of the module."""
 
@@ -83,7 +83,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_dimension(operation)
         elif isinstance(operation, GlobalOp):
             _verify_global(operation)
-        elif isinstance(operation, IfOp):
+        elif operation.name in _YIELDING:
             _verify_yields(operation)
         elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
             raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
@@ -159,15 +159,15 @@ def _verify_global(constant: GlobalOp) -> None:
         raise VerifyException(f"'{constant.name}' of type {type_} has a value of type {value.type}")
 
 
-def _verify_yields(condition: IfOp) -> None:
-    """Both ways through an `scf.if` give its results."""
-    wanted = [result.type for result in condition.results]
-    for region in condition.regions if wanted else ():
+def _verify_yields(operation: Operation) -> None:
+    """Each region gives the results, as xDSL does not check of all operations of `_YIELDING`."""
+    wanted = [result.type for result in operation.results]
+    for region in operation.regions if wanted else ():
         last = region.block.last_op if len(region.blocks) == 1 else None
         given = [] if last is None else [operand.type for operand in last.operands]
         if given != wanted:
             shown, needed = ", ".join(map(str, given)), ", ".join(map(str, wanted))
-            raise VerifyException(f"'{condition.name}' yields ({shown}), its results are ({needed})")
+            raise VerifyException(f"'{operation.name}' yields ({shown}), its results are ({needed})")
 
 
 def _redefinition(table: Operation) -> Operation | None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects import affine, func, memref, scf
+from xdsl.dialects import affine, cf, func, memref, scf
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.dialects.tir import AssumeShapeOp, AssumeStridesOp, BlockOp, ForOp, InitOp, ReadsOp, WritesOp
@@ -453,6 +453,15 @@ def emit_assume(emitter: Emitter, op: AssumeOp) -> None:
     left, right = (emitter.affine(side, op.symbols) for side in (op.left, op.right))
     values = ", ".join(emitter.value(value) for value in op.symbols)
     emitter.refuse(f"not ({left} {op.kind.value} {right})", wrong_assumption, op, f"[{values}]")
+
+
+@emits(cf.AssertOp)
+def emit_assert(emitter: Emitter, op: cf.AssertOp) -> None:
+    emitter.refuse(f"not {emitter.value(op.arg)}", wrong_assertion, op)
+
+
+def wrong_assertion(op: cf.AssertOp) -> None:
+    raise AssumptionError(op, f"an assertion does not hold: {op.msg.data}")
 
 
 def wrong_assumption(op: AssumeOp, values: list[int]) -> None:

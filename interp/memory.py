@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import memref, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr, UnrankedMemRefType
 from xdsl.traits import SymbolTable
 
 from weft.dialects.effects import underlying
@@ -26,8 +26,7 @@ from weft.interp.values import MAX_ELEMENTS, array_of_dense, flat_list
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import MemRefType
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Operation, SSAValue
 
     from weft.interp.emitter import BufferSource, Emitter
     from weft.interp.values import Scalar
@@ -186,7 +185,9 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
 @emits(memref.CastOp)
 def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
     """The same memory by another type; the extents that the type states are checked."""
-    buffer, type_ = emitter.buffer(op.source), cast("MemRefType[Attribute]", op.dest.type)
+    if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
+        raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
+    buffer, type_ = emitter.buffer(op.source), op.dest.type
     for dimension, (extent, known) in enumerate(zip(type_.get_shape(), buffer.extents, strict=True)):
         if extent not in (DYNAMIC_INDEX, known):
             message = f"'{op.name}': dimension {dimension} is stated to be {{}}, but is {{}}"
@@ -257,6 +258,10 @@ class ElementsInBytes(Sequence["Scalar | None"]):
 
     def __setitem__(self, place: Any, value: Any) -> None:
         self._memory[self._in_memory(place)] = value
+
+    def clear(self) -> None:
+        """Deallocate the memory."""
+        self._memory.clear()
 
     def _in_memory(self, place: int | slice[int, int, None]) -> int | slice[int, int, int]:
         places = range(self._start, self._start + self._count * self._size, self._size)

@@ -45,6 +45,10 @@ class SharedElements(Sequence["Scalar | None"]):
         elif (at := self._element(place)) is not None and value is not None:
             self._array.flat[at] = narrow(array_of([value], (1,), self._type), self._type, self._array.dtype)[0]
 
+    def clear(self) -> None:
+        """Deallocate the elements."""
+        self._length = 0
+
     def _places(self, part: slice[int | None, int | None, int | None]) -> range:
         return range(self._length)[part]
 

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.aliasing import exposed_arguments
 from weft.dialects.effects import effects_of, views_of
-from weft.dialects.element_types import TYPES, parameter_types, result_types, value_type
+from weft.dialects.element_types import parameter_types, result_types
 from weft.dialects.graph_shapes import shape_of
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import LaunchOp
@@ -137,8 +137,8 @@ class Binding:
         self._function = function
         self._is_flat = PARAMS in function.attributes
         self._symbols = bound.symbols
-        self._written: list[tuple[ArraySpec, Array, BufferStorage]] = []
-        """The buffers that the function writes."""
+        self._written: list[tuple[ArraySpec, Array, BufferStorage, Attribute]] = []
+        """The buffers that the function writes, and the types of their elements there."""
         overlapping = copies_of_overlapping(signature, bound.arrays)
         values: list[Any] = []
         for position, (spec, type_) in enumerate(zip(signature.args, function.function_type.inputs, strict=False)):
@@ -149,13 +149,15 @@ class Binding:
             if isinstance(type_, TensorType):
                 values.append(widen(array, type_.element_type))
                 continue
+            # Of a type of storage, bytes where the function works on bytes.
+            element_type = cast("MemRefType[Attribute]", type_).element_type
             if position in overlapping:
-                buffer = self._shared_buffer(spec, overlapping[position])
+                buffer = self._shared_buffer(spec, overlapping[position], element_type)
             else:
-                buffer = self._buffer(spec, array)
+                buffer = self._buffer(spec, array, element_type)
             values.append(buffer)
             if spec.writes:
-                self._written.append((spec, array, buffer))
+                self._written.append((spec, array, buffer, element_type))
         if self._is_flat:
             values += (bound.symbols[name] for name in signature.symbols)
         self.values = tuple(values)
@@ -163,8 +165,8 @@ class Binding:
 
     def write_back(self) -> None:
         """Copy what the function wrote into the caller's arrays."""
-        new = [self._elements(spec, array, buffer) for spec, array, buffer in self._written]
-        for (_, array, _), elements in zip(self._written, new, strict=True):
+        new = [self._elements(*written) for written in self._written]
+        for (_, array, _, _), elements in zip(self._written, new, strict=True):
             array[...] = elements
 
     def outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
@@ -175,10 +177,10 @@ class Binding:
             for value, type_ in zip(results, types, strict=True)
         )
 
-    def _buffer(self, spec: ArraySpec, array: Array) -> BufferStorage:
+    def _buffer(self, spec: ArraySpec, array: Array, element_type: Attribute) -> BufferStorage:
         """A copy of an array; elements that are only written, and gaps between elements, are unwritten memory."""
         unwritten = spec.access == "write"
-        data: list[Any] = [None] * array.size if unwritten else flat_list(widen(array, _element(spec)))
+        data: list[Any] = [None] * array.size if unwritten else flat_list(widen(array, element_type))
         if spec.strides is None:
             return BufferStorage(data, (array.size,) if self._is_flat else array.shape, spec.name)
         places = self._places(spec, array)
@@ -187,10 +189,10 @@ class Binding:
             memory[place] = element
         return BufferStorage(memory, (len(memory),), spec.name)
 
-    def _shared_buffer(self, spec: ArraySpec, copy: Array) -> BufferStorage:
+    def _shared_buffer(self, spec: ArraySpec, copy: Array, element_type: Attribute) -> BufferStorage:
         """A buffer over a copy of memory that other arguments of the call lie in, too."""
         places = self._places(spec, copy)
-        elements = SharedElements(copy, _element(spec), None if spec.strides is None else places)
+        elements = SharedElements(copy, element_type, None if spec.strides is None else places)
         is_flat = self._is_flat or spec.strides is not None
         return BufferStorage(cast("list[Any]", elements), (len(elements),) if is_flat else copy.shape, spec.name)
 
@@ -212,9 +214,12 @@ class Binding:
         steps = [stride * numbers.itemsize for stride in strides]
         return np.lib.stride_tricks.as_strided(numbers, array.shape, steps).ravel().tolist()
 
-    def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage) -> Array:
+    def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage, element_type: Attribute) -> Array:
         """The elements of a buffer after the call, as its array holds them."""
-        element_type = _element(spec)
+        if array.size and not buffer.data:
+            raise InterpreterError(
+                self._function, f"the function deallocates its argument {spec.name}", buffer=spec.name
+            )
         data: list[Any] = [buffer.data[place] for place in self._places(spec, array)]
         if None in data:
             if spec.access != "write":
@@ -230,11 +235,6 @@ class Binding:
             old = flat_list(widen(array, element_type))
             data = [before if now is None else now for before, now in zip(old, data, strict=True)]
         return narrow(array_of(data, array.shape, element_type), element_type, array.dtype)
-
-
-def _element(spec: ArraySpec) -> Attribute:
-    """The type of the elements of an array inside a function."""
-    return value_type(TYPES[spec.dtype])
 
 
 def _number(spec: ScalarSpec, bits: int) -> float | int | bool:

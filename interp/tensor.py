@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, UnrankedTensorType
 
 from weft.dialects.upstream import tensor as upstream
 from weft.dialects.upstream.arith import element_form, is_tensor
@@ -70,8 +70,12 @@ def cast_shape(op: tensor.CastOp, source: Array) -> Array:
 
 def _stated(op: Operation, array: Array) -> Array:
     """The array, of the shape that the type of the result states. Raises `InterpreterError`."""
+    if isinstance(op.results[0].type, UnrankedTensorType):
+        return array
     stated = _type(op.results[0]).get_shape()
-    if any(n not in (DYNAMIC_INDEX, extent) for n, extent in zip(stated, array.shape, strict=True)):
+    if len(stated) != array.ndim or any(
+        n not in (DYNAMIC_INDEX, extent) for n, extent in zip(stated, array.shape, strict=True)
+    ):
         raise InterpreterError(op, f"'{op.name}' is stated to give {op.results[0].type}, but gives {array.shape}")
     return array
 

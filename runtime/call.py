@@ -27,7 +27,15 @@ import numpy as np
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.registered_functions import raising_failures
-from weft.support.call_arguments import BoundArguments, allocate, as_array, bind_arguments, by_position, returned
+from weft.support.call_arguments import (
+    BoundArguments,
+    allocate,
+    as_array,
+    bind_arguments,
+    by_position,
+    returned,
+    stored_dtype,
+)
 from weft.support.call_signature import LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
@@ -408,6 +416,8 @@ def _plain_results(
     found: list[tuple[np.dtype[Any], list[int | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | tuple[int, int]] = []
+        if spec.dtype == "bfloat16":
+            return None
         for extent in spec.shape:
             source = sources.get(extent) if isinstance(extent, str) else None
             if isinstance(extent, int):
@@ -416,9 +426,10 @@ def _plain_results(
                 extents.append((source[0], source[1]))
             else:
                 return None
-        if spec.dtype == "bfloat16":
+        dtype = stored_dtype(spec.dtype) if spec.element.kind == "stored" else np.dtype(spec.dtype)
+        if dtype is None:
             return None
-        found.append((np.dtype(spec.dtype), extents))
+        found.append((dtype, extents))
     return found or None
 
 

@@ -437,7 +437,7 @@ def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, i
 
 def _dense_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
     try:
-        return np.empty(shape, bfloat16_dtype() if spec.dtype == "bfloat16" else spec.dtype)
+        return np.empty(shape, bfloat16_dtype() if spec.dtype == "bfloat16" else numpy_dtype(spec))
     except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
         raise MemoryError(f"there is no memory for '{spec.name}' of shape {shape}: {error}") from error
 

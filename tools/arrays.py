@@ -98,6 +98,7 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
     if request.default_extent is not None:
         symbols = [symbol for spec in signature.arrays for symbol in spec.shape if isinstance(symbol, str)]
         extents = dict.fromkeys(symbols, request.default_extent) | extents
+    _define_extents(signature, given, extents)
     strides = _stride_symbols(signature, extents)
     random = np.random.default_rng(request.seed)
     values: dict[str, Value] = {}
@@ -187,6 +188,16 @@ def _symbol_extents(signature: Signature, given: Mapping[str, Value], request: R
                         f"extent '{symbol}' is {known} in argument '{teller}', but {extent} in '{spec.name}'"
                     )
     return {symbol: extent for symbol, (extent, _) in extents.items()}
+
+
+def _define_extents(signature: Signature, given: Mapping[str, Value], extents: dict[str, int]) -> None:
+    """Add the extents that the function states to be computed from others and from numbers that were given."""
+    numbers = {name: value for name, value in given.items() if isinstance(value, int)}
+    for fact in signature.facts:
+        if fact.defines is not None and fact.defines not in extents:
+            value = fact.defined({**numbers, **extents})
+            if isinstance(value, int) and value >= 0:
+                extents[fact.defines] = value
 
 
 def _extent(spec: ArraySpec, extent: int | str, extents: Mapping[str, int]) -> int:

@@ -34,6 +34,7 @@ from weft.interp.compare import allowed_liberties, takes_edge_values
 from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
@@ -135,7 +136,9 @@ def run(arguments: argparse.Namespace) -> int:
             reference = _plain(original, name, signature, before, target)
             status = _check(signature, values, reference)
         else:
-            interpreter = Interpreter(original)
+            taken = original.clone()
+            drop_returned_parameters(functions_of(taken).values())
+            interpreter, function = Interpreter(taken), functions_of(taken)[name]
             reference = _interpreted(interpreter, function, signature, before)
             status = _check(signature, values, reference)
             if status == 0:

@@ -101,9 +101,15 @@ def _is_over_tensors(function: func.FuncOp) -> bool:
 
 
 def bufferize_functions(
-    functions: Sequence[func.FuncOp], promises: frozenset[Promise] = frozenset(), *, deallocation: bool = False
+    functions: Sequence[func.FuncOp],
+    promises: frozenset[Promise] = frozenset(),
+    *,
+    deallocation: bool = False,
+    asserts: bool = False,
 ) -> None:
     """Give `functions` of one module buffers in the place of tensors, in place, all or (`CompileError`) none.
+
+    With `asserts`, `cf.assert` states the extents of results and the padding that callers must give.
 
     Behind it no value of theirs is a tensor. Each function computes what it did, for arguments of which a result's
     buffer overlaps no other; it writes no argument that it may not. All operations of linalg are on buffers and have
@@ -114,7 +120,7 @@ def bufferize_functions(
     placements = [BufferizationAnalysis(function, known).run() for function in functions]
     for function, placement in zip(functions, placements, strict=True):
         is_ours = not any(isinstance(type_, MemRefType) for type_ in function.function_type.inputs)
-        FunctionBufferization(function, placement, _RULES).run(deallocation=deallocation)
+        FunctionBufferization(function, placement, _RULES, asserts=asserts).run(deallocation=deallocation)
         state_promises(function, promises | {Promise.NOALIAS} if is_ours else promises)
 
 

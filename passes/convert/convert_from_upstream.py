@@ -7,11 +7,14 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from weft.dialects.promises import parse_promises
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import is_structured
-from weft.passes.convert.upstream_functions import STABLEHLO, upstream_dialects
+from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.convert.upstream_functions import STABLEHLO, called_together, upstream_dialects
 from weft.support.errors import CompileError, remark
 
 _LANES: Final = frozenset(("gpu", "vector"))
@@ -20,8 +23,8 @@ _LANES: Final = frozenset(("gpu", "vector"))
 @dataclass(frozen=True)
 class ConvertFromUpstreamPass(ModulePass):
     """Convert every function of upstream dialects by the pass that takes it: `convert-stablehlo-to-te`,
-    `convert-upstream-to-low` where it holds vectors or launches kernels, `convert-linalg-to-tir` and
-    `bufferize-tensors` where it holds tensors or linalg, `raise-affine-to-tir` for loops over buffers.
+    `convert-upstream-to-low` where it holds vectors or launches kernels, `bufferize-tensors` and
+    `convert-linalg-to-tir` where it holds tensors or linalg, `raise-affine-to-tir` for loops over buffers.
 
     Requires: functions that hold no operation of weft's levels; others stay as they are.
 
@@ -50,26 +53,33 @@ def convert_from_upstream(
     ctx: Context, module: ModuleOp, promises: tuple[str, ...] = (), *, strict: bool = False
 ) -> bool:
     """Convert the functions of upstream dialects, in place; returns whether there were some."""
-    kinds = {function: dialects for function in module.ops if (dialects := upstream_dialects(function))}
+    kinds = {
+        function: dialects
+        for function in module.ops
+        if isinstance(function, FuncOp) and (dialects := upstream_dialects(function))
+    }
     if not kinds:
         return False
+    drop_returned_parameters(kinds)
     # What is imported costs time that modules of weft's own levels do not pay.
     if any(STABLEHLO & dialects for dialects in kinds.values()):
         from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo
 
         convert_stablehlo(module, strict=strict)
     if any(_LANES & dialects for dialects in kinds.values()):
-        from weft.passes.convert.convert_upstream_to_low import ConvertUpstreamToLowPass
+        from weft.passes.convert.convert_upstream_to_low import convert_upstream_to_low
 
-        ConvertUpstreamToLowPass(promises, strict).apply(ctx, module)
+        with_lanes = [function for function, dialects in kinds.items() if _LANES & dialects]
+        convert_upstream_to_low(module, promises, with_lanes, strict=strict)
+    # Before linalg, for copies and elementwise operations become linalg.
+    from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
+
+    mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]
+    bufferize_functions(called_together(mine, tensor_functions(module)), parse_promises(promises), asserts=True)
     if any(map(is_structured, operations_in(module))):
         from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 
         ConvertLinalgToTirPass(promises, strict).apply(ctx, module)
-    from weft.passes.convert.bufferize_tensors import BufferizeTensorsPass, tensor_functions
-
-    if any(function in kinds for function in tensor_functions(module)):
-        BufferizeTensorsPass(promises, strict).apply(ctx, module)
     from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass, is_raised_alone
 
     if any(map(is_raised_alone, module.ops)):

@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StridedLayoutAttr,
 )
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
-from xdsl.dialects.memref import AllocaOp, AllocOp, DimOp, LoadOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, AllocOp, CastOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -40,6 +40,9 @@ from weft.dialects.upstream.linalg_forms import Structure, is_structured, struct
 from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
 from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
+from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.convert.upstream_functions import called_together
+from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
     constant_before,
     detached_ops,
@@ -94,12 +97,14 @@ class ConvertLinalgToTirPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
         functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(is_structured, operations_in(f)))]
-        bufferize_functions(_called_together(functions, tensor_functions(op)), promises)
+        bufferize_functions(called_together(functions, tensor_functions(op)), promises, asserts=True)
+        drop_returned_parameters(functions)
         found = False
         for function in functions:
             state_promises(function, promises)
             found = _Conversion(function).run() or found
             if not any(map(_is_to_raise, function.body.block.ops)):
+                hold_in_bytes(function)
                 continue
             problem = why_not_raised(function)
             if problem is None:
@@ -131,18 +136,10 @@ def _is_to_raise(op: Operation) -> bool:
     )
 
 
-def _called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
-    """Those of `candidates` that are in `functions`, call one of them, or are called by one, directly or not."""
-    called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
-    found = [f for f in candidates if f in functions]
-    for one in found:  # grows as callers and callees are found
-        near = (f for f in candidates if one.sym_name.data in called[f] or f.sym_name.data in called[one])
-        found += [f for f in near if f not in found]
-    return found
-
-
 def _why_not_taken(op: Operation) -> str:
     """Why a structured op stays as it is; empty where it does not."""
+    if op.results:
+        return "stays as it is: it is on tensors, in a function of another level"
     for operand in op.operands:
         if isinstance(operand.type, MemRefType) and not isinstance(operand.type.layout, NoneAttr | StridedLayoutAttr):
             return f"stays as it is: buffers of tir are row-major or strided, not {operand.type}"
@@ -150,7 +147,18 @@ def _why_not_taken(op: Operation) -> str:
 
 
 def _shape(value: SSAValue) -> Sequence[int]:
-    return value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+    """The extents of a buffer, those that a cast hides too."""
+    shape = value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+    if not isinstance(value.owner, CastOp):
+        return shape
+    source = _shape(value.owner.source)
+    return [hidden if known == DYNAMIC_INDEX else known for known, hidden in zip(shape, source, strict=True)]
+
+
+def _without_casts(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, CastOp):
+        value = value.owner.source
+    return value
 
 
 @dataclass
@@ -462,4 +470,4 @@ def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):
-                yield operand, at, expr.position, extent
+                yield _without_casts(operand), at, expr.position, extent

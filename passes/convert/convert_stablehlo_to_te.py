@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NameLoc, TensorType
@@ -18,7 +18,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name, joined_attributes
-from weft.dialects.stablehlo import DIALECTS, CombiningOp, CompareOp, ElementwiseOp
+from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
 from weft.passes.convert.stablehlo_elements import comparison, converted, formula
 from weft.passes.convert.stablehlo_tensors import COMBINING_RULES, RULES, label, result_dtype, result_shape
 from weft.passes.convert.stablehlo_values import (
@@ -26,6 +26,7 @@ from weft.passes.convert.stablehlo_values import (
     Sizes,
     Splat,
     Value,
+    View,
     dense_value,
     element_of,
     integer_of,
@@ -75,6 +76,10 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
         conversion = _Conversion(functions)
         try:
             new = conversion.convert(function)
+            # Ends, because each round has a variable less.
+            while new is None:
+                conversion = _Conversion(functions, conversion.same)
+                new = conversion.convert(function)
         except CompileError as error:
             if strict or conversion.at is None:
                 raise
@@ -126,11 +131,23 @@ def _is_private(function: FuncOp) -> bool:
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
+_Dim: TypeAlias = tuple[int, int]
+"""A parameter or operand, and one of its dimensions."""
+
+
+class _OneVariable(Exception):
+    """Extents of parameters must have one variable."""
+
+
 class _Conversion:
     """Evaluates the ops of one function, and of those that it calls, to tensors."""
 
-    def __init__(self, functions: Mapping[str, FuncOp]) -> None:
+    def __init__(self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = ()) -> None:
+        """`same` are dynamic extents of parameters that ops want to be equal."""
         self._functions = functions
+        self.same = list(same)
+        self._sizes: dict[_Dim, Var] = {}
+        """The variable of each dynamic extent of a parameter."""
         self._values: dict[SSAValue, Value] = {}
         self._facts: list[Compare] = []
         self._placed: set[object] = set()
@@ -141,8 +158,15 @@ class _Conversion:
         self.inlined: set[str] = set()
         """The functions that became part of this one."""
 
-    def convert(self, function: FuncOp) -> FuncOp:
-        """A function of tensor expressions that computes what `function` does. Raises CompileError."""
+    def convert(self, function: FuncOp) -> FuncOp | None:
+        """A function of tensor expressions that computes what `function` does; None if extents in `same`, found on
+        the way, must have one variable. Raises CompileError."""
+        try:
+            return self._convert_function(function)
+        except _OneVariable:
+            return None
+
+    def _convert_function(self, function: FuncOp) -> FuncOp:
         self.at = function
         if len(function.body.blocks) != 1:
             raise CompileError.at(function, f"@{function.sym_name.data}: a function of stablehlo is one block")
@@ -179,7 +203,7 @@ class _Conversion:
             if not isinstance(type_, TensorType):
                 raise CompileError.at(function, f"@{function.sym_name.data}: parameters are tensors, got {type_}")
         taken: set[str] = set()
-        sizes = _equal_sizes(function)
+        sizes = self._sizes = _equal_sizes(function, self.same)
         inputs: list[Tensor] = []
         for position, argument in enumerate(function.args):
             type_ = cast("TensorType[Attribute]", argument.type)
@@ -228,6 +252,8 @@ class _Conversion:
         if not _is_stablehlo(op):
             raise CompileError("only ops of stablehlo and chlo are converted")
         values = [self._values[operand] for operand in op.operands]
+        for left, right in _agreeing(op, values):
+            self._agree(values, left, right)
         found: object
         if isinstance(op, stablehlo.ConstantOp):
             found = dense_value(op.value, op.output.name_hint or "constant")
@@ -296,13 +322,30 @@ class _Conversion:
         wide = [value for value in values if len(value.shape) == rank]
         shape = wide[0].shape if wide else ()
         for value in wide:
-            if shape_text(value.shape) != shape_text(shape) and not _same_shape(value.shape, shape):
+            if not _same_shape(value.shape, shape):
                 raise CompileError(f"operands of shapes {shape_text(shape)} and {shape_text(value.shape)}")
 
         def element(*indices: Expr) -> Expr:
             return _element(op, [element_of(value, indices if value.shape else ()) for value in values])
 
         return compute(shape, element, label(op))
+
+    def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
+        """Give two dimensions of operands one extent, the left one or a number, and let calls check it. If both are
+        extents of parameters, the conversion starts again with one variable."""
+        extents = [values[at].shape[dim] for at, dim in (left, right)]
+        numbers = [integer_of(extent) for extent in extents]
+        if is_same(*extents) or None not in numbers:
+            return  # if they are two numbers, the op tells
+        dims = [next((dim for dim, var in self._sizes.items() if var is extent), None) for extent in extents]
+        if dims[0] is not None and dims[1] is not None:
+            self.same.append((dims[0], dims[1]))
+            raise _OneVariable
+        self._facts.append(cast("Compare", comparison("EQ", None, *map(as_expr, extents))))
+        kept, (at, dim) = (extents[1], left) if numbers[0] is None and numbers[1] is not None else (extents[0], right)
+        value = values[at]
+        shape = (*value.shape[:dim], kept, *value.shape[dim + 1 :])
+        values[at] = View(value, shape, tuple(range(len(shape))))
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
         """What a region over scalars returns for its arguments."""
@@ -453,13 +496,33 @@ def _of_sizes(op: ElementwiseOp, values: Sequence[Value]) -> Value | None:
     return Sizes(tuple(combined), sizes[0].rank, sizes[0].dtype)
 
 
-def _equal_sizes(function: FuncOp) -> dict[tuple[int, int], Var]:
-    """A variable for each dynamic extent of a parameter, one for those that shape assertions say are equal.
+def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _Dim]]:
+    """The pairs of dimensions of operands (position, dimension) whose extents are equal by the definition of an op."""
+    match op:
+        case ElementwiseOp() | stablehlo.ReduceOp() | stablehlo.ReduceWindowOp():
+            rank = max((len(value.shape) for value in values), default=0)
+            first, *others = (at for at, value in enumerate(values) if len(value.shape) == rank)
+            yield from (((first, dim), (at, dim)) for at in others for dim in range(rank))
+        case stablehlo.DotGeneralOp():
+            numbers = op.dot_dimension_numbers
+            for left, right in DOT_KEYS:
+                yield from (((0, x), (1, y)) for x, y in zip(numbers.dims(left), numbers.dims(right), strict=True))
+        case _ if op.name == "stablehlo.concatenate":
+            (axis,) = cast("stablehlo.TensorOp", op).keyword("dim")
+            kept = [dim for dim in range(len(values[0].shape)) if dim != axis]
+            yield from (((0, dim), (at, dim)) for at in range(1, len(values)) for dim in kept)
+        case _:
+            pass
+
+
+def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:
+    """A variable for each dynamic extent of a parameter, one for those that are the same, or that shape assertions say
+    are equal.
 
     JAX states at the start of a function that extents of one symbolic name are equal.
     """
-    names: dict[SSAValue, tuple[int, int]] = {}
-    sizes: dict[tuple[int, int], Var] = {}
+    names: dict[SSAValue, _Dim] = {}
+    sizes: dict[_Dim, Var] = {}
     for position, argument in enumerate(function.args):
         for dimension, extent in enumerate(cast("TensorType[Attribute]", argument.type).get_shape()):
             if extent == DYNAMIC_INDEX:
@@ -474,8 +537,10 @@ def _equal_sizes(function: FuncOp) -> dict[tuple[int, int], Var]:
         if isinstance(test, CompareOp) and test.comparison_direction.data == "EQ":
             left, right = (names.get(operand) for operand in test.operands)
             if left in sizes and right in sizes:
-                kept, other = sizes[right], sizes[left]
-                sizes = {key: kept if var is other else var for key, var in sizes.items()}
+                same = [*same, (left, right)]
+    for left, right in same:
+        kept, other = sizes[right], sizes[left]
+        sizes = {key: kept if var is other else var for key, var in sizes.items()}
     return sizes
 
 

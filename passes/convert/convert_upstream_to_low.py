@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     StringAttr,
     TensorType,
+    UnrankedMemRefType,
     VectorType,
 )
 from xdsl.dialects.func import CallOp, FuncOp
@@ -59,7 +60,10 @@ from weft.passes.convert.kernels_from_upstream import (
     take_kernel,
     threads_of,
 )
+from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
+from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
     constant_before,
     divided_up,
@@ -118,55 +122,63 @@ class ConvertUpstreamToLowPass(ModulePass):
     """Whether it is an error, not a remark, that the pass finds nothing, or leaves a function as it is."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        promised = parse_promises(self.promises)
-        convertible = self._convertible(op)
-        kernels = _take_kernels(op, convertible.kernels)
-        functions = [*convertible.functions.values(), *kernels.values()]
-        signatures: dict[str, FlatSignature] = {}
-        for function in functions:
-            _drop_spaces(function)
-            signatures[function.sym_name.data] = FlatSignature.of(function)
-        for function in functions:
-            _Converter(function, signatures, kernels).run()
-            state_promises(function, promised)
-        for kernel_module in convertible.kernels.values():
-            Rewriter.erase_op(kernel_module)
-        flatten_globals(op, functions)
-        for function, accesses in _accesses_of(functions).items():
-            signature = signatures[function.sym_name.data]
-            signature.access = dict(enumerate(accesses))
-            if KERNEL in function.attributes:
-                modes = [*accesses, *[AccessMode.READ] * (len(function.args) - len(accesses))]
-                function.attributes[ARG_ACCESS] = ArrayAttr([AccessAttr(mode) for mode in modes])
-                del function.attributes[PARAMS], function.attributes[SYMBOLS]
-            else:
-                function.attributes[PARAMS] = signature.params()
-        op.attributes.pop("gpu.container_module", None)
-        for function in functions:
-            LowerLoopsPass().rewrite(function)
-            canonicalize(function)
+        if not convert_upstream_to_low(op, self.promises, strict=self.strict):
+            _report(op, "no function of scf, memref and vector ops", strict=self.strict)
 
-    def _convertible(self, module: ModuleOp) -> _Candidates:
-        """What to convert: functions and modules of kernels that are upstream's, hold nothing else, and neither call
-        nor are launched by what stays."""
-        found = _Candidates(
-            module,
-            {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)},
-            kernel_modules(module),
-        )
-        if not found.functions and not found.kernels:
-            self._report(module, "no function of scf, memref and vector ops")
-        while problems := found.problems():
-            for name, (op, reason) in problems.items():
-                self._report(op, f"@{name} stays as it is: {reason}")
-                found.functions.pop(name, None)
-                found.kernels.pop(name, None)
-        return found
 
-    def _report(self, op: Operation, message: str) -> None:
-        if self.strict:
-            raise CompileError.at(op, f"{self.name}: {message}")
-        remark(op, f"{self.name}: {message}")
+def convert_upstream_to_low(
+    module: ModuleOp, promises: tuple[str, ...] = (), functions: Sequence[FuncOp] | None = None, *, strict: bool = False
+) -> bool:
+    """Convert functions of a module in place, as the pass does: those over buffers, or, where `functions` is given,
+    these and those that call them or are called by them. Returns whether there were some, or kernels."""
+    promised = parse_promises(promises)
+    candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
+    if functions is not None:
+        candidates = called_together(functions, candidates)
+    drop_returned_parameters(candidates)
+    found = _Candidates(module, {f.sym_name.data: f for f in candidates}, kernel_modules(module))
+    if not found.functions and not found.kernels:
+        return False
+    # Ends, because each round has fewer candidates.
+    while problems := found.problems():
+        for name, (op, reason) in problems.items():
+            _report(op, f"@{name} stays as it is: {reason}", strict=strict)
+            found.functions.pop(name, None)
+            found.kernels.pop(name, None)
+    kernels = _take_kernels(module, found.kernels)
+    converted = [*found.functions.values(), *kernels.values()]
+    signatures: dict[str, FlatSignature] = {}
+    for function in converted:
+        _drop_spaces(function)
+        hold_in_bytes(function)
+        signatures[function.sym_name.data] = FlatSignature.of(function)
+    for function in converted:
+        _Converter(function, signatures, kernels).run()
+        state_promises(function, promised)
+    for kernel_module in found.kernels.values():
+        Rewriter.erase_op(kernel_module)
+    flatten_globals(module, converted)
+    for function, accesses in _accesses_of(converted).items():
+        signature = signatures[function.sym_name.data]
+        signature.access = dict(enumerate(accesses))
+        if KERNEL in function.attributes:
+            modes = [*accesses, *[AccessMode.READ] * (len(function.args) - len(accesses))]
+            function.attributes[ARG_ACCESS] = ArrayAttr([AccessAttr(mode) for mode in modes])
+            del function.attributes[PARAMS], function.attributes[SYMBOLS]
+        else:
+            function.attributes[PARAMS] = signature.params()
+    module.attributes.pop("gpu.container_module", None)
+    for function in converted:
+        LowerLoopsPass().rewrite(function)
+        canonicalize(function)
+    return True
+
+
+def _report(op: Operation, message: str, *, strict: bool) -> None:
+    message = f"{ConvertUpstreamToLowPass.name}: {message}"
+    if strict:
+        raise CompileError.at(op, message)
+    remark(op, message)
 
 
 # Which functions
@@ -209,6 +221,8 @@ class _Candidates:
         for type_ in function.function_type.inputs:
             if isinstance(type_, TensorType | VectorType):
                 return function, f"it has a parameter of type {type_}"
+            if isinstance(type_, UnrankedMemRefType):
+                return function, f"it has a parameter of type {type_}"
             if isinstance(type_, MemRefType) and (problem := layout_problem(type_)) is not None:
                 return function, problem
         for op in operations_in(function):
@@ -245,8 +259,12 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
             return f"{op_name(op)} passes a buffer on, {type_}"
         if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
             return f"{op_name(op)} has a buffer with the layout of {type_}"
+    if isinstance(type_, UnrankedMemRefType):
+        return f"{op_name(op)} has a buffer without a rank, {type_}"
     if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
         return f"{op_name(op)} has vectors of other than one fixed dimension, {type_}"
+    if isinstance(type_, VectorType) and is_held(element := cast("VectorType[Attribute]", type_).element_type):
+        return f"{op_name(op)} has vectors of {element}"
     return None
 
 
@@ -314,6 +332,7 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
         modes = {of_use(use.operation, use.index) for use in buffer.uses}
         return None if modes <= {None} else joined(modes)
 
+    # Ends, because accesses only join: none, one, both.
     changed = True
     while changed:
         changed = False

@@ -7,10 +7,11 @@ from functools import reduce
 from math import prod
 from typing import Final, TypeAlias, cast
 
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, cf, func, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
+    AnyFloat,
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
@@ -33,8 +34,14 @@ from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from weft.dialects.index_map import mixed_extents
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.low_access import AccessAttr, AccessMode
+from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.upstream.arith import element_form
+from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
 from weft.dialects.upstream.slices import kept_dimensions, mixed_lists, static_numbers
+from weft.passes.convert.assertions import is_known_at_calls
 from weft.passes.convert.tensor_places import (
     WRITABLE,
     Extent,
@@ -44,7 +51,6 @@ from weft.passes.convert.tensor_places import (
     reassociation_of,
     shape_of_tensor,
 )
-from weft.passes.te.bufferize import buffer_type
 from weft.support.names import free_name
 
 _INDEX: Final = IndexType()
@@ -52,6 +58,25 @@ _INDEX: Final = IndexType()
 
 def _element(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, TensorType | MemRefType) else type_
+
+
+def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
+    """The dense buffer that holds a tensor, with its elements as they are."""
+    type_ = cast("TensorType[Attribute]", tensor)
+    return MemRefType(type_.element_type, type_.get_shape())
+
+
+def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
+    """Whether a comparison of two values always holds, or is checked elsewhere."""
+    left, right = values
+    if isinstance(left, SSAValue) and isinstance(left.owner, memref.DimOp) and predicate == "sge" and right == 0:
+        return True
+    return left is right or (isinstance(left, int) and isinstance(right, int))
+
+
+def _is_number(type_: Attribute) -> bool:
+    """Whether xDSL's `linalg.copy` and `linalg.fill` take elements of a type, which indices are not."""
+    return isinstance(type_, AnyFloat | IntegerType)
 
 
 def _memref(value: SSAValue) -> MemRefType[Attribute]:
@@ -68,8 +93,11 @@ class FunctionBufferization:
     what uses what.
     """
 
-    def __init__(self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule]) -> None:
-        """`rules` rewrite the operations of their names."""
+    def __init__(
+        self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule], *, asserts: bool
+    ) -> None:
+        """`rules` rewrite the operations of their names. With `asserts`, sizes that callers must give are asserted."""
+        self._asserts = asserts
         self.function = function
         self.placement = placement
         self._rules = rules
@@ -108,6 +136,10 @@ class FunctionBufferization:
         function.arg_attrs = ArrayAttr(attributes) if any(one.data for one in attributes) else None
         left = [outputs[at] for at in kept]
         function.res_attrs = ArrayAttr(left) if any(one.data for one in left) else None
+        if self._asserts:  # no store shows that a buffer without elements is a result
+            written = set(self.results.values())
+            modes = [AccessMode.WRITE if argument in written else AccessMode.READ for argument in entry.args]
+            function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, modes)))
         results = [type_ for at, type_ in enumerate(function.function_type.outputs) if at not in self.results]
         function.function_type = FunctionType.from_lists([argument.type for argument in entry.args], results)
 
@@ -155,7 +187,56 @@ class FunctionBufferization:
     def extents(self, buffer: SSAValue) -> list[int | SSAValue]:
         """The shape of a buffer."""
         shape = _memref(buffer).get_shape()
-        return [self.dim(buffer, d) if extent == DYNAMIC_INDEX else extent for d, extent in enumerate(shape)]
+        return [self._extent(buffer, d) if extent == DYNAMIC_INDEX else extent for d, extent in enumerate(shape)]
+
+    def _extent(self, buffer: SSAValue, dimension: int) -> int | SSAValue:
+        """An extent of a buffer: by the sizes that it was allocated with, or that a view of another one has."""
+        shape = _memref(buffer).get_shape()
+        if shape[dimension] != DYNAMIC_INDEX:
+            return shape[dimension]
+        match buffer.owner:
+            case memref.CastOp(source=source):
+                return self._extent(source, dimension)
+            case memref.AllocOp() as op:
+                return mixed_extents(shape, op.dynamic_sizes)[dimension]
+            case memref.ExpandShapeOp() as op:
+                return mixed_extents(op.static_output_shape.get_values(), op.output_shape)[dimension]
+            case memref.CollapseShapeOp() as op:
+                group = tuple(reassociation_groups(op))[dimension]
+                return self.product([self._extent(op.src, at) for at in group])
+            case memref.SubviewOp() as op:
+                sizes = mixed_extents(op.static_sizes.get_values(), op.sizes)
+                dropped = dropped_dimensions(op)
+                return [size for at, size in enumerate(sizes) if at not in dropped][dimension]
+            case _:
+                return self.dim(buffer, dimension)
+
+    def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
+        """Assert a comparison of extents or indices that callers give, for operations that every call runs."""
+        values = [self._number(side) for side in (left, right)]
+        if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
+            return
+        if all(isinstance(value, int) or is_known_at_calls(value) for value in values):
+            holds = self.add(arith.CmpiOp(self.as_value(values[0]), self.as_value(values[1]), predicate))
+            self.insert(cf.AssertOp(holds, StringAttr(message)))
+
+    @staticmethod
+    def _number(value: int | SSAValue) -> int | SSAValue:
+        known = value if isinstance(value, int) else constant_integer(value)
+        return value if known is None else known
+
+    def require_inside(self, buffer: SSAValue, indices: Sequence[int | SSAValue], what: str) -> None:
+        """Assert that indices are inside of the extents of a buffer."""
+        for dimension, index in enumerate(indices if self._asserts else ()):
+            self.require("sge", index, 0, f"{what}: index {dimension} is negative")
+            self.require("slt", index, self._extent(buffer, dimension), f"{what}: index {dimension} is too large")
+
+    def require_shape(self, buffer: SSAValue, extents: Sequence[int | SSAValue]) -> None:
+        """Assert that a buffer has these extents."""
+        for dimension, (known, extent) in enumerate(zip(_memref(buffer).get_shape(), extents, strict=True)):
+            if known == DYNAMIC_INDEX and self._asserts:
+                actual = self._extent(buffer, dimension)
+                self.require("eq", actual, extent, f"dimension {dimension} of a result has another extent")
 
     def value_of(self, extent: Extent) -> int | SSAValue:
         if isinstance(extent, tuple):
@@ -163,7 +244,13 @@ class FunctionBufferization:
         return extent
 
     def copy(self, source: SSAValue, target: SSAValue) -> None:
-        self.insert(linalg.CopyOp([source], [target], res=[]))
+        element = _element(target.type)
+        if _is_number(element):
+            self.insert(linalg.CopyOp([source], [target], res=[]))
+        else:
+            block = Block(arg_types=[element, element])
+            block.add_op(linalg.YieldOp(block.args[0]))
+            self.pointwise([source], target, block)
 
     def pointwise(self, inputs: Sequence[SSAValue], output: SSAValue, block: Block) -> None:
         """Compute each element of `output` by `block`, of the elements of `inputs` at the same place."""
@@ -173,20 +260,22 @@ class FunctionBufferization:
         self.insert(linalg.GenericOp(inputs, [output], Region(block), maps, iterators))
 
     def fill(self, value: SSAValue, target: SSAValue) -> None:
-        if isinstance(value.type, IndexType):  # which xDSL's `linalg.fill` does not take
+        if _is_number(value.type):
+            self.insert(linalg.FillOp([value], [target], res=[]))
+        else:
             block = Block([linalg.YieldOp(value)], arg_types=[value.type])
             self.pointwise([], target, block)
-        else:
-            self.insert(linalg.FillOp([value], [target], res=[]))
 
     def allocate(self, value: SSAValue, extents: Callable[[], Sequence[int | SSAValue]]) -> SSAValue:
         """The memory of `value`, of this shape: a new buffer, or that of a result."""
         type_ = buffer_type(value.type)
         destination = self.placement.allocated[value].destination
         if destination is not None:
-            is_result = isinstance(destination, int)
-            buffer = self.results[destination] if is_result else self.buffers.get(destination, destination)
-            return self.cast(buffer, type_)
+            if not isinstance(destination, int):
+                return self.cast(self.buffers.get(destination, destination), type_)
+            if self._asserts and DYNAMIC_INDEX in _memref(self.results[destination]).get_shape():
+                self.require_shape(self.results[destination], extents())
+            return self.cast(self.results[destination], type_)
         sizes: list[SSAValue] = []
         if DYNAMIC_INDEX in type_.get_shape():
             for extent, known in zip(extents(), type_.get_shape(), strict=True):
@@ -296,6 +385,9 @@ class FunctionBufferization:
         result = op.results[0]
         if not is_tensor(result):
             return
+        self.done(op)
+        if result.first_use is None:
+            return
         type_, value = buffer_type(result.type), op.properties["value"]
         name = self._globals.get((type_, value))
         if name is None:
@@ -307,11 +399,16 @@ class FunctionBufferization:
             data.location = op.location
             module.body.block.insert_op_before(data, cast("Operation", module.body.block.first_op))
         self.buffers[result] = self.add(memref.GetGlobalOp(name, type_), result.name_hint)
-        self.done(op)
 
     def dim_of(self, op: Operation) -> None:
-        dim = self.add(memref.DimOp(self.buffers[op.operands[0]], op.operands[1]), op.results[0].name_hint)
-        op.results[0].replace_all_uses_with(dim)
+        source, dimension = self.buffers[op.operands[0]], constant_integer(op.operands[1])
+        if dimension is None or not 0 <= dimension < len(_memref(source).get_shape()):
+            extent: int | SSAValue = self.add(memref.DimOp(source, op.operands[1]))
+        else:
+            extent = self._extent(source, dimension)
+        extent = self.as_value(extent)
+        extent.name_hint = extent.name_hint or op.results[0].name_hint
+        op.results[0].replace_all_uses_with(extent)
         self.done(op)
 
     def rank_of(self, op: Operation) -> None:
@@ -319,11 +416,13 @@ class FunctionBufferization:
         self.done(op)
 
     def extract(self, op: Operation) -> None:
+        self.require_inside(self.buffers[op.operands[0]], op.operands[1:], op.name)
         load = self.add(memref.LoadOp.get(self.buffers[op.operands[0]], op.operands[1:]), op.results[0].name_hint)
         op.results[0].replace_all_uses_with(load)
         self.done(op)
 
     def insert_element(self, op: Operation) -> None:
+        self.require_inside(self.buffers[op.operands[1]], op.operands[2:], op.name)
         self.destination(op, 1, op.results[0])
         self.insert(memref.StoreOp.get(op.operands[0], self.buffers[op.results[0]], op.operands[2:]))
         self.done(op)
@@ -333,7 +432,28 @@ class FunctionBufferization:
     def slice_of(self, op: Operation, source: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The part of a buffer that an operation on slices names; `shape` is that of its type."""
         offsets, sizes, strides = mixed_lists(op)
+        if self._asserts:
+            self._require_part(op, source, offsets, sizes, strides)
         return self.subview(source, offsets, sizes, strides, kept_dimensions(sizes, shape))
+
+    def _require_part(
+        self,
+        op: Operation,
+        source: SSAValue,
+        offsets: Sequence[int | SSAValue],
+        sizes: Sequence[int | SSAValue],
+        strides: Sequence[int | SSAValue],
+    ) -> None:
+        """Assert that all elements of a slice are elements of the buffer."""
+        for dimension, (offset, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
+            self.require("sge", offset, 0, f"{op.name}: offset {dimension} is negative")
+            self.require("sge", size, 0, f"{op.name}: size {dimension} is negative")
+            if not all(isinstance(n, int) or is_known_at_calls(n) for n in (offset, size, stride)):
+                continue
+            last = self.sum(offset, self.product([self.sum(size, -1), stride]))
+            self.require(
+                "slt", last, self._extent(source, dimension), f"{op.name}: it ends behind dimension {dimension}"
+            )
 
     def subview(
         self,
@@ -365,6 +485,8 @@ class FunctionBufferization:
 
     def cast_of(self, op: Operation) -> None:
         source = self.buffers[op.operands[0]]
+        stated = shape_of_tensor(op.results[0])
+        self.require_shape(source, [self._extent(source, d) if n == DYNAMIC_INDEX else n for d, n in enumerate(stated)])
         type_ = MemRefType(_element(source.type), shape_of_tensor(op.results[0]), _memref(source).layout)
         self.buffers[op.results[0]] = self.cast(source, type_)
         self.done(op)
@@ -373,6 +495,10 @@ class FunctionBufferization:
         """A view of a dense buffer; of another one, a copy."""
         result, source = op.results[0], self.buffers[op.operands[0]]
         sizes = self.shape_of_reshape(op)
+        if op.name == "tensor.expand_shape" and self._asserts:
+            for dimension, group in enumerate(reassociation_of(op)):
+                whole = self.product([sizes[at] for at in group])
+                self.require("eq", whole, self._extent(source, dimension), f"{op.name} changes the number of elements")
         if result in self.placement.allocated:
             shape = self.extents(source)
             buffer = self.allocate(result, lambda: sizes)
@@ -618,6 +744,7 @@ class FunctionBufferization:
     def returns(self, op: Operation) -> None:
         for at, value in enumerate(op.operands):
             if at in self.results and self.placement.places[value].storage.destination != at:
+                self.require_shape(self.results[at], self.extents(self.buffers[value]))
                 self.copy(self.buffers[value], self.results[at])
         if self.results:
             self.insert(func.ReturnOp(*self.others(op.operands)))

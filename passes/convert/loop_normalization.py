@@ -96,8 +96,8 @@ class LoopNormalization:
         """The loops that were made, but for dynamic ones and those in them."""
         self.parallel: list[ForOp] = []
         """The outermost loops whose iterations the program says to be independent."""
-        self._cells: set[SSAValue] = set()
-        """Temporaries of values that iterations pass on."""
+        self.temporaries: set[SSAValue] = set()
+        """Buffers that were made for values: nothing but loads and stores takes them."""
         self._loops: list[ForOp] = []
         """The loops around the present place that are not dynamic."""
         self._is_static = True
@@ -279,7 +279,6 @@ class LoopNormalization:
         if isinstance(type_, MemRefType):
             raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
         cell = _Carried(*self.temporary(type_, hint, op), hint)
-        self._cells.add(cell.buffer)
         if start is not None:
             cell.store(start, op)
         return cell
@@ -287,7 +286,7 @@ class LoopNormalization:
     def _passed_through(self, start: SSAValue, result: SSAValue) -> _Carried | None:
         """The temporary of the loop around, where a loop goes on with its value and gives it back."""
         load, use = start.owner, result.get_unique_use()
-        if not isinstance(load, memref.LoadOp) or load.memref not in self._cells or start.get_unique_use() is None:
+        if not isinstance(load, memref.LoadOp) or load.memref not in self.temporaries or start.get_unique_use() is None:
             return None
         store = None if use is None else use.operation
         if not isinstance(store, memref.StoreOp) or store.memref is not load.memref or store.parent is not load.parent:
@@ -625,6 +624,7 @@ class LoopNormalization:
         alloc = memref.AllocOp.build(operands=[sizes, []], result_types=[MemRefType(type_, shape)])
         alloc.memref.name_hint = hint or "carried"
         insert_before(top, [alloc])
+        self.temporaries.add(alloc.memref)
         return alloc.memref, [loop.induction_variable for loop in loops]
 
 

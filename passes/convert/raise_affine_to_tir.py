@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+    UnrankedMemRefType,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
@@ -19,18 +27,23 @@ from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.dialects.aliasing import add_argument_attributes
+from weft.dialects.effects import op_name
 from weft.dialects.levels import allowed_at
+from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import TIR_FUNCTION, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
 from weft.passes.convert.accumulators import accumulate_in_place
+from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.loop_distribution import distribute_loops
 from weft.passes.convert.loop_normalization import LoopNormalization
 from weft.passes.convert.reduction_inits import merge_inits
+from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.convert.upstream_functions import upstream_dialects
+from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import insert_before
 from weft.passes.module_functions import symbol_uses
 from weft.passes.tir.nest import buffer_functions
@@ -71,11 +84,9 @@ class RaiseAffineToTirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
-        found = False
-        for function in list(buffer_functions(op)):
-            if not is_raised_alone(function):
-                continue
-            found = True
+        functions = [function for function in buffer_functions(op) if is_raised_alone(function)]
+        drop_returned_parameters(functions)
+        for function in functions:
             raised = function.clone()
             op.body.block.insert_op_after(raised, function)
             try:
@@ -90,7 +101,7 @@ class RaiseAffineToTirPass(ModulePass):
                     raise
                 Rewriter.erase_op(raised)
                 warnings.warn(Remark(error.message, error.location), stacklevel=2)
-        if not found:
+        if not functions:
             self._tell(op, f"{self.name} finds no function of affine or scf loops over buffers")
 
     def _tell(self, op: Operation, message: str) -> None:
@@ -111,13 +122,14 @@ def _is_to_raise(function: FuncOp) -> bool:
 def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
     """The op because of which a function cannot be raised, and why; None where it can be."""
     name = function.sym_name.data
-    if len(function.body.blocks) != 1:
-        return (
-            function,
-            f"@{name} has {len(function.body.blocks)} blocks: branches are not raised, structured loops are",
-        )
-    if any(isinstance(type_, MemRefType) for type_ in function.function_type.outputs):
+    if (count := len(function.body.blocks)) != 1:
+        return function, f"@{name} has {count} blocks: structured loops are raised, branches are not"
+    if any(isinstance(type_, MemRefType | UnrankedMemRefType) for type_ in function.function_type.outputs):
         return function, f"@{name} returns a buffer: results are in buffers that callers pass"
+    for op in operations_in(function):
+        defined = (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args))
+        if any(isinstance(value.type, UnrankedMemRefType) for value in defined):
+            return op, f"{op_name(op)} has a buffer without a rank, whose elements have no indices"
     return None
 
 
@@ -137,12 +149,9 @@ def raise_function(function: FuncOp) -> bool:
     """
     if not _is_to_raise(function):
         return False
-    name = function.sym_name.data
-    if len(function.body.blocks) != 1:
-        count = len(function.body.blocks)
-        raise CompileError.at(function, f"@{name} has {count} blocks: structured loops are raised, branches are not")
-    if any(isinstance(type_, MemRefType) for type_ in function.function_type.outputs):
-        raise CompileError.at(function, f"@{name} returns a buffer: results are in buffers that callers pass")
+    if (problem := why_not_raised(function)) is not None:
+        raise CompileError.at(*problem)
+    state_assertions(function)
     _give_results_by_buffers(function)
     _state_strides(function)
     loops = LoopNormalization(function)
@@ -154,6 +163,7 @@ def raise_function(function: FuncOp) -> bool:
     distribute_loops(function)
     merge_inits(function)
     accumulate_in_place(function)
+    hold_in_bytes(function)
     function.attributes[TIR_FUNCTION] = UnitAttr()
     return True
 
@@ -184,6 +194,10 @@ def _give_results_by_buffers(function: FuncOp) -> None:
         result.name_hint = value.name_hint or f"result{at}"
         insert_before(last, [memref.StoreOp.get(value, result, [])])
     add_argument_attributes(function, behind=len(last.arguments))
+    if isinstance(noted := function.attributes.get(PARAMETER_ACCESS), ArrayAttr):
+        function.attributes[PARAMETER_ACCESS] = ArrayAttr(
+            [*noted, *[AccessAttr(AccessMode.WRITE)] * len(last.arguments)]
+        )
     function.res_attrs = None
     last.operands = []
     function.update_function_type()

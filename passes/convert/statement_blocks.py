@@ -10,7 +10,7 @@ statements there become one block; where that is not possible, the value is kept
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import affine, memref, scf
@@ -50,9 +50,13 @@ class StatementBlocks:
         self._top = function.body.block
         self._normalized = loops
         self._labels = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
+        self._kept: dict[Operation, Operation] = {}
+        """Stores to temporaries -> the op of which they keep a result."""
 
     def run(self) -> None:
         self._sink_conditions(self._top)
+        # Ends, because no op is kept twice: nothing comes between an op and the stores that keep its results, and only
+        # these stores write what others load instead.
         while not self._find_statements():
             pass
         nests = [(block, self._loops_around(block)) for block in child_blocks(self._function)]
@@ -82,6 +86,8 @@ class StatementBlocks:
         effects = [[inner for inner in block.ops if not only_reads(inner)] for block in branches]
         several = sum(map(len, effects)) > 1
         if not (several or any(self._is_nest(effect) for group in effects for effect in group)):
+            return
+        if any(result.first_use is not None for group in effects for effect in group for result in effect.results):
             return
         if any(self._reads_before(effect, group) for group in effects for effect in group):
             return
@@ -132,7 +138,8 @@ class StatementBlocks:
         self._statements: list[_Statement] = []
         self._collect(self._top, [])
         for member in [statement.members[0] for statement in self._statements]:
-            if any(not member.is_ancestor(use.operation) for result in member.results for use in result.uses):
+            uses = (use.operation for result in member.results for use in result.uses)
+            if any(not member.is_ancestor(user) and self._kept.get(user) is not member for user in uses):
                 self._keep(member)
                 return False
         at = 0
@@ -157,7 +164,11 @@ class StatementBlocks:
             if isinstance(op, ForOp) and self._is_open(op):
                 self._collect(op.body.block, [*loops, op])
             elif not only_reads(op) and not _is_left(op):
-                self._statements.append(_Statement([op], loops))
+                kept = self._kept.get(op)
+                if kept is not None and not only_reads(kept):
+                    self._statements[-1].members.append(op)
+                else:
+                    self._statements.append(_Statement([op], loops))
 
     def _slice(self, statement: _Statement) -> list[Operation]:
         """The ops that compute what a statement needs in the loops around it, in program order."""
@@ -201,11 +212,12 @@ class StatementBlocks:
             if not touches_memory(op):
                 continue
             effects = effects_of(op)
-            if effects.is_opaque:
-                return True
             for read in reads:
+                buffers = effects_of(read).reads
+                if effects.is_opaque and not all(buffer in self._normalized.temporaries for buffer in buffers):
+                    return True
                 for written in effects.writes:
-                    if any(_may_touch(op, written, read, buffer) for buffer in effects_of(read).reads):
+                    if any(_may_touch(op, written, read, buffer) for buffer in buffers):
                         return True
         return False
 
@@ -238,12 +250,16 @@ class StatementBlocks:
         anchor, block = op.next_op, op.parent
         if anchor is None or block is None:
             raise InternalError(f"nothing behind {op.name} uses its results")
+        if op in self._kept.values():
+            raise InternalError(f"the results of {op.name} are in temporaries already")
         for result in op.results:
             if isinstance(result.type, MemRefType):
                 raise CompileError.at(op, f"{op_name(op)} gives a buffer: what it shares memory with is not known")
             buffer, indices = self._normalized.temporary(result.type, result.name_hint, op, loops)
             uses = list(result.uses)
-            insert_before(anchor, [memref.StoreOp.get(result, buffer, indices)])
+            store = memref.StoreOp.get(result, buffer, indices)
+            self._kept[store] = op
+            insert_before(anchor, [store])
             value = result_before(memref.LoadOp.get(buffer, indices), anchor)
             value.name_hint = result.name_hint
             for use in uses:
@@ -283,16 +299,6 @@ class StatementBlocks:
         Rewriter.insert_op(block, InsertPoint.before(first))
         for member in reversed(statement.members):
             Rewriter.erase_op(member)
-
-    def _indexing(self, statement: _Statement, variables: Sequence[SSAValue]) -> Collection[SSAValue]:
-        """The loop variables on which it depends where a statement stores; all where that is not known."""
-        found = set[SSAValue]()
-        for op in [op for member in statement.members for op in operations_in(member) if touches_memory(op)]:
-            if isinstance(op, memref.StoreOp):
-                found.update(source for index in op.indices for source in Index.of(index).sources())
-            elif effects_of(op).writes or effects_of(op).is_opaque:
-                return variables
-        return found
 
     def _label(self, statement: _Statement) -> str:
         """After the buffer that a statement writes last, or what it does."""

@@ -19,6 +19,8 @@ from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_ten
 def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Sequence[SSAValue]) -> SSAValue:
     """The buffer of the result of `op`, of these dynamic extents."""
     result = op.results[0]
+    for size in sizes:
+        bufferization.require("sge", size, 0, f"{op.name} of a negative extent")
     dynamic = iter(sizes)
     shape = shape_of_tensor(result)
     buffer = bufferization.allocate(result, lambda: [next(dynamic) if n == DYNAMIC_INDEX else n for n in shape])
@@ -100,6 +102,8 @@ def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
         for side in ("low", "high")
     )
     sizes = bufferization.extents(source)
+    for amount in (*low, *high):
+        bufferization.require("sge", amount, 0, f"{op.name} by a negative number of elements")
 
     def extents() -> list[int | SSAValue]:
         return [bufferization.sum(*terms) for terms in zip(low, sizes, high, strict=True)]

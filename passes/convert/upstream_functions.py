@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
 
 from weft.dialects.low import PARAMS
@@ -16,11 +18,12 @@ OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))
 """The dialects of weft's levels."""
 STABLEHLO: Final = frozenset(("stablehlo", "chlo"))
 _UPSTREAM: Final = STABLEHLO | {"affine", "bufferization", "gpu", "linalg", "memref", "scf", "tensor", "vector"}
+_SCALARS: Final = frozenset(("arith", "math"))
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
-    """The upstream dialects that the body of a function uses; none for functions of weft's levels, and for others that
-    only compute and call."""
+    """The upstream dialects that the body of a function uses, `tensor` for `arith` and `math` on tensors; none for
+    functions of weft's levels, and for others that only compute and call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):
@@ -32,4 +35,16 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
             return frozenset()
         if dialect in _UPSTREAM:
             found.add(dialect)
+        elif dialect in _SCALARS and any(isinstance(operand.type, TensorType) for operand in op.operands):
+            found.add("tensor")
     return frozenset(found)
+
+
+def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
+    """The functions among `candidates` that are in `functions`, or are connected with one of them by calls."""
+    called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
+    found = [f for f in candidates if f in functions]
+    for one in found:  # grows as callers and callees are found
+        near = (f for f in candidates if one.sym_name.data in called[f] or f.sym_name.data in called[one])
+        found += [f for f in near if f not in found]
+    return found

@@ -51,7 +51,8 @@ class PlanMemoryPass(ModulePass):
     slots, and temporaries lie at the start of one. `tir.arena_bytes` lists the bytes of each.
 
     Requires: functions over buffers that allocate and call (`lower-graph-to-tir`). Temporaries that loops of the
-    function access stay as they are. Raises `CompileError` where the arena is larger than an address space.
+    function access stay as they are. Raises `CompileError` where the arena is larger than an address space, and for
+    functions of several blocks.
 
     Leaves: the same functions; temporaries are `memref.view`s of one `memref.alloc`, or of one for each slot.
     """
@@ -66,6 +67,9 @@ class PlanMemoryPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = InPlaceFunctions(op)
         for function in list(buffer_functions(op)):
+            if len(function.body.blocks) != 1:
+                name, count = function.sym_name.data, len(function.body.blocks)
+                raise CompileError.at(function, f"{self.name}: @{name} has {count} blocks: branches are not supported")
             if ARENA_BYTES in function.attributes or not _temporaries(function):
                 continue
             if self.in_place:

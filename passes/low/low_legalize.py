@@ -299,9 +299,13 @@ def _extend_small(op: Operation, context: _Legalization) -> OpRewriter | None:
     if small.bitwidth < 8:
         chain.append(_defined_by(op, byte, arith.TruncIOp, LANE_FORMS[arith.TruncIOp]))
         byte = chain[-1].operands[0]
-    wide = context.writer(op, op.results[0].type)
+    type_ = op.results[0].type
+    wide = context.writer(op, like(type_, f32))
     code = context.writer(op, byte.type).bits(byte)
-    wide.replace(decompositions.from_small(code, wide, small.SEMANTICS).value)
+    value = decompositions.from_small(code, wide, small.SEMANTICS).value
+    if value.type != type_:
+        value = wide.op(arith.ExtFOp if element_of(type_) == f64 else arith.TruncFOp, (value,), type_)
+    wide.replace(value)
     _erase_unused(chain)
     return wide
 
@@ -316,7 +320,14 @@ def _truncate_to_small(op: Operation, context: _Legalization) -> OpRewriter | No
     truncation = _defined_by(op, bitcast.operands[0], arith.TruncFOp)
     number = truncation.operands[0]
     writer = context.writer(op, number.type)
-    byte = decompositions.to_small(writer.lanes(number), context.writer(op, op.results[0].type), small.SEMANTICS)
+    single = context.writer(op, like(number.type, f32))
+    if writer.format is F32:
+        value = writer.lanes(number)
+    elif writer.format is F64:
+        value = decompositions.to_odd_float(writer.lanes(number), single)
+    else:
+        value = single.lanes(writer.op(arith.ExtFOp, (number,), like(number.type, f32)))
+    byte = decompositions.to_small(value, context.writer(op, op.results[0].type), small.SEMANTICS)
     writer.replace(byte.value)
     _erase_unused([truncation] if op is bitcast else [bitcast, truncation])
     return writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
@@ -97,6 +97,9 @@ def lower_te_function(function: FuncOp) -> None:
     _FunctionLowering(function, constants).run()
 
 
+_MAKES_TENSORS: Final = (ComputeOp, ConstantOp, ExternOp)
+
+
 def _check(function: FuncOp) -> None:
     name = function.sym_name.data
     if len(function.body.blocks) != 1:
@@ -107,6 +110,8 @@ def _check(function: FuncOp) -> None:
         if isinstance(op, CallOp) and any(isinstance(value.type, TensorType) for value in (*op.operands, *op.results)):
             what = f"calls @{op.callee.string_value()} on tensors: a function of a graph does, by graph.call_tir"
             raise CompileError.at(op, f"@{name} {what}")
+        if not isinstance(op, _MAKES_TENSORS) and any(isinstance(result.type, TensorType) for result in op.results):
+            raise CompileError.at(op, f"@{name}: '{op.name}' of tensors does not belong among tensor expressions")
         if isinstance(op, ConstantOp) and isinstance(op.value, DenseResourceAttr):
             raise CompileError.at(op, f"@{name}: the elements of a constant are written as dense<...>, got {op.value}")
     returned = function.body.block.last_op
@@ -147,18 +152,17 @@ class _FunctionLowering(Bufferization):
         super().__init__(function, returned, _parameter_names(function, returned), _parameter_order(function, returned))
 
     def run(self) -> None:
-        has_statements = any(isinstance(op, ExternOp) for op in self.old.ops)
+        is_unproved = any(map(_may_leave_unwritten, self.old.ops))
         for op in list(self.old.ops):
             self._lower(op)
         self._constants.place(self.block)
         self.finish()
         self.function.attributes.pop(PARAMETER_ORDER, None)
-        if has_statements:
+        if is_unproved:
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """State that results are only written: statements read of them what they wrote, which analyses do not always
-        prove."""
+        """State that results are only written: what is read of them was, which analyses do not always prove."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
@@ -298,6 +302,15 @@ class _FunctionLowering(Bufferization):
             self._place(dim, like)
             extents.append(dim.result)
         return extents
+
+
+def _may_leave_unwritten(op: Operation) -> bool:
+    """Whether analyses may not prove that an op writes what others read of its results: statements, and reductions that
+    may be empty, whose init is taken to run in the first step."""
+    if not isinstance(op, ComputeOp):
+        return isinstance(op, ExternOp)
+    reduce = reduction_of(op)
+    return reduce is not None and any(isinstance(extent, SSAValue) for extent in reduce.extents)
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str]:

@@ -419,6 +419,8 @@ class _Flattener:
     def _flatten_cast(self, op: memref.CastOp) -> None:
         """A cast keeps the shape that is known; only whether the flat extent is static can change."""
         known = self.shapes[op.source]
+        if not isinstance(op.dest.type, MemRefType):
+            raise CompileError.at(op, f"{op.name} to a buffer without a rank, {op.dest.type}, is not supported")
         shown = buffer_type(op.dest).get_shape()
         shape = tuple(k if s == DYNAMIC_INDEX else s for k, s in zip(known, shown, strict=True))
         flat = flat_type(buffer_type(op.dest))
@@ -564,12 +566,17 @@ def _add_at_end(alloc: Operation, free: Operation) -> None:
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
     """Constants of the module become one-dimensional; their values are row-major already. Those that others use stay as
-    they are, beside a flat copy."""
+    they are, next to a flat copy; private ones without uses are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
-    for op in module.ops:
-        if not isinstance(op, memref.GlobalOp) or op.type.get_num_dims() == 1 or op.sym_name.data not in used:
+    for op in list(module.ops):
+        if not isinstance(op, memref.GlobalOp) or (op.sym_name.data in shared and op.sym_name.data not in used):
+            continue
+        if op.sym_name.data not in used and op.sym_visibility == StringAttr("private"):
+            Rewriter.erase_op(op)
+            continue
+        if op.type.get_num_dims() == 1:
             continue
         flat = op
         if op.sym_name.data in shared:

@@ -103,6 +103,56 @@ def test_shape_assertions_are_checked() -> None:
         interpreter.call("main", x, y[:, :2])
 
 
+AGREEING = {
+    "elementwise": ("stablehlo.add %a, %b : tensor<?xf32>", "?", "?", "?", (3,), (3,), (4,)),
+    "a number": (
+        '"stablehlo.add"(%a, %b) : (tensor<?xf32>, tensor<3xf32>) -> tensor<?xf32>',
+        "?",
+        "3",
+        "?",
+        (3,),
+        (3,),
+        None,
+    ),
+    "product": (
+        "stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
+        "(tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>",
+        *("?x?", "?x?", "?x?", (2, 3), (3, 4), (2, 4)),
+    ),
+    "concatenate": (
+        "stablehlo.concatenate %a, %b, dim = 0 : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>",
+        *("?x?", "?x?", "?x?", (2, 3), (4, 3), (4, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", first_tier(AGREEING, "elementwise", "a number"))
+def test_dynamic_operands_agree(name: str) -> None:
+    """Extents that an op needs to be equal are checked by calls."""
+    op, left, right, result, of_left, of_right, wrong = AGREEING[name]
+    module = weft.parse(f"""func.func @main(%a: tensor<{left}xf32>, %b: tensor<{right}xf32>) -> tensor<{result}xf32> {{
+  %0 = {op}
+  return %0 : tensor<{result}xf32>
+}}""")
+    library = weft.build(module.clone())
+    a, b = np.ones(of_left, np.float32), np.full(of_right, 2, np.float32)
+    np.testing.assert_array_equal(library["main"](a, b), Interpreter(module).call("main", a, b))
+    with pytest.raises(ValueError, match="expected shape" if wrong else "expected n0 == 3"):
+        library["main"](*((a, np.ones(wrong, np.float32)) if wrong else (np.ones(4, np.float32), b)))
+
+
+def test_extents_that_are_computed_agree() -> None:
+    library = weft.build("""func.func @main(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %1 = stablehlo.add %0, %c : tensor<?xf32>
+  return %1 : tensor<?xf32>
+}""")
+    a, b = np.ones(2, np.float32), np.ones(3, np.float32)
+    np.testing.assert_array_equal(library["main"](a, b, np.ones(5, np.float32)), np.full(5, 2))
+    with pytest.raises(ValueError, match=r"expected n0 \+ n1 == n2, got n0 = 2, n1 = 3, n2 = 4"):
+        library["main"](a, b, np.ones(4, np.float32))
+
+
 R = np.random.RandomState(1)
 SPECIAL = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 2.5, -0.49999997, 3e38], np.float32)
 

@@ -207,6 +207,20 @@ def test_use_after_dealloc() -> None:
             interpreter(text.replace("ACCESS", access)).call("f")
 
 
+@pytest.mark.parametrize("second", [4, 2], ids=["apart", "overlapping"])
+def test_dealloc_of_an_argument(second: int) -> None:
+    text = """func.func @f(%A: memref<4xf32>, %B: memref<4xf32>) attributes {tir.promises = []} {
+      %c0 = arith.constant 0 : index
+      %a = memref.load %A[%c0] : memref<4xf32>
+      memref.store %a, %B[%c0] : memref<4xf32>
+      memref.dealloc %B : memref<4xf32>
+      func.return
+    }"""
+    memory = floats(8)
+    with pytest.raises(InterpreterError, match="the function deallocates its argument B"):
+        interpreter(text).call("f", memory[:4], memory[second : second + 4])
+
+
 def test_iterators_stay_in_their_domain() -> None:
     text = function(
         """tir.for %i in 4 {

@@ -109,7 +109,7 @@ class _Collector:
 
     def _lower_to_tir(self) -> None:
         start, before = perf_counter(), self.stages[-1].parts
-        convert_from_upstream(Context(), self.module)
+        convert_from_upstream(Context(), self.module, strict=not self.options.passes)
         self.record(
             "convert-from-upstream", "Functions of upstream dialects become block loops", perf_counter() - start
         )

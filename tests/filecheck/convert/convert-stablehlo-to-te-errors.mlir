@@ -249,9 +249,9 @@ func.func @main(%x: tensor<?xf32>, %v: tensor<f32>) -> tensor<?xf32> {
 
 // -----
 
-func.func @main(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error@+1 {{stablehlo.add: operands of shapes (n0,) and (n1,)}}
-  %0 = stablehlo.add %x, %y : tensor<?xf32>
+func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> tensor<?xf32> {
+  // expected-error@+1 {{stablehlo.add: operands of shapes (4,) and (5,)}}
+  %0 = "stablehlo.add"(%x, %y) : (tensor<4xf32>, tensor<5xf32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
 

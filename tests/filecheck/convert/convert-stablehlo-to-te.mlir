@@ -253,3 +253,33 @@ func.func @tensors(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.tanh %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Dimension numbers as lists, and lists that end in a comma. Operands of dynamic shapes agree.
+// CHECK-LABEL: func.func public @lists(
+// CHECK:         te.compute "convolution" {{.*}} : tensor<1x2x2x1xf32>
+// CHECK-LABEL: func.func public @commas(
+// CHECK:         te.compute "dot_general" {{.*}} : tensor<2x2xf32>
+// CHECK-LABEL: func.func public @agree(
+// CHECK:         te.assume_shape %b[%{{.*}}] : tensor<?xf32>
+// CHECK:         te.compute "add"
+func.func public @lists(%a: tensor<1x4x4x2xf32>, %k: tensor<3x3x2x1xf32>) -> tensor<1x2x2x1xf32> {
+  %0 = "stablehlo.convolution"(%a, %k) {batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<raw
+      input_batch_dimension = 0, input_feature_dimension = 3, input_spatial_dimensions = [1, 2],
+      kernel_input_feature_dimension = 2, kernel_output_feature_dimension = 3, kernel_spatial_dimensions = [0, 1],
+      output_batch_dimension = 0, output_feature_dimension = 3, output_spatial_dimensions = [1, 2]>,
+      feature_group_count = 1 : i64} : (tensor<1x4x4x2xf32>, tensor<3x3x2x1xf32>) -> tensor<1x2x2x1xf32>
+  return %0 : tensor<1x2x2x1xf32>
+}
+func.func public @commas(%a: tensor<2x3xf32>, %b: tensor<3x2xf32>) -> tensor<2x2xf32> {
+  %0 = "stablehlo.dot_general"(%a, %b) {dot_dimension_numbers = #stablehlo.dot<
+      lhs_contracting_dimensions = [1],
+      rhs_contracting_dimensions = [0],
+    >} : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+func.func public @agree(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = stablehlo.add %a, %b : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}

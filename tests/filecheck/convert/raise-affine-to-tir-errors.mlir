@@ -104,3 +104,61 @@ func.func @lanes(%A: memref<8xf32>) {
   }
   func.return
 }
+
+// -----
+
+func.func @unranked(%A: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error@below {{memref.cast has a buffer without a rank, whose elements have no indices}}
+  %u = memref.cast %A : memref<4xf32> to memref<*xf32>
+  %v = memref.cast %u : memref<*xf32> to memref<4xf32>
+  %x = memref.load %v[%c0] : memref<4xf32>
+  memref.store %x, %A[%c0] : memref<4xf32>
+  func.return
+}
+
+// -----
+
+// expected-error@below {{parameter 'A' of @bits: no array has elements of i3}}
+func.func @bits(%A: memref<4xi3>, %x: i3) {
+  affine.for %i = 0 to 4 {
+    affine.store %x, %A[%i] : memref<4xi3>
+  }
+  func.return
+}
+
+// -----
+
+func.func @extended(%A: memref<4xi4>, %B: memref<4xi1>) {
+  affine.for %i = 0 to 4 {
+    %a = affine.load %A[%i] : memref<4xi4>
+    // expected-error@below {{arith.addui_extended on i4 is not supported}}
+    %s, %o = arith.addui_extended %a, %a : i4, i1
+    affine.store %o, %B[%i] : memref<4xi1>
+  }
+  func.return
+}
+
+// -----
+
+func.func private @outside(memref<4xi4>)
+func.func @passes(%A: memref<4xi4>) {
+  affine.for %i = 0 to 4 {
+    // expected-error@below {{func.call passes memref<4xi4> to a function without a body}}
+    func.call @outside(%A) : (memref<4xi4>) -> ()
+  }
+  func.return
+}
+
+// -----
+
+func.func private @buffer() -> memref<4xf32>
+func.func @opaque(%A: memref<4xf32>) {
+  affine.for %i = 0 to 4 {
+    // expected-error@below {{func.call gives a buffer: what it shares memory with is not known}}
+    %b = func.call @buffer() : () -> memref<4xf32>
+    %x = memref.load %b[%i] : memref<4xf32>
+    memref.store %x, %A[%i] : memref<4xf32>
+  }
+  func.return
+}

@@ -86,3 +86,97 @@ func.func @opaque(%counts: memref<5xindex>, %x: memref<5x9xf32>, %y: memref<5xf3
   }
   return
 }
+
+// -----
+
+// What an opaque op gives is in a temporary, whatever follows; an opaque op touches no temporary of the pass.
+// CHECK-LABEL: func.func @given
+// CHECK: %[[T:.*]] = memref.alloc() : memref<f32>
+// CHECK: tir.block "c" iters() = [] {
+// CHECK-NEXT: %[[C:.*]] = func.call @get() : () -> f32
+// CHECK-NEXT: memref.store %[[C]], %[[T]][] : memref<f32>
+// CHECK-NEXT: }
+// CHECK: tir.block "A" iters() = [] {
+// CHECK-NEXT: %[[L:.*]] = memref.load %[[T]][] : memref<f32>
+// CHECK-NEXT: memref.store %[[L]], %A[] : memref<f32>
+// CHECK-LABEL: func.func @between
+// CHECK: tir.block "x" iters(%vi: spatial<4>) = [%i] {
+// CHECK: tir.block "func_call"
+// CHECK-NEXT: func.call @touch()
+// CHECK: tir.block "B" iters(%vi: spatial<4>, %vj: spatial<8>) = [%i, %j] {
+func.func private @get() -> f32
+func.func private @touch()
+func.func @given(%A: memref<f32>) {
+  %c = func.call @get() : () -> f32
+  memref.store %c, %A[] : memref<f32>
+  return
+}
+func.func @between(%A: memref<4xf32>, %B: memref<4x8xf32>) {
+  affine.for %i = 0 to 4 {
+    %x = affine.load %A[%i] : memref<4xf32>
+    func.call @touch() : () -> ()
+    affine.for %j = 0 to 8 {
+      affine.store %x, %B[%i, %j] : memref<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// Effects of a branch that others in it need stay together.
+// CHECK-LABEL: func.func @branch
+// CHECK: tir.block "A" iters() = [] {
+// CHECK-NEXT: scf.if %k {
+// CHECK-NEXT: %[[C:.*]] = func.call @get() : () -> f32
+// CHECK-NEXT: tir.for %i in 4 {
+// CHECK-NEXT: memref.store %[[C]], %A[%i] : memref<4xf32>
+func.func private @get() -> f32
+func.func @branch(%A: memref<4xf32>, %k: i1) {
+  scf.if %k {
+    %c = func.call @get() : () -> f32
+    affine.for %i = 0 to 4 {
+      affine.store %c, %A[%i] : memref<4xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// Assertions of sizes become facts, at the top.
+// CHECK-LABEL: func.func @asserted
+// CHECK: tir.assume [%c1] < [%d]
+// CHECK: tir.assume [%n] == [%d]
+// CHECK-NOT: cf.assert
+func.func @asserted(%A: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d = memref.dim %A, %c0 : memref<?xf32>
+  %more = arith.cmpi sgt, %d, %c1 : index
+  %same = arith.cmpi eq, %n, %d : index
+  %both = arith.andi %more, %same : i1
+  cf.assert %both, "sizes"
+  %a = memref.load %A[%c1] : memref<?xf32>
+  memref.store %a, %A[%c0] : memref<?xf32>
+  return
+}
+
+// -----
+
+// A byte holds a narrow integer: loads extend it, stores keep its low bits, unsigned operations mask it.
+// CHECK-LABEL: func.func @narrow(%A: memref<4xi8> {tir.element = i4}, %B: memref<4xi32>)
+// CHECK: %[[L:.*]] = memref.load %A[%vi] : memref<4xi8>
+// CHECK: %[[H:.*]] = arith.shli %[[L]]
+// CHECK-NEXT: %[[X:.*]] = arith.shrsi %[[H]]
+// CHECK: %[[M:.*]] = arith.andi %[[X]]
+// CHECK-NEXT: arith.extui %[[M]] : i8 to i32
+// CHECK: memref.store {{.*}} : memref<4xi32>
+func.func @narrow(%A: memref<4xi4>, %B: memref<4xi32>) {
+  affine.for %i = 0 to 4 {
+    %a = affine.load %A[%i] : memref<4xi4>
+    %w = arith.extui %a : i4 to i32
+    affine.store %w, %B[%i] : memref<4xi32>
+  }
+  return
+}

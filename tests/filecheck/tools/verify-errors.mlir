@@ -150,6 +150,16 @@ func.func @f(%p: i1, %x: f32) -> f32 { // expected-error@+1 {{'scf.if' yields ()
 
 // -----
 
+func.func @f(%x: f32, %A: memref<f32>) {
+  // expected-error@+1 {{'affine.for' yields (), its results are (f32)}}
+  %y = affine.for %i = 0 to 4 iter_args(%s = %x) -> (f32) {
+    affine.store %s, %A[] : memref<f32>
+  }
+  func.return
+}
+
+// -----
+
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { // expected-error@+1 {{there is no function @g with a type in this module}}
   %y = graph.call_tir @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
