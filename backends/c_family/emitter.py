@@ -276,8 +276,7 @@ class FunctionEmitter:
 
     def for_lanes(self, first: int, lanes: int, body: Callable[[str], str]) -> None:
         """A loop from lane `first` on over the statement that `body` gives for the lane's variable."""
-        if self.language.unroll_lanes:
-            self.line(self.language.unroll(lanes))
+        self.line((self.language.lanes or self.language.unroll)(lanes))
         self.names.enter()
         lane = self.names.fresh("l")
         self.names.leave()
