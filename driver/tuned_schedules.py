@@ -105,7 +105,7 @@ def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
     trace.sym_name = StringAttr(f"tuned_{name}")
     schedule = Schedule(ModuleOp([copy_of(function), *declared_callees(function, function)]))
     schedule.replay(trace)
-    lower_tir_to_low(Context(), copy_of(schedule.mod), str(target))
+    lower_tir_to_low(Context(), copy_of(schedule.mod), str(target), {}, check_program=False, check_result=False)
     (new,) = functions(schedule.mod)
     new.detach()
     Rewriter.replace_op(function, new)

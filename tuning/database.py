@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from weft.support.errors import CompileError
-from weft.tuning.records import Record, Workload, decisions_text, from_line, to_line, tuples
+from weft.tuning.records import Record, Workload, decisions_text, from_line, is_text, to_line, tuples
 
 _APPLICATION: Final = 0x77656674
 """`weft`, in the header of the file."""
@@ -234,7 +234,7 @@ class Database:
         )
         with self._errors():
             rows = self._connection.execute(query).fetchall()
-        return [row for row in rows if all(isinstance(text, str) for text in row[:3])]  # others are damaged
+        return [row for row in rows if all(map(is_text, row[:3]))]  # others are damaged
 
     def _select(self, query: str, values: Sequence[Any]) -> Iterator[Record]:
         with self._errors():

@@ -164,7 +164,7 @@ def _check_fields(entry: Workload | Record) -> None:
         value: object = getattr(entry, field.name)
         match str(field.type):
             case "str":
-                fits, wanted = _is_text(value), "text"
+                fits, wanted = is_text(value), "text"
             case "int":
                 fits, wanted = _is_integer(value) and cast("int", value) >= 0, "an integer of at least 0"
             case "float":
@@ -182,7 +182,7 @@ def _all(fits: Callable[[object], bool], value: object) -> bool:
     return isinstance(value, tuple) and all(map(fits, cast("tuple[object, ...]", value)))
 
 
-def _is_text(value: object) -> bool:
+def is_text(value: object) -> bool:
     """Whether a value is text that files and the database can hold: half of a surrogate pair is none."""
     try:
         return isinstance(value, str) and (value.isascii() or bool(value.encode()))
