@@ -149,7 +149,7 @@ def mutate_rows(rng: random.Random, path: Path) -> None:
         "workloads": ("key", "name", "ir", "flops"),
     }  # fmt: skip
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA ignore_check_constraints = ON")
+    connection.text_factory = bytes
     for _ in range(rng.randrange(1, 4)):
         table = rng.choice(("records", "records", "records", "traces", "workloads"))
         column = rng.choice(columns[table])

@@ -12,5 +12,5 @@ from run_records import cases
     "seed", [pytest.param(1), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))]
 )
 def test_mutated_records(seed: int, tmp_path: Path) -> None:
-    for _, case in cases(seed, 12 if seed == 1 else 60, tmp_path):
+    for _, case in cases(seed, 6 if seed == 1 else 60, tmp_path):
         case()
