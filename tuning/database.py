@@ -8,6 +8,7 @@ one look into an index, however many records there are.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -73,7 +74,7 @@ class Database:
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
         self.path = Path(path)
-        if must_exist and not self.path.is_file():
+        if must_exist and not os.path.isfile(self.path):
             raise CompileError(f"there is no database '{path}'")
         with self._errors():
             self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
@@ -85,6 +86,9 @@ class ModuleEmitter:
     def _add_symbol(self, name: str) -> None:
         taken, reserved = set(self.symbols.values()), self.language.reserved_symbols
         base = text = identifier(name, reserved)
+        if len(text) > self.language.longest_symbol:
+            digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+            base = text = f"{text[: self.language.longest_symbol - len(digest) - 1]}_{digest}"
         number = 0
         while text in taken or text in reserved:
             number += 1

@@ -56,6 +56,8 @@ class Language:
     """Names that no variable may have."""
     reserved_symbols: frozenset[str] = KEYWORDS
     """Names that no function of a module may have."""
+    longest_symbol: int = 1 << 16
+    """Characters of the longest name of a function: longer ones are cut, with a digest."""
     inline: str = "static inline"
     """Specifiers of helper functions."""
     restrict: str = "restrict"
