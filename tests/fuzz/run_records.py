@@ -94,6 +94,7 @@ def records(key: str) -> list[Record]:
 
 
 def mutated_text(rng: random.Random, text: str) -> str:
+    text = text if text.strip() else "\n"
     match rng.randrange(6):
         case 0:
             at = rng.randrange(len(text) + 1)

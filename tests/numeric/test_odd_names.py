@@ -1,4 +1,4 @@
-"""Functions, blocks and parameters of any names run on every target; paths and options that name nothing are refused."""
+"""Functions, blocks and parameters of any name run on every target; paths and options that name nothing are refused."""
 
 from __future__ import annotations
 
