@@ -97,8 +97,8 @@ def apply_tuned_schedules(
 
 
 def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
-    """Put a function that is scheduled in the place of one that is not. Raises where that is refused, or where what is
-    scheduled cannot be lowered for the target, after which the build could not go on with another record."""
+    """Replace an unscheduled function by the scheduled one. Raises if a step is refused, or if the result cannot be
+    lowered for the target: later in the build, it would be too late for another record."""
     name = function.sym_name.data
     trace = trace_with_decisions(record.trace, record.decisions)
     name_function(trace, name)

@@ -60,7 +60,7 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 
 
 def finished(command: list[str], failure: str) -> tuple[int, str]:
-    """The status of a command that has ended, and the first of what it printed as errors.
+    """The status of a command after its end, and the first 64 KiB of its standard error.
 
     It has a minute, and a second more for each 4 KiB of the files that it is given, a quarter of an hour at most. Then,
     or when this process is interrupted, it is ended with all processes that it started: the compiler proper is a child

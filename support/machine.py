@@ -132,7 +132,7 @@ def check_triple(triple: str) -> None:
     import llvmlite.binding as llvm
 
     if not (triple.isascii() and triple.isprintable()):
-        raise CompileError(f"a target triple is printable ASCII, got {ascii(triple)}")
+        raise CompileError(f"a target triple is printable ASCII, got {triple!a}")
     initialize_llvm(triple != host_triple())
     try:
         llvm.Target.from_triple(triple)

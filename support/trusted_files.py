@@ -1,9 +1,10 @@
 """Folders and files whose contents weft runs or relies on: only this user and root may be able to change them.
 
 The rules are those of `ssh` and `sudo`. A folder belongs to the user or root, and neither its group nor others may
-write to it. So do the folders above it; others may write to one that has the sticky bit (`/tmp`), since there nobody
-replaces what belongs to somebody else. A file is a regular one, belongs to the user or root, and nobody else may write
-to it. Links on the way belong to the user or root as well, and the file itself is none.
+write to it. The same holds of the folders above it, except that others may write to one that has the sticky bit
+(`/tmp`), since there users replace only files of their own. A file is a regular one, belongs to the user or root, and
+neither its group nor others may write to it. Links on the way belong to the user or root as well, and the file itself
+is none.
 
 Systems without numbers of users (Windows) have no such check: a folder below the user's own is private there.
 """
@@ -158,8 +159,8 @@ def open_trusted(path: Path, *, make: bool = False) -> int:
 
 
 def read_trusted(path: Path, most: int) -> memoryview:
-    """The content of a file of at most `most` bytes that others cannot change, in memory of its own: the file may
-    shrink later. Raises what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks meanwhile."""
+    """The content of a file of at most `most` bytes that others cannot change, as a copy: the file may shrink later.
+    Raises what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks meanwhile."""
     handle = open_trusted(path)
     with os.fdopen(handle, "rb", buffering=0) as file:
         size = os.fstat(handle).st_size

@@ -78,7 +78,7 @@ class Database:
             raise CompileError(f"there is no database '{path}'")
         with self._errors():
             self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            # What is no UTF-8 is that of a damaged row, which is left out.
+            # Text that is no UTF-8 belongs to damaged rows, which are skipped.
             self._connection.text_factory = _text
         try:
             with self._errors():
@@ -299,7 +299,7 @@ class Database:
         self, lines: Iterable[str], name: str, problem: Callable[[Record], str] = lambda record: ""
     ) -> tuple[int, list[str]]:
         """Add the records of lines that `export` wrote; returns how many were new, and the reason for each line that
-        was left out. `problem` says why a record cannot be used; empty if it can."""
+        was skipped. `problem` says why a record cannot be used; empty if it can."""
         reasons: list[str] = []
 
         def entries() -> Iterator[Workload | Record]:

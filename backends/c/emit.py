@@ -43,7 +43,7 @@ _UNROLL = """\
 #endif"""
 """Loops over lanes are unrolled by half the number of lanes at most. Otherwise GCC unrolls them at -O3 before it
 vectorizes, and does not find the vectors again: products of matrices take 5 to 50 times as long to compile, and up to
-20 times as long to run. What vectors leave of the loop is few enough to be unrolled."""
+20 times as long to run. The few iterations that are left of a vectorized loop are unrolled."""
 
 
 def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> KernelSource:

@@ -67,7 +67,7 @@ class _Linker:
 _lock = threading.RLock()
 """Of the linkers. A thread that has it may collect garbage, and so free a library."""
 linkers: Final[set[_Linker]] = set()
-"""Those that are open."""
+"""The open ones."""
 
 
 def _linker() -> _Linker:

@@ -1,8 +1,8 @@
-"""Tensors that share memory. A compiled model computes what it writes in memory of its own and copies it at the end, so
-a tensor that it writes must share no byte with another one that it takes.
+"""Tensors that share memory. A compiled model computes new values of the tensors that it writes in separate memory and
+copies them at the end, so a tensor that it writes must share no byte with another one that it takes.
 
-Tensors without elements share nothing. Views that interleave, such as `x[::2]` and `x[1::2]`, are told apart exactly;
-those of so many axes that NumPy does not decide it soon count as sharing memory.
+Tensors without elements share no byte. Views that interleave, such as `x[::2]` and `x[1::2]`, are distinguished
+exactly; views for which NumPy needs more than 10,000 steps count as sharing memory.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class TracedOverlaps:
     """The inputs of a graph of `torch.compile` that overlap, one of them written. PyTorch traces a graph for them, and
     may run it on others later: its guards do not see them.
 
-    `names` are the inputs. `written` says which ones the graph writes; None where PyTorch has merged some that overlap
+    `names` are the inputs. `written` says which ones the graph writes; None if PyTorch has merged some that overlap
     into one, so that the graph is right for inputs that overlap as those of the first call do.
     """
 
