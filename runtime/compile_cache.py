@@ -7,7 +7,7 @@ A file `<key>.kernel` or `<key>.model` holds one of them:
     blobs of these sizes, each behind zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers all that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is never out
-of date: what nobody asks for any more is evicted when the folder grows beyond its limit, least recently used first. A
+of date: entries that are not used any more are evicted when the folder grows beyond its limit, least recently used first. A
 file that is not as it was written, or holds another key, is removed and compiled again. Several processes may use one
 folder: files are written beside their place and renamed. What is read is run, so nobody but the user and root may be
 able to change it (`support/trusted_files.py`); else the cache is off, with a warning that says how to repair that.

@@ -2,7 +2,7 @@
 
 The rules are those of `ssh` and `sudo`. A folder belongs to the user or root, and neither its group nor others may
 write to it. The same holds of the folders above it, except that others may write to one that has the sticky bit
-(`/tmp`), since there users replace only files of their own. A file is a regular one, belongs to the user or root, and
+(`/tmp`), since there users replace only what belongs to them. A file is a regular one, belongs to the user or root, and
 neither its group nor others may write to it. Links on the way belong to the user or root as well, and the file itself
 is none.
 
