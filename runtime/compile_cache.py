@@ -7,10 +7,10 @@ A file `<key>.kernel` or `<key>.model` holds one of them:
     blobs of these sizes, each behind zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers all that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is never out
-of date: entries that are not used any more are evicted when the folder grows beyond its limit, least recently used first. A
-file that is not as it was written, or holds another key, is removed and compiled again. Several processes may use one
-folder: files are written beside their place and renamed. What is read is run, so nobody but the user and root may be
-able to change it (`support/trusted_files.py`); else the cache is off, with a warning that says how to repair that.
+of date: entries are evicted, least recently used first, when the folder grows beyond its limit. A file that is not as
+it was written, or holds another key, is removed and compiled again. Several processes may use one folder: files are
+written beside their place and renamed. Entries are run, so only the user and root may be able to change them
+(`support/trusted_files.py`); else the cache is off, with a warning that says how to repair that.
 """
 
 from __future__ import annotations
