@@ -559,13 +559,11 @@ def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], po
     context = isl.DEFAULT_CONTEXT
 
     def matrix(rows: list[Row], are_zero: bool) -> isl.Mat:
-        result = isl.Mat.alloc(context, 0, dims + 1).add_zero_rows(len(rows))
-        for at, row in enumerate(rows):
+        result = isl.Mat.alloc(context, 0, dims + 1)
+        for row in rows:
             common = _common_factor(row, are_zero)
-            for variable, factor in row.terms.items():
-                result = result.set_element_val(at, position[variable], _number(factor // common))
-            if row.constant:
-                result = result.set_element_val(at, dims, _number(row.constant // common))
+            values = tuple((position[variable], factor // common) for variable, factor in row.terms.items())
+            result = result.concat(_row_matrix(dims, values, row.constant // common))
         return result
 
     kind = isl.dim_type
@@ -573,6 +571,18 @@ def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], po
     return isl.BasicSet.from_constraint_matrices(
         space, matrix(zeros, True), matrix(positives, False), kind.set, kind.div, kind.param, kind.cst
     )
+
+
+@lru_cache(maxsize=4096)
+def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -> isl.Mat:
+    """A row of coefficients, by their places, and the constant. Cached: rows repeat, and islpy never frees the 32 bytes
+    in which it passes an argument that isl takes, two for each element that is set."""
+    import islpy as isl
+
+    result = isl.Mat.alloc(isl.DEFAULT_CONTEXT, 0, dims + 1).add_zero_rows(1)
+    for place, value in (*values, (dims, constant)):
+        result = result.set_element_val(0, place, _number(value))
+    return result
 
 
 @lru_cache(maxsize=4096)

@@ -126,6 +126,10 @@ def identifier(hint: str, reserved: Iterable[str] = ()) -> str:
     return f"{name}_" if name in reserved else name
 
 
+LONGEST_VARIABLE: Final = 200
+"""Characters of a variable, without its number: LLVM cuts names after 1,024, and finds them twice then."""
+
+
 class Scopes:
     """The names in use, by scope, outermost first. A name is free again when its scope is left."""
 
@@ -141,7 +145,7 @@ class Scopes:
 
     def fresh(self, hint: str) -> str:
         """An unused name in the innermost scope: `hint`, else `hint_1`, `hint_2`, ..."""
-        base = name = identifier(hint, self._reserved)
+        base = name = identifier(hint[:LONGEST_VARIABLE], self._reserved)
         number = 0
         while any(name in scope for scope in self._scopes) or name in self._reserved:
             number += 1

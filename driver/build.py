@@ -338,7 +338,7 @@ def lower_to_scheduled(
     traces: list[sched.FuncOp] = []
     if options.default_schedule:
         with stopwatch.measure("schedule"):
-            found = apply_tuned_schedules(module, {n: r for n, r in tuned.items() if n not in by_users})
+            found = apply_tuned_schedules(module, {n: r for n, r in tuned.items() if n not in by_users}, target)
             traces = [*found.values(), *apply_default_schedule(module, target, skip=by_users.union(found))]
     if target.kind in ("llvm", "c"):
         with stopwatch.measure("constants"):

@@ -23,7 +23,8 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
     Without gradients, parameters and buffers become constants when a graph runs first (`params="constants"`), and
     arguments if they have changed since. Graphs that need gradients run forward by weft, backward by PyTorch. Operators
     that weft has not run in PyTorch (`fallback=True`). Raises `ValueError` for other options, `CompileError` for
-    operators that are not supported.
+    operators that are not supported. A call raises `ValueError` for inputs that share memory, one of them written,
+    otherwise than when the graph was traced.
     """
     common = import_module("torch._dynamo.backends.common")
     boxed = import_module("functorch.compile").make_boxed_func
@@ -50,13 +51,36 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
         inference_compiler=inference,
         decompositions=core_decompositions(),
     )
-    return compiler(module, example_inputs)
+    return _with_checked_memory(compiler(module, example_inputs), module)
+
+
+def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    """The callable for a graph of PyTorch's compiler, with a check of the memory of its inputs if it writes one."""
+    from weft.frontends.torch.shared_memory import TracedOverlaps
+
+    metadata = _metadata()
+    info = () if metadata is None else metadata.input_info
+    if not any(one.mutates_data for one in info):
+        return compiled
+    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+    memory = TracedOverlaps(names, [one.mutates_data for one in info] if len(info) == len(names) else None)
+
+    def call(*inputs: Any) -> Any:
+        memory.check(inputs)
+        return compiled(*inputs)
+
+    return call
+
+
+def _metadata() -> Any:
+    """What PyTorch found out about the inputs of the graph at hand."""
+    context = import_module("torch._guards").TracingContext.try_get()
+    return None if context is None else context.fw_metadata
 
 
 def _fixed_inputs() -> Sequence[int]:
     """The inputs of the graph at hand that are parameters and buffers which it does not write."""
-    context = import_module("torch._guards").TracingContext.try_get()
-    metadata = None if context is None else context.fw_metadata
+    metadata = _metadata()
     if metadata is None:
         return ()
     written = {at for at, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}

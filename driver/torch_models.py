@@ -49,12 +49,14 @@ class CompiledModel:
     """A compiled model: called as the model was.
 
     Tensors that are not contiguous are copied; the others are used where they are. Raises `TypeError` for inputs of
-    another structure, kind or element type, `ValueError` for shapes that the model was not exported for.
+    another structure, kind or element type, `ValueError` for shapes that the model was not exported for, and for a
+    tensor that the model writes and that shares memory with another input, parameter or buffer.
     """
 
     def __init__(self, library: Library, model: ImportedModel) -> None:
         from weft.frontends.torch.importing import Output
         from weft.frontends.torch.library import pytree
+        from weft.frontends.torch.shared_memory import WrittenTensors
 
         self.library = library
         """The compiled program: `library.report()`, `library.export(...)`."""
@@ -68,6 +70,7 @@ class CompiledModel:
         self._makers = [_maker(output, model.dtypes) for output in model.outputs]
         written = [mutation.result for mutation in model.mutations]
         self._written = {place: _maker(Output(place), model.dtypes) for place in written}
+        self._memory = WrittenTensors(model) if model.mutations else None
         self._is_single = model.out_spec is not None and model.out_spec.is_leaf()
 
     @property
@@ -83,7 +86,10 @@ class CompiledModel:
         for check in self._checks:
             check(leaves)
         sizes = self._sizes(leaves) if self._has_checks else {}
-        found = self._function(*(read(leaves, sizes) for read in self._readers))
+        arguments = [read(leaves, sizes) for read in self._readers]
+        if self._memory is not None:
+            self._memory.check(leaves)
+        found = self._function(*arguments)
         results = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
         outputs = [make(results, sizes) for make in self._makers]
         for mutation in self._model.mutations:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
 
 from weft.dialects import sched
-from weft.dialects.attribute_values import attribute_of
 from weft.driver.programs import parse, schedules_of
+from weft.passes.schedule.replay import check_decisions, set_decision
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import run_python, steps_of
 from weft.support.argument_types import checked
@@ -17,6 +18,7 @@ from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from weft.passes.schedule.sampling import Decision
+    from weft.tuning.records import Record
 
 
 @checked
@@ -37,14 +39,35 @@ def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
 def trace_with_decisions(text: str, decisions: Sequence[Decision | None]) -> sched.FuncOp:
     """The trace that `text` spells with these decisions, one for each sampling step. Raises `CompileError`."""
     trace = parse_trace(text)
-    drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
-    if len(drawing) != len(decisions):
-        raise CompileError(f"{len(decisions)} decisions for {len(drawing)} sampling steps")
+    drawing = _sampling_steps(trace)
+    check_decisions(drawing, decisions)
     for step, decision in zip(drawing, decisions, strict=True):
-        step.properties.pop("decision", None)
-        if decision is not None:
-            step.properties["decision"] = attribute_of(decision)
+        set_decision(step, decision)
     return trace
+
+
+def _sampling_steps(trace: sched.FuncOp) -> list[sched.SamplingOp]:
+    return [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
+
+
+def record_problem(record: Record) -> str:
+    """Why the schedule of a record is one of no program; empty if it may be of some."""
+    steps, problem = _steps_of_text(record.trace)
+    try:
+        if not problem:
+            check_decisions(steps, record.decisions)
+    except CompileError as error:
+        problem = error.message
+    return problem
+
+
+@lru_cache(maxsize=64)
+def _steps_of_text(text: str) -> tuple[list[sched.SamplingOp], str]:
+    """The sampling steps of a trace, or why the text is no trace. Records of a search share theirs."""
+    try:
+        return _sampling_steps(parse_trace(text)), ""
+    except Exception as error:  # noqa: BLE001  others wrote the text
+        return [], f"its trace cannot be read: {error}"
 
 
 def name_function(trace: sched.FuncOp, name: str) -> None:

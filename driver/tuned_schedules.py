@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.rewriter import Rewriter
-from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.structure import functions
 from weft.autoschedule.default_schedule import scheduled_by
@@ -18,9 +18,10 @@ from weft.dialects.traversal import copy_of
 from weft.driver.programs import functions_of, schedules_of
 from weft.driver.traces import name_function, trace_with_decisions
 from weft.driver.workloads import tasks_of
+from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.runtime.devices import DeviceError
 from weft.schedule.schedule import Schedule
-from weft.support.errors import CompileError, Remark, ScheduleError
+from weft.support.errors import CompileError, Remark
 from weft.tuning.database import Database
 from weft.tuning.evaluation import DEFAULT
 from weft.tuning.records import Record, machine_kind
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from weft.dialects import sched
     from weft.support.target import Target
 
-_MOST: Final = 4
-"""Records of a function that are tried."""
+_MOST: Final = 64
+"""Records of a function that are tried, the fastest first, until one can be used: those that cannot do not hide it."""
 
 
 def tuned_records(
@@ -71,8 +72,10 @@ def tuned_records(
     return found
 
 
-def apply_tuned_schedules(module: ModuleOp, tuned: Mapping[str, Sequence[Record]]) -> dict[str, sched.FuncOp]:
-    """Schedule functions by their fastest record that can be replayed; returns the traces by function. Where that is
+def apply_tuned_schedules(
+    module: ModuleOp, tuned: Mapping[str, Sequence[Record]], target: Target
+) -> dict[str, sched.FuncOp]:
+    """Schedule functions by their fastest record that can be used; returns the traces by function. Where that is
     the default schedule, the function stays as it is: the rules may have improved since. Tells by a remark why a record
     was left out."""
     applied: dict[str, sched.FuncOp] = {}
@@ -84,23 +87,25 @@ def apply_tuned_schedules(module: ModuleOp, tuned: Mapping[str, Sequence[Record]
             if record.origin == DEFAULT:
                 break
             try:
-                applied[name] = _apply(present[name], record)
+                applied[name] = _apply(present[name], record, target)
                 break
-            except (CompileError, ScheduleError, VerifyException) as error:
-                reason = str(error).strip().removeprefix("error: ")
+            except Exception as error:  # noqa: BLE001  anybody may have written the record
+                reason = str(error).strip().removeprefix("error: ") or type(error).__name__
                 text = f"@{name}: a record of {record.versions or 'another version'} is left out: {reason}"
                 warnings.warn(Remark(text), stacklevel=2)
     return applied
 
 
-def _apply(function: FuncOp, record: Record) -> sched.FuncOp:
-    """Put a function that is scheduled in the place of one that is not. Raises where that is refused."""
+def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
+    """Replace an unscheduled function by the scheduled one. Raises if a step is refused, or if the result cannot be
+    lowered for the target: later in the build, it would be too late for another record."""
     name = function.sym_name.data
     trace = trace_with_decisions(record.trace, record.decisions)
     name_function(trace, name)
     trace.sym_name = StringAttr(f"tuned_{name}")
     schedule = Schedule(ModuleOp([copy_of(function), *declared_callees(function, function)]))
     schedule.replay(trace)
+    lower_tir_to_low(Context(), copy_of(schedule.mod), str(target), {}, check_program=False, check_result=False)
     (new,) = functions(schedule.mod)
     new.detach()
     Rewriter.replace_op(function, new)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,9 +21,16 @@ if TYPE_CHECKING:
 
 _C_COMPILERS = ("cc", "gcc", "clang")
 _CXX_COMPILERS = ("c++", "g++", "clang++")
-FLAGS: Final = ("-O3", "-ffp-contract=fast", "-fPIC")
+FLAGS: Final = ("-O2", "-ftree-vectorize", "-ffp-contract=fast", "-fPIC")
+"""-O3 of GCC takes longer and gains nothing: weft has unrolled and vectorized what it knows."""
 NATIVE: Final = (*FLAGS, "-march=native")
 """For code that runs in this process."""
+LEAST_SECONDS: Final = 60.0
+MOST_SECONDS: Final = 900.0
+BYTES_A_SECOND: Final = 4096
+"""The time limit of compilers and linkers, see `finished`."""
+_MOST_PRINTED: Final = 1 << 16
+_HAS_GROUPS: Final = os.name == "posix"
 
 
 def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
@@ -41,12 +51,54 @@ def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
 
 def run_tool(command: list[str], folder: Path, failure: str) -> None:
     """Run a compiler or linker on files in `folder`. Raises `CompileError` of `failure` and the first lines that the
-    tool printed when it fails."""
-    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if result.returncode:
-        lines = [line for line in result.stderr.splitlines() if line.strip()]
+    tool printed when it fails, and when it takes longer than its input can explain."""
+    status, printed = finished(command, failure)
+    if status:
+        lines = [line for line in printed.splitlines() if line.strip()]
         shown = "\n  ".join(line.replace(f"{folder}/", "") for line in lines[:8])
         raise CompileError(f"{failure}:\n  {shown}")
+
+
+def finished(command: list[str], failure: str) -> tuple[int, str]:
+    """The status of a command after its end, and the first 64 KiB of its standard error.
+
+    It has a minute, and a second more for each 4 KiB of the files that it is given, a quarter of an hour at most. Then,
+    or when this process is interrupted, it is ended with all processes that it started: the compiler proper is a child
+    of `cc`. Raises `CompileError` of `failure` then, and when the system cannot start it.
+    """
+    size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
+    limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
+    with tempfile.TemporaryFile() as printed:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=printed,
+                start_new_session=_HAS_GROUPS,
+            )
+        except (OSError, ValueError) as error:
+            raise CompileError(f"{failure}: '{command[0]}' cannot be started: {error}") from error
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            name = Path(command[0]).name
+            text = f"{name} was ended after {limit:.0f} s, the limit for {size:,} bytes of input"
+            raise CompileError(f"{failure}: {text}") from None
+        finally:
+            _end(process)
+        printed.seek(0)
+        return status, printed.read(_MOST_PRINTED).decode(errors="replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that still runs, and its group."""
+    if process.poll() is None:
+        if _HAS_GROUPS:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
 
 
 def is_cxx(source: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import tempfile
 from functools import cache, cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.c.language import C
-from weft.runtime.c_compiler import NATIVE, address_of, compile_source, compiler_for, is_cxx, load_shared
+from weft.runtime.c_compiler import NATIVE, address_of, compile_source, compiler_for, finished, is_cxx, load_shared
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
 from weft.runtime.registered_functions import connect
@@ -152,5 +151,5 @@ def _openmp(compiler: str) -> tuple[str, ...]:
         path = Path(folder, "probe.c")
         path.write_text("#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n", encoding="utf-8")
         command = [compiler, "-fopenmp", "-shared", "-fPIC", str(path), "-o", str(Path(folder, "probe.so"))]
-        found = subprocess.run(command, capture_output=True, check=False)
-    return ("-fopenmp",) if found.returncode == 0 else ()
+        status, _ = finished(command, f"{compiler} cannot be asked for OpenMP")
+    return () if status else ("-fopenmp",)

@@ -132,7 +132,8 @@ def native_entry(
         sum(1 << signature.symbols.index(symbol) for symbol in signature.extent_symbols),
         min(signature.iterations, 1 << 62),
     )
-    method = _MethodDef(signature.name.encode(), entry, _FASTCALL_WITH_KEYWORDS, str(signature).encode())
+    name, text = (text.encode(errors="backslashreplace") for text in (signature.name, str(signature)))
+    method = _MethodDef(name, entry, _FASTCALL_WITH_KEYWORDS, text)
     # The function object holds its "module", which is any object: this one keeps the tables alive.
     owner = (slow, call, arguments, shapes, method)
     python = ctypes.pythonapi

@@ -7,9 +7,10 @@ A file `<key>.kernel` or `<key>.model` holds one of them:
     blobs of these sizes, each behind zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers all that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is never out
-of date: what nobody asks for any more is evicted when the folder grows beyond its limit, least recently used first. A
-file that is not as it was written, or holds another key, is removed and compiled again. Several processes may use one
-folder: files are written beside their place and renamed. Files are mapped: of constants there are no copies.
+of date: entries are evicted, least recently used first, when the folder grows beyond its limit. A file that is not as
+it was written, or holds another key, is removed and compiled again. Several processes may use one folder: files are
+written beside their place and renamed. Entries are run, so only the user and root may be able to change them
+(`support/trusted_files.py`); else the cache is off, with a warning that says how to repair that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import mmap
 import os
 import re
 import sys
@@ -36,8 +36,8 @@ import numpy as np
 
 from weft.support import files
 from weft.support.errors import CompileError
-from weft.support.files import write_output
 from weft.support.machine import base_features
+from weft.support.trusted_files import UntrustedError, made_folder, read_trusted, trusted_folder, write_trusted
 
 if TYPE_CHECKING:
     from weft.support.call_arguments import Array
@@ -204,7 +204,7 @@ class CompileCache:
         return self._load(key + _MODEL, CompiledModel.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
-        """Keep a kernel; returns whether that could be done. Warns when it cannot, once for each folder."""
+        """Keep a kernel; returns whether that could be done. Warns if it cannot, once for each folder."""
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: CompiledModel) -> bool:
@@ -214,13 +214,18 @@ class CompileCache:
         return self._store(key + _MODEL, *model.parts())
 
     def _load(self, name: str, entry_of: Callable[[Mapping[str, Any], Sequence[memoryview]], EntryT]) -> EntryT | None:
-        path = self.folder / name
+        folder = self._trusted()
+        if folder is None:
+            return None
+        path = folder / name
         try:
-            with path.open("rb") as file:
-                data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            data = read_trusted(path, self.limit)
+        except UntrustedError as error:
+            _warn(str(self.folder), error.message)
+            return None
         except OSError:
             return None
-        except ValueError:  # an empty file
+        except (MemoryError, OverflowError, ValueError):  # too long
             data = memoryview(b"")
         entry: EntryT | None = None
         found = decoded(data, name.partition(".")[0])
@@ -235,17 +240,39 @@ class CompileCache:
 
     def _store(self, name: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> bool:
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_output(self.folder / name, encoded(name.partition(".")[0], fields, blobs))
-        except (CompileError, OSError) as error:
-            _warn(str(self.folder), error.message if isinstance(error, CompileError) else str(error))
+            write_trusted(made_folder(self.folder) / name, encoded(name.partition(".")[0], fields, blobs))
+        except (UntrustedError, OSError, ValueError) as error:
+            _warn(str(self.folder), error.message if isinstance(error, UntrustedError) else str(error))
             return False
         return True
+
+    def problem(self) -> str:
+        """Why the folder is not used: who else can change what it holds; empty if nobody can."""
+        try:
+            trusted_folder(self.folder)
+        except UntrustedError as error:
+            return error.message
+        except (OSError, ValueError):
+            pass
+        return ""
+
+    def _trusted(self) -> Path | None:
+        """The folder; None if it is missing, or others can change what it holds: then with a warning."""
+        try:
+            return trusted_folder(self.folder)
+        except UntrustedError as error:
+            _warn(str(self.folder), error.message)
+        except (OSError, ValueError):  # it is missing, or no path
+            pass
+        return None
 
     def entries(self) -> list[CacheEntry]:
         """The files, least recently used first."""
         found: list[CacheEntry] = []
-        with suppress(OSError), os.scandir(self.folder) as found_files:
+        folder = self._trusted()
+        if folder is None:
+            return found
+        with suppress(OSError), os.scandir(folder) as found_files:
             for file in found_files:
                 with suppress(OSError):  # another process may remove it
                     if file.name.endswith((_KERNEL, _MODEL)) and file.is_file(follow_symlinks=False):
@@ -256,8 +283,11 @@ class CompileCache:
     def evict(self) -> int:
         """Remove the least recently used files until the others fit the limit, and what a process that ended left
         behind. Returns the number of entries that were removed."""
+        folder = self._trusted()
+        if folder is None:
+            return 0
         with suppress(OSError):
-            for left in self.folder.glob(".weft-*"):
+            for left in folder.glob(".weft-*"):
                 with suppress(OSError):
                     if left.stat().st_mtime < time.time() - _ABANDONED:
                         left.unlink()
@@ -283,9 +313,15 @@ def _remove(entry: CacheEntry) -> bool:
     return True
 
 
-@cache
+_warned: set[str] = set()
+
+
 def _warn(folder: str, reason: str) -> None:
-    warnings.warn(f"the compile cache '{folder}' cannot be written, weft works without: {reason}", stacklevel=2)
+    """Once for each folder."""
+    if folder not in _warned:
+        _warned.add(folder)
+        text = f"the compile cache '{folder}' is off: {reason} ({FOLDER} names another folder, {SWITCH}=0 uses none)"
+        warnings.warn(text, stacklevel=2)
 
 
 def is_switched_off() -> bool:

@@ -273,7 +273,7 @@ class _Runtime:
     """The device as the host functions of a program call it, for one call at a time: that of `run`."""
 
     def __init__(self, kernels: Mapping[str, Kernel], pool: MemoryPool) -> None:
-        self._kernels = {name.encode(): kernel for name, kernel in kernels.items()}
+        self._kernels = {symbol_name(name).encode(): kernel for name, kernel in kernels.items()}
         self._pool = pool
         self._constants: dict[int, tuple[Memory, int]] = {}
         self.run: Run | None = None

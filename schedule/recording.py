@@ -14,12 +14,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects import sched
-from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.decompose_padding import DecomposePadding
-from weft.passes.schedule.replay import Outcome, Replay, check_handles
+from weft.passes.schedule.replay import Outcome, Replay, check_decisions, check_handles, set_decision
 from weft.passes.schedule.sampling import Decision, Drawn, Place
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, ScheduleError
@@ -120,16 +119,15 @@ class Recorder:
         """
         steps = [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
         drawing = [step for step in steps if isinstance(step, sched.SamplingOp)]
-        if decisions is not None and len(decisions) != len(drawing):
-            raise CompileError(f"{len(decisions)} decisions for {len(drawing)} sampling steps")
-        decided: dict[sched.StepOp, Decision | None] = dict(zip(drawing, decisions or (), strict=decisions is not None))
+        decided: dict[sched.StepOp, Decision | None] = {}
+        if decisions is not None:
+            check_decisions(drawing, decisions)
+            decided.update(zip(drawing, decisions, strict=True))
         mapping: dict[SSAValue, SSAValue] = {}
         for step in steps:
             copy = step.clone(value_mapper=mapping)
             if step in decided:
-                copy.properties.pop("decision", None)
-                if (decision := decided[step]) is not None:
-                    copy.properties["decision"] = attribute_of(decision)
+                set_decision(copy, decided[step])
             recorded = self._record(copy)
             mapping.update(zip(step.results, recorded.results, strict=False))
             check_handles(step, len(recorded.results))

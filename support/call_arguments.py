@@ -254,7 +254,7 @@ def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failur
         _check_strides(spec, array, symbols, fail)
     elif not array.flags.c_contiguous:
         raise fail(ValueError, "a C-contiguous array (np.ascontiguousarray makes one)", _layout(array))
-    if spec.writes and spec.strides is not None and _overlaps_itself(array):
+    if spec.writes and spec.strides is not None and overlaps_itself(array):
         raise fail(ValueError, "an output whose elements are at different places", _layout(array))
     if array.size and array.ctypes.data % spec.element.bytes:
         raise fail(ValueError, f"memory aligned to {spec.element.bytes} bytes", f"address {array.ctypes.data:#x}")
@@ -333,7 +333,7 @@ def memory_span(array: Array) -> Array:
     return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,), writeable=array.flags.writeable)
 
 
-def _overlaps_itself(array: Array) -> bool:
+def overlaps_itself(array: Array) -> bool:
     """Whether two elements may share bytes. Exact for views that slicing and transposing make."""
     steps = sorted(
         (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1

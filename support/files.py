@@ -13,9 +13,9 @@ from weft.support.errors import CompileError
 
 def check_output(path: Path) -> None:
     """Raises `CompileError` when `path` lies in no folder, or is one: to be found out before the work is done."""
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise CompileError(f"'{path}': there is no folder '{path.parent}'")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise CompileError(f"'{path}' is a folder, expected a file to write")
 
 

@@ -131,6 +131,8 @@ def check_triple(triple: str) -> None:
     """Raises `CompileError` when LLVM has no back end for `triple`."""
     import llvmlite.binding as llvm
 
+    if not (triple.isascii() and triple.isprintable()):
+        raise CompileError(f"a target triple is printable ASCII, got {triple!a}")
     initialize_llvm(triple != host_triple())
     try:
         llvm.Target.from_triple(triple)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
+
+from weft.support.trusted_files import UntrustedError, open_trusted, trusted_folder
 
 try:
     import fcntl
@@ -21,24 +25,31 @@ except ImportError:  # Windows: nothing is excluded there
 @contextmanager
 def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = None) -> Generator[None]:
     """Wait for this machine, and hold it: alone, or with others that share it. A holder that waits for somebody who
-    needs the machine waits forever."""
-    if fcntl is None:
-        yield
-        return
-    place = Path(tempfile.gettempdir() if folder is None else folder)
-    # Whoever waits to have the machine alone holds the gate meanwhile, or those who share it would overtake forever.
-    with _opened(place / f"weft-gate-{os.getuid()}") as gate, _opened(place / f"weft-lease-{os.getuid()}") as lease:
-        fcntl.flock(gate, fcntl.LOCK_EX)
-        fcntl.flock(lease, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        fcntl.flock(gate, fcntl.LOCK_UN)
+    needs the machine waits forever. Warns, and holds nothing, if others can replace the files."""
+    with ExitStack() as held:
+        if fcntl is not None:
+            place = Path(tempfile.gettempdir() if folder is None else folder)
+            try:
+                # Whoever waits to have the machine alone holds the gate meanwhile, or those who share it would
+                # overtake forever.
+                gate, lease = (_opened(place, name, held) for name in ("gate", "lease"))
+            except (OSError, UntrustedError) as error:
+                _warn(error.message if isinstance(error, UntrustedError) else str(error))
+            else:
+                fcntl.flock(gate, fcntl.LOCK_EX)
+                fcntl.flock(lease, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+                fcntl.flock(gate, fcntl.LOCK_UN)
         yield
 
 
-@contextmanager
-def _opened(path: Path) -> Generator[int]:
-    """A file that is created where it is missing; no link is followed, for others can write to the folder."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+def _opened(folder: Path, name: str, held: ExitStack) -> int:
+    """A file that is made if it is missing."""
+    handle = open_trusted(trusted_folder(folder, shared=True) / f"weft-{name}-{os.getuid()}", make=True)
+    held.callback(os.close, handle)
+    return handle
+
+
+@cache
+def _warn(reason: str) -> None:
+    text = f"measurements do not have this machine alone, since its lock cannot be relied on: {reason}"
+    warnings.warn(text, stacklevel=2)

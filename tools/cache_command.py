@@ -24,13 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError` for a limit that is no size."""
     cache = CompileCache.of_user()
-    entries = cache.entries()
+    problem = cache.problem()
+    entries = [] if problem else cache.entries()
     size = sum(entry.size for entry in entries)
     print(f"folder    {cache.folder}{', switched off' if is_switched_off() else ''}")
     print(f"entries   {len(entries)} of {_shown(size)}, the limit is {_shown(cache.limit)}")
     if entries:
         print(f"used      {_moment(entries[0].used)} to {_moment(entries[-1].used)}")
-    if arguments.clear:
+    if problem:
+        print(f"off       {problem}")
+    elif arguments.clear:
         print(f"removed   {cache.clear()}")
     return 0
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from weft.driver.traces import trace_with_decisions
+from weft.driver.traces import record_problem, trace_with_decisions
 from weft.schedule.traces import trace_as_python
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output
@@ -112,7 +112,7 @@ def _show(database: Database, name: str) -> None:
 
 def _import(database: Database, name: str) -> int:
     with open(name, encoding="utf-8", errors="replace") as file:
-        added, reasons = database.import_lines(file, name)
+        added, reasons = database.import_lines(file, name, record_problem)
     print(f"added     {added} records of {name}")
     sys.stdout.flush()
     for reason in reasons:

@@ -8,14 +8,15 @@ one look into an index, however many records there are.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from weft.support.errors import CompileError
-from weft.tuning.records import Record, Workload, decisions_text, from_line, to_line, tuples
+from weft.tuning.records import Record, Workload, decisions_text, from_line, is_text, to_line, tuples
 
 _APPLICATION: Final = 0x77656674
 """`weft`, in the header of the file."""
@@ -73,10 +74,12 @@ class Database:
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
         self.path = Path(path)
-        if must_exist and not self.path.is_file():
+        if must_exist and not os.path.isfile(self.path):
             raise CompileError(f"there is no database '{path}'")
         with self._errors():
             self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+            # Text that is no UTF-8 belongs to damaged rows, which are skipped.
+            self._connection.text_factory = _text
         try:
             with self._errors():
                 self._prepare()
@@ -204,14 +207,19 @@ class Database:
 
     def workload(self, key: str) -> Workload | None:
         """The workload of a key."""
-        with self._errors():
-            row = self._connection.execute("SELECT * FROM workloads WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Workload(*row)
+        return next(self._workloads("SELECT * FROM workloads WHERE key = ?", (key,)), None)
 
     def workloads(self) -> list[Workload]:
         """All workloads, in the order of their names."""
+        return list(self._workloads("SELECT * FROM workloads ORDER BY name, key", ()))
+
+    def _workloads(self, query: str, values: Sequence[Any]) -> Iterator[Workload]:
         with self._errors():
-            return [Workload(*row) for row in self._connection.execute("SELECT * FROM workloads ORDER BY name, key")]
+            for row in self._connection.execute(query, values):
+                try:
+                    yield Workload(*row)
+                except CompileError:
+                    continue  # damaged
 
     def records(self, workload: str | None = None) -> Iterator[Record]:
         """All records, or those of a workload, in the order they were added."""
@@ -226,14 +234,15 @@ class Database:
             " GROUP BY workload, target, machine ORDER BY workload, target, machine"
         )
         with self._errors():
-            return self._connection.execute(query).fetchall()
+            rows = self._connection.execute(query).fetchall()
+        return [row for row in rows if all(map(is_text, row[:3]))]  # others are damaged
 
     def _select(self, query: str, values: Sequence[Any]) -> Iterator[Record]:
         with self._errors():
             for row in self._connection.execute(query, values):
                 try:
                     yield _record(row)
-                except (CompileError, ValueError):
+                except (CompileError, TypeError, ValueError, RecursionError):
                     continue  # damaged
 
     # Searches
@@ -286,9 +295,11 @@ class Database:
             count += 1
         return count
 
-    def import_lines(self, lines: Iterable[str], name: str) -> tuple[int, list[str]]:
+    def import_lines(
+        self, lines: Iterable[str], name: str, problem: Callable[[Record], str] = lambda record: ""
+    ) -> tuple[int, list[str]]:
         """Add the records of lines that `export` wrote; returns how many were new, and the reason for each line that
-        was left out."""
+        was skipped. `problem` says why a record cannot be used; empty if it can."""
         reasons: list[str] = []
 
         def entries() -> Iterator[Workload | Record]:
@@ -296,7 +307,10 @@ class Database:
                 if not line.strip():
                     continue
                 try:
-                    yield from_line(line)
+                    entry = from_line(line)
+                    if isinstance(entry, Record) and (reason := problem(entry)):
+                        raise CompileError(reason)
+                    yield entry
                 except CompileError as error:
                     reasons.append(f"{name}:{number}: {error.message}")
 
@@ -326,6 +340,10 @@ class Database:
                 execute("DELETE FROM windows")
             execute("VACUUM")
         return removed
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
 
 
 def _record(row: Sequence[Any]) -> Record:

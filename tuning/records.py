@@ -22,6 +22,8 @@ FASTEST: Final = 3
 """A record counts by the median of so many of its fastest repeats: others were disturbed."""
 LONGEST_LINE: Final = 16 << 20
 """Characters of a line of an exported file."""
+LONGEST_TRACE: Final = 1 << 20
+"""Characters of a trace; those of weft's own rules have less than 1 % of that."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,10 @@ class Record:
             raise CompileError("a record has either times or a failure")
         if not all(math.isfinite(time) and time > 0 for time in (*self.times, self.drift)):
             raise CompileError(f"the times of a record are seconds above 0, got {self.times} and drift {self.drift}")
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise CompileError(f"the time of a record is {self.seconds} seconds, from {self.times} and {self.drift}")
+        if len(self.trace) > LONGEST_TRACE:
+            raise CompileError(f"the trace of a record has {len(self.trace):,} characters")
 
     @cached_property
     def seconds(self) -> float | None:
@@ -109,11 +115,13 @@ def from_line(line: str) -> Workload | Record:
     kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
         raise CompileError(f"a line is of kind 'workload' or 'record', got {kind!r}")
-    for name in ("decisions", "times"):
-        if name in values:
-            values[name] = tuples(values[name])
     try:
+        for name in ("decisions", "times"):
+            if name in values:
+                values[name] = tuples(values[name])
         return kinds[kind](**values)
+    except RecursionError:
+        raise CompileError(f"a {kind} has lists in lists in lists") from None
     except TypeError as error:
         raise CompileError(f"a {kind} has other fields: {error}") from None
 
@@ -156,7 +164,7 @@ def _check_fields(entry: Workload | Record) -> None:
         value: object = getattr(entry, field.name)
         match str(field.type):
             case "str":
-                fits, wanted = isinstance(value, str), "text"
+                fits, wanted = is_text(value), "text"
             case "int":
                 fits, wanted = _is_integer(value) and cast("int", value) >= 0, "an integer of at least 0"
             case "float":
@@ -172,6 +180,14 @@ def _check_fields(entry: Workload | Record) -> None:
 def _all(fits: Callable[[object], bool], value: object) -> bool:
     """Whether a value is a tuple of such parts."""
     return isinstance(value, tuple) and all(map(fits, cast("tuple[object, ...]", value)))
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is text that files and the database can hold: half of a surrogate pair is none."""
+    try:
+        return isinstance(value, str) and (value.isascii() or bool(value.encode()))
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_integer(value: object) -> bool:

@@ -80,5 +80,5 @@ C: Final = Language(
     no_contraction=_NO_CONTRACTION,
     shared_type="typedef {type} WEFT_MAY_ALIAS {name};",
     unroll=lambda trips: f"WEFT_UNROLL({trips})",
-    unroll_lanes=False,
+    lanes=lambda lanes: f"WEFT_LANES({max(lanes // 2, 1)})",
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
@@ -85,6 +86,9 @@ class ModuleEmitter:
     def _add_symbol(self, name: str) -> None:
         taken, reserved = set(self.symbols.values()), self.language.reserved_symbols
         base = text = identifier(name, reserved)
+        if len(text) > self.language.longest_symbol:
+            digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+            base = text = f"{text[: self.language.longest_symbol - len(digest) - 1]}_{digest}"
         number = 0
         while text in taken or text in reserved:
             number += 1
@@ -276,8 +280,7 @@ class FunctionEmitter:
 
     def for_lanes(self, first: int, lanes: int, body: Callable[[str], str]) -> None:
         """A loop from lane `first` on over the statement that `body` gives for the lane's variable."""
-        if self.language.unroll_lanes:
-            self.line(self.language.unroll(lanes))
+        self.line((self.language.lanes or self.language.unroll)(lanes))
         self.names.enter()
         lane = self.names.fresh("l")
         self.names.leave()

@@ -56,6 +56,8 @@ class Language:
     """Names that no variable may have."""
     reserved_symbols: frozenset[str] = KEYWORDS
     """Names that no function of a module may have."""
+    longest_symbol: int = 1 << 16
+    """Characters of the longest name of a function: longer ones are cut, with a digest."""
     inline: str = "static inline"
     """Specifiers of helper functions."""
     restrict: str = "restrict"
@@ -69,8 +71,8 @@ class Language:
     """The specifier of an alignment to `{0}` bytes, with a blank; "" where none is needed."""
     unroll: Callable[[int], str] = lambda trips: "#pragma unroll"
     """The line in front of an unrolled loop, for its trip count."""
-    unroll_lanes: bool = True
-    """Whether loops over lanes are marked to be unrolled."""
+    lanes: Callable[[int], str] | None = None
+    """The line in front of a loop over lanes, for their number; that of an unrolled loop if None."""
     wide_types: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     """Element type and number of lanes -> the type of as many consecutive elements."""
     by_value: str = "{type} {name}"

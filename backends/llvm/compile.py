@@ -10,7 +10,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from weft.backends.llvm.pass_selection import PassSelection, pass_selection_of
 from weft.support.cpu_instructions import FEATURES, called_intrinsics, missing_for
@@ -217,15 +217,32 @@ def _optimize(
         passes.add_loop_unroll_pass()
         passes.add_sroa_pass()
         passes.add_new_gvn_pass()
-        passes.run(module, builder)
+        with _freed(passes):
+            passes.run(module, builder)
     elif pass_selection is PassSelection.INVARIANTS:
         # The passes that LLVM runs before vectorization.
-        simplification = builder.getFunctionPassManager()
-        for function in module.functions:
-            if not function.is_declaration:
-                simplification.run(function, builder)
+        with _freed(builder.getFunctionPassManager()) as simplification:
+            for function in module.functions:
+                if not function.is_declaration:
+                    simplification.run(function, builder)
     else:
-        builder.getModulePassManager().run(module, builder)
+        with _freed(builder.getModulePassManager()) as passes:
+            passes.run(module, builder)
+
+
+PassManagerT = TypeVar("PassManagerT", "llvm.ModulePassManager", "llvm.FunctionPassManager")
+
+
+@contextmanager
+def _freed(passes: PassManagerT) -> Generator[PassManagerT]:
+    """A pass manager that is freed at the end: its class inherits an empty `_dispose` first (70 KiB a module)."""
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    try:
+        yield passes
+    finally:
+        NewPassManager._dispose(passes)  # pyright: ignore[reportPrivateUsage]
+        passes.detach()
 
 
 def parse_ir(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:

@@ -16,6 +16,7 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 
 from weft.backends.llvm.types import TypeTable, ValueType, value_type
 from weft.backends.low_modules import unknown_op
+from weft.backends.names import LONGEST_VARIABLE
 from weft.dialects.promises import ALL_PROMISES, Promise
 from weft.support.errors import CompileError, InternalError
 
@@ -48,8 +49,8 @@ class ValueNames:
         self._count: dict[str, int] = dict.fromkeys(taken, 1)
 
     def fresh(self, hint: str) -> str:
-        """`hint` itself when it is free, else `hint.1`, `hint.2`, ..."""
-        count = self._count
+        """`hint` itself when it is free, else `hint.1`, `hint.2`, ...; the start of a long one."""
+        count, hint = self._count, hint[:LONGEST_VARIABLE]
         if hint not in count:
             count[hint] = 1
             return hint

@@ -19,7 +19,7 @@ from xdsl.dialects import memref
 
 from weft.backends.llvm import arith_ops, call_ops, control_ops, memory_ops
 from weft.backends.llvm.types import byte_text
-from weft.backends.names import quoted
+from weft.backends.names import quoted, symbol_name
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import LaunchOp, is_host_condition
 from weft.dialects.low_registered import CallRegisteredOp
@@ -78,12 +78,13 @@ def emit_launch(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _name(emitter: FunctionEmitter, kernel: str) -> str:
-    """The string constant with the name of a kernel. Kernels are symbols of the module, so no other global has the
-    name."""
+    """The string constant with the symbol of a kernel, text of C whatever its name holds. Kernels are symbols of the
+    module, so no other global has the name."""
     module = emitter.module
     if kernel not in module.globals:
-        module.globals[kernel] = quoted(module.names.fresh(f"{kernel}.name"))
-        data = kernel.encode() + b"\0"
+        symbol = symbol_name(kernel)
+        module.globals[kernel] = quoted(module.names.fresh(f"{symbol}.name"))
+        data = symbol.encode() + b"\0"
         module.declare(kernel, f"@{module.globals[kernel]} = private constant [{len(data)} x i8] {byte_text(data)}")
     return f"@{module.globals[kernel]}"
 

@@ -7,11 +7,11 @@ ones on standard error only.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import re
 import threading
+import weakref
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, object_code
 from weft.backends.llvm.object_file import undefined_symbols
@@ -26,13 +26,74 @@ if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
 
+_LINKS: Final = 32
+"""Libraries that one of LLVM's linkers makes: of each it keeps 9 KiB after the library is freed, until it is closed."""
+
+
+class _Linker:
+    """One of LLVM's linkers. It is closed when it makes no more libraries and the last one is freed."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self.engine: llvm.LLJIT = llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
+        self.links = 0
+        self.live = 0
+
+    def link(self, builder: llvm.JITLibraryBuilder) -> llvm.ResourceTracker:
+        """A library. Raises `InternalError`."""
+        self.links += 1
+        try:
+            tracker = builder.link(self.engine, f"weft.{self.links}")
+        except RuntimeError as error:
+            self._close_if_done()
+            raise InternalError(f"LLVM cannot link the generated code: {error}") from error
+        self.live += 1
+        return tracker
+
+    def free(self, tracker: llvm.ResourceTracker) -> None:
+        """Free a library, which nothing runs any more."""
+        tracker.close()
+        with _lock:
+            self.live -= 1
+            self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        if self.links >= _LINKS and not self.live:
+            self.engine.close()
+            linkers.discard(self)
+
+
+_lock = threading.RLock()
+"""Of the linkers. A thread that has it may collect garbage, and so free a library."""
+linkers: Final[set[_Linker]] = set()
+"""The open ones."""
+
+
+def _linker() -> _Linker:
+    """The one that makes libraries now."""
+    found = next((linker for linker in linkers if linker.links < _LINKS), None)
+    if found is None:
+        linkers.add(found := _Linker())
+    return found
+
+
+@cache
+def _lasting_linker() -> _Linker:
+    """The one of libraries that are never freed. It is never closed: code may run in daemon threads until the process
+    ends."""
+    linker = _Linker()
+    keep_forever(linker.engine)
+    return linker
+
+
 class JitModule:
     """Machine code in this process. The code lives as long as this object: keep it while any address is in
     use."""
 
-    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
-        self._tracker = tracker
+    def __init__(self, linker: _Linker, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
         self._addresses = dict(addresses)
+        weakref.finalize(self, linker.free, tracker).atexit = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,9 +114,12 @@ def jit(
     options: CodegenOptions = DEFAULT_OPTIONS,
     stopwatch: Stopwatch | None = None,
     objects: Sequence[bytes] = (),
+    *,
+    forever: bool = False,
 ) -> JitModule:
-    """Compile `text` into this process, linked with `objects`. External symbols are resolved by `symbols` (name ->
-    address), then by the conversion helpers of 16-bit floats, then by the libraries of the process (libm, libc).
+    """Compile `text` into this process, linked with `objects`, where it stays `forever` or is freed with the result.
+    External symbols are resolved by `symbols` (name -> address), then by the conversion helpers of 16-bit floats, then
+    by the libraries of the process (libm, libc).
 
     Raises `CompileError` when the target has features that the CPU of this process lacks, or when a symbol is not
     found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` measures each stage.
@@ -66,7 +130,7 @@ def jit(
     code = object_code(text, target, options, stopwatch)
     exported = [name for words, name in _DEFINITION.findall(text) if _NOT_EXPORTED.isdisjoint(words.split())]
     with stopwatch.measure("link"):
-        return link_objects((code, *objects), exported, symbols)
+        return link_objects((code, *objects), exported, symbols, forever=forever)
 
 
 _DEFINITION = re.compile(r'^\s*define ([^@\n]*)@"?([\w.$-]+)"?\(', re.MULTILINE)
@@ -75,7 +139,9 @@ _NOT_EXPORTED = frozenset(
 )
 
 
-def link_objects(objects: Sequence[bytes], exported: Sequence[str], symbols: Mapping[str, int]) -> JitModule:
+def link_objects(
+    objects: Sequence[bytes], exported: Sequence[str], symbols: Mapping[str, int], *, forever: bool = False
+) -> JitModule:
     """Link objects into this process; `exported` functions of theirs can be called. Raises as `jit` does."""
     import llvmlite.binding as llvm
 
@@ -92,30 +158,14 @@ def link_objects(objects: Sequence[bytes], exported: Sequence[str], symbols: Map
     for name, address in _resolve(wanted, symbols).items():
         builder.import_symbol(name, address)
     with _lock:
-        try:
-            tracker = builder.link(_engine(), f"weft.{next(_serial)}")
-        except RuntimeError as error:
-            raise InternalError(f"LLVM cannot link the generated code: {error}") from error
-    return JitModule(tracker, {name: cast("int", tracker[name]) for name in exported})
-
-
-_lock = threading.Lock()
-_serial = itertools.count()
-
-
-@cache
-def _engine() -> llvm.LLJIT:
-    """The linker of this process. It is never closed: code may run in daemon threads until the process ends."""
-    import llvmlite.binding as llvm
-
-    engine = llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
-    keep_forever(engine)
-    return engine
+        linker = _lasting_linker() if forever else _linker()
+        tracker = linker.link(builder)
+    return JitModule(linker, tracker, {name: cast("int", tracker[name]) for name in exported})
 
 
 def jit_forever(text: str, opt_level: int, symbols: Mapping[str, int] | None = None) -> JitModule:
     """Code of the runtime itself: compiled for the CPU of this process, and never freed."""
-    module = jit(text, Target.of_process(opt_level), symbols or {})
+    module = jit(text, Target.of_process(opt_level), symbols or {}, forever=True)
     keep_forever(module)
     return module
 

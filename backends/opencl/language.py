@@ -134,6 +134,7 @@ OPENCL: Final = Language(
         "weft_f64_to_f16": _to_f16("f64"),
     },
     reserved=_RESERVED,
+    longest_symbol=120,  # PoCL names files after kernels
     reserved_symbols=_RESERVED | reserved("c macros") | reserved("c symbols"),
     spaces={"global": "__global ", "shared": "__local "},
     pointer_spaces={"global": "__global ", "shared": "__local "},

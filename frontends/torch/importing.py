@@ -21,6 +21,7 @@ from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, v
 from weft.frontends.torch.converters import CONVERTERS, Conversion, known, size_value
 from weft.frontends.torch.exporting import decomposed
 from weft.frontends.torch.library import pytree, torch
+from weft.frontends.torch.shared_memory import check_state
 from weft.frontends.torch.symbols import (
     TensorMeta,
     UnsupportedError,
@@ -126,6 +127,8 @@ class ImportedModel:
     mutations: list[Mutation] = field(default_factory=list[Mutation])
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     """The tensors of arguments that are parameters or buffers."""
+    fixed: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Parameters and buffers that are constants of a model which writes something."""
     ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
     """Least and greatest value of symbolic sizes."""
     in_torch: list[TorchCall] = field(default_factory=list[TorchCall])
@@ -522,7 +525,7 @@ def import_model(
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
-    program = decomposed(program)
+    program = _decomposed(program)
     signature, importer = program.graph_signature, Importer(builder, fallback=fallback)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     written = {spec.target for spec in signature.output_specs if spec.kind.name in _WRITES}
@@ -552,7 +555,7 @@ def import_model(
             )
             model.state[spec.target] = tensor
         elif node.users:
-            items[node] = tensor
+            items[node] = model.fixed[spec.target] = tensor
     variables.sort(key=lambda pair: pair[1].leaf is None)
     model.ranges = {
         str(size): (int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None)
@@ -561,7 +564,23 @@ def import_model(
     }
     sort_results = partial(_sorted_results, signature, model)
     _write_function(importer, name, program.graph_module, variables, items, model, sort_results)
+    if model.mutations:
+        state = {**model.state, **model.fixed}
+        check_state([*state], [*state.values()], [name in written for name in state])
+    else:
+        model.fixed.clear()
     return model
+
+
+def _decomposed(program: Any) -> Any:
+    """The program in operators that have converters. PyTorch asserts that no written buffer is a view of another."""
+    try:
+        return decomposed(program)
+    except AssertionError as error:
+        taken = {spec.target for spec in program.graph_signature.input_specs}
+        state = {name: tensor for name, tensor in program.state_dict.items() if name in taken}
+        check_state([*state], [*state.values()], [True] * len(state))
+        raise CompileError(f"from_torch: PyTorch cannot decompose the program: {error}") from error
 
 
 def _take_input(node: Any, model: ImportedModel, items: dict[Any, Item], variables: list[tuple[Any, Argument]]) -> None:

@@ -158,6 +158,25 @@ class Replay:
         return primitive_class(name)(**self._arguments(step)).apply()
 
 
+def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decision | None]) -> None:
+    """Raises `CompileError` unless there is a decision for each sampling step, None or of the form that it draws: an
+    integer, or several. Which values are right depends on the program."""
+    if len(decisions) != len(steps):
+        raise CompileError(f"{len(decisions)} decisions for {len(steps)} sampling steps")
+    for step, decision in zip(steps, decisions, strict=True):
+        draws_several = any(parameter.kind is DECISIONS for parameter in DECLARATIONS[step_name(step)].parameters)
+        if decision is not None and isinstance(decision, int) is draws_several:
+            wanted = "several integers" if draws_several else "an integer"
+            raise CompileError(f"{step.name} decides for {wanted}, got {decision}")
+
+
+def set_decision(step: sched.StepOp, decision: Decision | None) -> None:
+    """Let a sampling step decide so; None to draw."""
+    step.properties.pop("decision", None)
+    if decision is not None:
+        step.properties["decision"] = attribute_of(decision)
+
+
 def step_name(step: sched.StepOp) -> str:
     """The name of a step in the tables of declarations and primitives."""
     return step.name.removeprefix("sched.")

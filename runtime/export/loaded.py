@@ -30,9 +30,12 @@ def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrar
     not, when the weights are missing, cut off, damaged or of another program, and `OSError` when there is no library.
     """
     file = Path(path)
-    if not file.is_file() and not file.is_dir() and file.exists():
+    if not os.path.isfile(file) and not os.path.isdir(file) and os.path.exists(file):
         raise CompileError(f"'{path}': not a regular file")
-    data = file.read_bytes()
+    try:
+        data = file.read_bytes()
+    except ValueError as error:  # NUL, or half of a surrogate pair
+        raise CompileError(f"{str(path)!r} names no file: {error}") from error
     try:
         text = read_library_text(checked_text(data))
     except CompileError as error:

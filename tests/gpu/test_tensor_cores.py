@@ -140,7 +140,9 @@ def test_which_arguments_are_tiles() -> None:
 
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", first_tier(["sm_75", "sm_80", "sm_90"], "sm_80"))
-@pytest.mark.parametrize("name", LADDER.names("NVRTC", "tensor cores"))
+@pytest.mark.parametrize(
+    "name", first_tier(LADDER.names("NVRTC", "tensor cores"), "matmul_wmma", "matmul_mma_stages", "linear_mma")
+)
 def test_everything_stays_in_registers(name: str, architecture: str) -> None:
     case = CASES[name]
     if architecture < case.since:

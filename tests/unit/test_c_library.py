@@ -1,13 +1,19 @@
 """`weft.build(..., target="c")`: sources, calls, and what is refused."""
 
+import os
+import re
+import shutil
 import subprocess
+import time
 from pathlib import Path
+from platform import machine
 
 import numpy as np
 import pytest
 from c_programs import COMPILER, needs_compiler
 
 import weft
+from weft import te
 from weft.runtime import c_compiler
 
 TEXT = """
@@ -60,8 +66,6 @@ def test_calls_are_checked_like_those_of_llvm() -> None:
 @needs_compiler
 @pytest.mark.parametrize("name, flags", [("use.c", ["-std=c99"]), ("use.cc", [])])
 def test_the_header_serves_c_and_cpp(name: str, flags: list[str], tmp_path: Path) -> None:
-    import shutil
-
     compiler = COMPILER if name.endswith(".c") else shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler is on the PATH")
@@ -79,3 +83,71 @@ def test_imported_llvm_is_refused() -> None:
     module.attributes["low.import_llvm"] = ArrayAttr([StringAttr("define void @f() { ret void }")])
     with pytest.raises(weft.CompileError, match="comes with LLVM IR, which the C target cannot include"):
         weft.build(module, target="c")
+
+
+SLOW_COMPILER = """#!/bin/sh
+case "$*" in *probe.c*) exit 1;; esac
+sleep 600 &
+echo $! > {pid}
+wait
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="compilers have process groups on POSIX systems")
+@pytest.mark.parametrize("way", ["too slow", "interrupted"])
+def test_a_compiler_that_does_not_end(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended with the processes that it started, after a time that its input explains or by Ctrl-C."""
+    (tmp_path / "cc").write_text(SLOW_COMPILER.format(pid=tmp_path / "pid"))
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(c_compiler, "_C_COMPILERS", ("cc",))
+    if way == "too slow":
+        monkeypatch.setattr(c_compiler, "LEAST_SECONDS", 0.2)
+        monkeypatch.setattr(c_compiler, "BYTES_A_SECOND", 1 << 20)
+        message = r"refuses an imported source \(slow\.c\): cc was ended after 0 s, the limit for \d+ bytes of input"
+        with pytest.raises(weft.CompileError, match=message):
+            c_compiler.compile_source("int one;", tmp_path, "slow", ())
+    else:
+
+        def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+            while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().endswith("\n"):
+                time.sleep(0.01)
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            c_compiler.compile_source("int one;", tmp_path, "slow", (), str(tmp_path / "cc"))
+    child = int((tmp_path / "pid").read_text())
+    for _ in range(200):
+        state = Path(f"/proc/{child}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.01)
+    pytest.fail(f"process {child} still runs")
+
+
+@pytest.mark.parametrize("command", ["no-such-file", "no\0name"])
+def test_a_compiler_that_cannot_be_started(command: str, tmp_path: Path) -> None:
+    with pytest.raises(weft.CompileError, match="cannot be started"):
+        c_compiler.compile_source("int one;", tmp_path, "one", (), str(tmp_path / command))
+
+
+@needs_compiler
+def test_gcc_keeps_vectors_whatever_its_level(tmp_path: Path) -> None:
+    """At -O3 GCC unrolled loops over lanes first, and made four times as many instructions of it."""
+    compiler = shutil.which("gcc")
+    if compiler is None or machine() != "x86_64":
+        pytest.skip("needs gcc for x86-64")
+    a = te.placeholder((64, 64), "float32", name="A")
+    library = weft.build(te.create_prim_func([a, te.ops.matmul(a, a)]), target="c -mcpu=haswell -num-threads=1")
+    source = library.get_source("c")
+    (tmp_path / "f.c").write_text(source)
+    lines: list[int] = []
+    for level in ("-O2", "-O3"):
+        command = [compiler, level, "-ftree-vectorize", "-march=haswell", "-ffp-contract=fast", "-S"]
+        subprocess.run([*command, str(tmp_path / "f.c"), "-o", str(tmp_path / "f.s")], check=True)
+        text = (tmp_path / "f.s").read_text()
+        assert len(re.findall(r"vfmadd\w+ps\s.*%ymm", text)) >= 12, level
+        lines.append(text.count("\n"))
+    assert lines[1] < 2 * lines[0]

@@ -1,6 +1,8 @@
 """The compile cache: its files, what is evicted, and what makes an entry unusable."""
 
 import os
+import re
+import stat
 import time
 import warnings
 from pathlib import Path
@@ -28,6 +30,12 @@ MODEL = CompiledModel(
 
 def bytes_of(kernel: CompiledKernel, key: str) -> bytes:
     return b"".join(encoded(key, *kernel.parts()))
+
+
+@pytest.fixture(autouse=True)
+def first_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test warns anew."""
+    monkeypatch.setattr(compile_cache, "_warned", set())
 
 
 @pytest.fixture
@@ -141,12 +149,91 @@ def test_what_a_process_left_behind_is_removed_when_it_is_old(cache: CompileCach
 def test_a_folder_that_cannot_be_written_warns_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = CompileCache(tmp_path / "file" / "cache")
-    with pytest.warns(UserWarning, match=r"the compile cache '.*file/cache' cannot be written, weft works without"):
+    with pytest.warns(UserWarning, match=r"the compile cache '.*file/cache' is off: '.*file' is no folder"):
         assert not cache.store("key", KERNEL)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not cache.store("other", KERNEL)
     assert cache.load("key") is None and not cache.entries() and cache.evict() == 0 and cache.clear() == 0
+
+
+def test_the_folder_and_its_files_are_of_the_user_alone(cache: CompileCache) -> None:
+    before = os.umask(0)
+    try:
+        assert cache.store("key", KERNEL)
+    finally:
+        os.umask(before)
+    made = [cache.folder.parent, cache.folder, cache.entries()[0].path]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700, 0o700, 0o600]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no numbers of users")
+@pytest.mark.parametrize("folder", ["cache", "a"])
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_nothing_is_taken_from_a_folder_that_others_write(
+    cache: CompileCache, mode: int, folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache.store("key", KERNEL)
+    open_folder = cache.folder if folder == "cache" else cache.folder.parent
+    open_folder.chmod(mode)
+    who = {0o770: "its group", 0o707: "others", 0o777: "its group and others"}[mode]
+    reason = f"'{open_folder}' can be written by {who}: chmod go-w '{open_folder}'"
+    with pytest.warns(UserWarning, match=f"'{cache.folder}' is off: {re.escape(reason)}") as warned:
+        assert cache.load("key") is None and cache.load_model("key") is None
+        assert not cache.store("key", KERNEL) and not cache.store_model("key", MODEL)
+        assert not cache.entries() and cache.evict() == 0 and cache.clear() == 0
+    assert len(warned) == 1
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(cache.folder))
+    assert execute(["cache", "--clear"]) == 0
+    assert f"off       {reason}\n" in capsys.readouterr().out
+    open_folder.chmod(0o700)
+    assert cache.load("key") == KERNEL
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+@pytest.mark.parametrize("what", ["pipe", "link", "folder", "for its group", "for all", "dangling link"])
+def test_a_file_that_others_may_have_put_there_is_not_read(cache: CompileCache, what: str) -> None:
+    cache.store("key", KERNEL)
+    path = cache.entries()[0].path
+    if what.startswith("for"):
+        path.chmod(0o660 if what == "for its group" else 0o606)
+    else:
+        path.rename(path.with_name("elsewhere"))
+    match what:
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            path.symlink_to("elsewhere")
+        case "dangling link":
+            path.symlink_to("nowhere")
+        case "folder":
+            path.mkdir()
+        case _:
+            pass
+    with pytest.warns(UserWarning, match=r"is off: '.*key\.kernel' (is no regular file|is a link|can be written by)"):
+        assert cache.load("key") is None
+    if what != "folder":
+        assert cache.store("key", KERNEL) and cache.load("key") == KERNEL
+
+
+def test_constants_outlive_their_file(cache: CompileCache) -> None:
+    cache.store_model("key", MODEL)
+    found = cache.load_model("key")
+    assert found is not None
+    with cache.entries()[0].path.open("r+b") as file:
+        file.truncate(0)  # of a mapped file nothing could be read now
+    assert {name: array.tobytes() for name, array in found.constants.items()} == {
+        name: array.tobytes() for name, array in MODEL.constants.items()
+    }
+    with pytest.raises(ValueError, match="read-only"):
+        found.constants["c0"][0] = 1
+
+
+def test_an_entry_longer_than_the_cache_may_be_is_removed(cache: CompileCache) -> None:
+    cache.store("key", KERNEL)
+    os.truncate(cache.entries()[0].path, 1 << 40)  # a hole
+    assert cache.load("key") is None
+    assert not cache.entries()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +264,7 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEFT_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
-    with pytest.warns(UserWarning, match="cannot be written"):
+    with pytest.warns(UserWarning, match=f"is off: '{os.devnull}' is no folder"):
         assert not CompileCache.of_user().store("key", KERNEL)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 
 import weft
 from weft.dialects import sched
+from weft.support.errors import CompileError
 
 MATMUL = """
 func.func @mm(%A: memref<32x16xf32>, %B: memref<16x24xf32>, %C: memref<32x24xf32>) {
@@ -97,3 +99,23 @@ def test_script_and_show() -> None:
     assert plain.getvalue() == str(sch.script()) and "\x1b[" in colours.getvalue()
     assert "<span" in sch.script()._repr_html_()
     assert isinstance(sch.trace, sched.FuncOp)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "message"),
+    [
+        ([1, 1], "sched.sample_perfect_tile decides for several integers, got 1"),
+        ([[16, 1], (1,)], r"sched.sample_categorical decides for an integer, got \(1,\)"),
+        ([[16, 1]], "1 decisions for 2 sampling steps"),
+    ],
+)
+def test_decisions_of_another_form(decisions: list[Any], message: str) -> None:
+    sch = weft.Schedule(weft.parse(MATMUL))
+    text = """sched.func @trace {
+      %b = sched.get_block "C" : block
+      %i, %j, %k = sched.get_loops %b : loop, loop, loop
+      %x, %y = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16} : int, int
+      %v = sched.sample_categorical {candidates = [1, 2], probs = [0.5, 0.5]} : int
+    }"""
+    with pytest.raises(CompileError, match=message):
+        weft.run_trace(sch, text, decisions)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.driver.traces import record_problem
 from weft.support.errors import CompileError
 from weft.tools.weft_cli import execute
 from weft.tuning.database import Database
@@ -19,6 +20,12 @@ from weft.tuning.records import Record, Workload, from_line, machine_kind, to_li
 MATMUL = Workload("5f", "matmul", "func.func @matmul() { return }", 1 << 21)
 HERE = ("5f", "llvm -mcpu=znver4", "x86_64 znver4")
 FAST = Record(*HERE, "sched.func @trace {}", ((4, 32), 1), (2e-3, 1e-3, 1.1e-3), origin="space", date="2026-11-23")
+SAMPLED = """sched.func @trace {
+  %b = sched.get_block "C" : block
+  %i = sched.get_loops %b : loop
+  %t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 64} : int, int
+  %v = sched.sample_categorical {candidates = [1, 2], probs = [0.5, 0.5]} : int
+}"""
 SLOW = replace(FAST, decisions=((128, 1), None), times=(9e-3,))
 FAILED = replace(FAST, decisions=((64, 2), 0), times=(), failure="it takes longer than 10 s")
 
@@ -105,11 +112,75 @@ def test_lines_hold_what_they_say() -> None:
         (dict(times=[float("nan")]), "seconds above 0"),
         (dict(decisions=[[1, "2"]]), "'decisions' is decisions"),
         (dict(trace=5), "'trace' is text"),
+        (dict(origin="\ud800"), r"'origin' is text, got '\\ud800'"),
+        (dict(trace="x" * (1 << 21)), "the trace of a record has 2,097,152 characters"),
+        (dict(times=[5e-324], drift=4.0), "the time of a record is 0.0 seconds"),
+        (dict(times=[1e300], drift=1e-300), "the time of a record is inf seconds"),
     ):
         if message is not None:
             line = json.dumps({**json.loads(to_line(FAST)), **record})
             with pytest.raises(CompileError, match=message):
                 from_line(line)
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("origin", '"\\ud800"'),
+        ("decisions", "[[1, 2], -1, 4611686018427387904, -1]"),
+        ("decisions", "[1, 1]"),
+        ("decisions", "[[4, 32], [1, 1]]"),
+        ("decisions", "[[4, 32]]"),
+        ("decisions", nested(400)),
+        ("times", nested(900)),
+        ("decisions", nested(100_000)),
+        ("trace", '"sched.func @trace { %b = sched.no_step }"'),
+        ("trace", '"builtin.module {}"'),
+        ("drift", "1e400"),
+        ("drift", "9" * 5000),
+        ("self", "1"),
+    ],
+)
+def test_the_worst_that_a_line_can_do_is_to_be_left_out(field: str, text: str, tmp_path: Path) -> None:
+    good = to_line(replace(FAST, trace=SAMPLED))
+    values = {name: json.dumps(value) for name, value in json.loads(good).items()} | {field: text}
+    bad = "{" + ", ".join(f'"{name}": {value}' for name, value in values.items()) + "}"
+    (tmp_path / "records.jsonl").write_text("\n".join([to_line(MATMUL), bad, good]))
+    with Database(tmp_path / "tune.db") as database, (tmp_path / "records.jsonl").open() as file:
+        added, reasons = database.import_lines(file, "records.jsonl", record_problem)
+        assert added == 1 and len(reasons) == 1 and reasons[0].startswith("records.jsonl:2: ")
+        assert list(database.records()) == [replace(FAST, trace=SAMPLED)]
+
+
+@pytest.mark.parametrize("table", ["records", "workloads", "traces"])
+def test_the_worst_that_a_row_can_do_is_to_be_left_out(table: str, database: Database) -> None:
+    other = replace(FAST, workload="6f", trace="sched.func @other {}", decisions=())
+    database.add(MATMUL, replace(MATMUL, key="6f", name="other"), FAST, other)
+    columns = {
+        "records": "workload target machine decisions times failure drift origin versions date",
+        "workloads": "key name ir flops",
+        "traces": "text",
+    }
+    values = (1, 1.5, b"\xff\xfe", "[[[1]]]", "-1", "[" * 100_000, b"CAST \xff")
+    for column in columns[table].split():
+        for value in values:
+            execute_sql = database._connection.execute
+            place = "CAST(? AS TEXT)" if isinstance(value, bytes) and value.startswith(b"CAST") else "?"
+            execute_sql("BEGIN")
+            execute_sql(f"UPDATE {table} SET {column} = {place} WHERE rowid = 1", (value,))
+            assert other in database.records()
+            assert all(workload.name == "other" for workload in database.workloads() if workload.key == "6f")
+            for place in database.places():
+                database.best(*place[:3])
+            database.elsewhere("5f", "x86_64 other", 9)
+            database.known(*HERE, FAST.trace, FAST.decisions)
+            database.export(StringIO())
+            execute_sql("ROLLBACK")
+    assert set(database.records()) == {FAST, other}
 
 
 def test_pruning_keeps_the_best(database: Database) -> None:
@@ -203,7 +274,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     tiles = "%t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16} : int, int"
     trace = f'sched.func @trace {{ %c = sched.get_block "C" : block %i = sched.get_loops %c : loop {tiles} }}'
     with Database(path) as database:
-        database.add(MATMUL, replace(FAST, trace=trace, decisions=((4, 16),)), SLOW, FAILED)
+        measured = [replace(record, trace=trace, decisions=record.decisions[:1]) for record in (FAST, SLOW, FAILED)]
+        database.add(MATMUL, *measured)
     assert _weft("db", path, "list") == 0
     place = "llvm -mcpu=znver4  on x86_64 znver4"
     assert capsys.readouterr().out == f"5f  matmul  3 records, 1 failed  {place}\n"
@@ -212,7 +284,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert _weft("db", path, "show", "matmul") == 0
     shown = capsys.readouterr().out
     assert (
-        "decision = [4, 16]" in shown and "FuncOp(" not in shown and "t0, t1 = sch.sample_perfect_tile(i, n=2" in shown
+        "decision = [4, 32]" in shown and "FuncOp(" not in shown and "t0, t1 = sch.sample_perfect_tile(i, n=2" in shown
     )
     assert _weft("db", path, "export", lines) == 0
     with lines.open("a") as file:

@@ -59,6 +59,7 @@ func.func @scale(%A: memref<?x16xf64>, %B: memref<?x16xf64>) {
 // CHECK-NEXT:   for (int64_t i = 0; i < m; ++i) {
 // CHECK-NEXT:     for (int j0 = 0; j0 < 4; ++j0) {
 // CHECK-NEXT:       int64_t at = i * 16 + j0 * 4;
+// CHECK-NEXT:       WEFT_LANES(2)
 // CHECK-NEXT:       for (int l = 0; l < 4; ++l) B[at + l] = exp(A[at + l]);
 
 // -----

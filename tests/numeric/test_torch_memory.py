@@ -1,0 +1,180 @@
+"""Models of PyTorch that write into inputs and buffers: tensors that share memory with these are refused, no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.support.errors import CompileError
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def kinds(torch: Any) -> Any:
+    """Modules that write into an input, into two, and into a buffer."""
+
+    class Kinds:
+        class Input(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.scale = torch.nn.Parameter(torch.full((4,), 2.0))
+
+            def forward(self, x: Any, y: Any) -> Any:
+                x.add_(1)
+                return y * self.scale
+
+        class Returned(torch.nn.Module):
+            def forward(self, x: Any, y: Any) -> Any:
+                y.mul_(3)
+                return x.add_(y)
+
+        class Buffer(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("total", torch.zeros(4))
+
+            def forward(self, x: Any) -> Any:
+                self.total.add_(x)
+                return self.total * x
+
+        class TwoNames(torch.nn.Module):
+            def __init__(self, second: Any) -> None:
+                super().__init__()
+                self.register_buffer("total", torch.arange(8.0))
+                self.register_buffer("rest", second(self.total))
+
+            def forward(self, x: Any) -> Any:
+                self.total.add_(x)
+                return self.rest * 2
+
+    return Kinds
+
+
+@pytest.fixture(scope="module")
+def compiled(torch: Any, kinds: Any) -> Any:
+    """Writes into `x`."""
+    return weft.compile(torch.export.export(kinds.Input(), (torch.ones(4), torch.ones(4))))
+
+
+REFUSED = r"input '{}': expected a tensor that shares no memory with others, since the model writes it, got one that "
+
+
+def test_an_input_that_is_written_overlaps_another(torch: Any, compiled: Any) -> None:
+    both, numbers = torch.ones(4), np.arange(8, dtype=np.float32)
+    pairs: list[tuple[Any, Any]] = [
+        (both, both),
+        (both, torch.from_numpy(both.numpy())),
+        (both, torch.from_dlpack(both)),
+        (torch.arange(8.0)[:4], torch.from_numpy(numbers)[:4]),
+        (torch.from_numpy(numbers[:4]), torch.from_numpy(numbers[3:7])),
+        (torch.from_numpy(numbers[::2]), torch.from_numpy(numbers[2:6])),
+    ]
+    for x, y in [*pairs[:3], *pairs[4:]]:
+        before = x.clone(), y.clone()
+        with pytest.raises(ValueError, match=REFUSED.format("x") + r"overlaps input 'y'"):
+            compiled(x, y)
+        assert torch.equal(x, before[0])
+        assert torch.equal(y, before[1])
+    x, y = pairs[3]
+    assert torch.equal(compiled(x, y), y * 2)
+    assert torch.equal(x, torch.arange(8.0)[:4] + 1)
+
+
+def test_views_that_share_no_element_are_right(torch: Any, compiled: Any) -> None:
+    for x_part, y_part in [(slice(0, None, 2), slice(1, None, 2)), (slice(0, 4), slice(4, 8))]:
+        room = torch.arange(8.0)
+        assert torch.equal(compiled(room[x_part], room[y_part]), torch.arange(8.0)[y_part] * 2)
+        assert torch.equal(room[x_part], torch.arange(8.0)[x_part] + 1)
+
+
+def test_inputs_that_are_only_read_may_overlap(torch: Any) -> None:
+    class Added(torch.nn.Module):
+        def forward(self, x: Any, y: Any, z: Any) -> Any:
+            z.add_(1)
+            return x + y
+
+    compiled = weft.compile(Added(), tuple(torch.ones(4) for _ in range(3)))
+    room = torch.arange(8.0)
+    assert torch.equal(compiled(room[:4], room[2:6], torch.ones(4)), room[:4] + room[2:6])
+    with pytest.raises(ValueError, match=REFUSED.format("z") + r"overlaps input 'y'"):
+        compiled(room[:4], room[2:6], room[4:])
+
+
+def test_two_inputs_that_are_written(torch: Any, kinds: Any) -> None:
+    compiled = weft.compile(kinds.Returned(), (torch.ones(4), torch.ones(4)))
+    x, y = torch.ones(4), torch.ones(4)
+    assert torch.equal(compiled(x, y), torch.full((4,), 4.0))
+    assert x.tolist() == [4.0] * 4
+    assert y.tolist() == [3.0] * 4
+    with pytest.raises(ValueError, match=REFUSED.format("x") + r"overlaps input 'y'"):
+        compiled(x, x)
+    with pytest.raises(ValueError, match=r"'x': expected a tensor whose elements are at different places, got strides"):
+        compiled(torch.ones(1).expand(4), y)
+
+
+def test_tensors_without_elements_share_nothing(torch: Any, kinds: Any) -> None:
+    rows = torch.export.Dim("rows", min=0, max=8)
+    model = kinds.Returned()
+    shapes = {"x": {0: rows}, "y": {0: rows}}
+    compiled = weft.compile(model, (torch.ones(4), torch.ones(4)), dynamic_shapes=shapes)
+    empty = torch.ones(4)[:0]
+    assert compiled(empty, empty).shape == (0,)
+
+
+def test_parameters_and_buffers_of_the_model(torch: Any, kinds: Any) -> None:
+    model = kinds.Input()
+    for params in ("constants", "arguments"):
+        compiled = weft.compile(model, (torch.ones(4), torch.ones(4)), params=params)
+        with pytest.raises(ValueError, match=REFUSED.format("x") + r"overlaps 'scale' of the model"):
+            compiled(model.scale.data, torch.ones(4))
+        assert compiled(torch.ones(4), model.scale.data).tolist() == [4.0] * 4
+    counting = kinds.Buffer()
+    compiled = weft.compile(counting, (torch.ones(4),))
+    with pytest.raises(ValueError, match=r"'total' of the model: expected .* got one that overlaps input 'x'"):
+        compiled(counting.total)
+    assert compiled(torch.ones(4)).tolist() == [1.0] * 4
+    assert compiled(torch.ones(4)).tolist() == [2.0] * 4
+
+
+def test_buffers_that_share_memory_are_refused_when_compiled(torch: Any, kinds: Any) -> None:
+    for second in (lambda total: total, lambda total: total[2:5], lambda total: total.view(2, 4)):
+        with pytest.raises(CompileError, match=r"'(total|rest)' and '(total|rest)' of the model share memory"):
+            weft.compile(kinds.TwoNames(second), (torch.ones(8),))
+    compiled = weft.compile(kinds.TwoNames(lambda total: total.clone()), (torch.ones(8),))
+    assert torch.equal(compiled(torch.ones(8)), torch.arange(8.0) * 2)
+
+
+def test_graphs_of_torch_compile_run_on_inputs_that_overlap_as_traced(torch: Any) -> None:
+    def step(x: Any, y: Any) -> Any:
+        x.add_(1)
+        return y * 2
+
+    def views(first: slice, second: slice) -> tuple[Any, Any]:
+        room = torch.arange(8.0)
+        return room[first], room[second]
+
+    compiled = torch.compile(step, backend="weft")
+    assert compiled(torch.ones(4), torch.ones(4)).tolist() == [2.0] * 4
+    one = torch.ones(4)
+    assert compiled(one, one).tolist() == [4.0] * 4  # PyTorch guards against the same tensor itself
+    shared = r"'l_x_': .* otherwise, and it writes some: this one and 'l_y_' share memory now \(clone"
+    with pytest.raises(ValueError, match=shared):
+        compiled(*views(slice(0, 4), slice(2, 6)))
+    with pytest.raises(ValueError, match=shared):
+        compiled(one, torch.from_numpy(one.numpy()))
+    assert torch.equal(compiled(*views(slice(0, None, 2), slice(1, None, 2))), torch.arange(8.0)[1::2] * 2)
+    torch.compiler.reset()
+    compiled = torch.compile(step, backend="weft")
+    assert compiled(*views(slice(0, 4), slice(2, 6))).tolist() == [6, 8, 8, 10]
+    with pytest.raises(ValueError, match=shared):
+        compiled(*views(slice(0, 4), slice(3, 7)))
+    with pytest.raises(ValueError, match=r"this one and 'l_y_' share memory no more"):
+        compiled(torch.ones(4), torch.ones(4))
+    torch.compiler.reset()
