@@ -586,13 +586,25 @@ def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """A value of `source` as a byte of a type of storage, by way of float32 or of bytes, as `ml_dtypes` does it: -1.0
-    has all bits set, also where no sign is stored."""
+    """A value of `source` as a byte of a type of storage: floats by way of float32, integers by their low bits."""
     if dtype not in SMALL_FLOATS:
-        return _lowest_bits(body, _cast(body, operand, source, "int8"), dtype)
+        byte = _low_byte(body, operand, source) if is_float(source) else _cast(body, operand, source, "int8")
+        return _lowest_bits(body, byte, dtype)
     rounded = _convert(body, arith.TruncFOp, _cast(body, operand, source, "float32"), type_of(dtype))
     code = body.append(arith.BitcastOp(rounded, IntegerType(bits(dtype))))
     return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) == 4 else code
+
+
+def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:
+    """A float as the low byte of an integer of 64 bits, to which it saturates (`weft.support.float_to_integer`)."""
+    single = source != "float64"
+    x = _cast(body, operand, source, "float32") if single else operand
+    # Numbers of float32 beyond 2^31 have a low byte of zeros.
+    wide = value_type_of("int32" if single else "int64")
+    is_large = body.append(arith.CmpfOp(x, body.constant(2.0**63, x.type), "oge"))
+    integer = _convert(body, arith.FPToSIOp, x, wide)
+    saturated = body.append(arith.SelectOp(is_large, body.constant(-1, wide), integer))
+    return _convert(body, arith.TruncIOp, saturated, value_type_of("int8"))
 
 
 def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat, from_signed: bool) -> SSAValue:

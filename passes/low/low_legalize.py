@@ -39,7 +39,9 @@ from weft.passes.low import decompositions
 from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
+from weft.support.cpu_instructions import conversion_to_integer
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.float_to_integer import register_bits
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
 
@@ -70,7 +72,8 @@ class LowLegalizePass(ModulePass):
     which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
     root does no harm (Figueroa 1995); fused multiply-adds are rounded once as well
     (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
-    and the smallest number over -1 wraps to itself. Functions of the host in a program of kernels are prepared for
+    and the smallest number over -1 wraps to itself; and so are conversions of floats to integers, as on x86
+    (`weft.support.float_to_integer`). Functions of the host in a program of kernels are prepared for
     LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
 
     Requires: low functions.
@@ -332,6 +335,29 @@ def _erase_unused(ops: Sequence[Operation]) -> None:
 _BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
 
 
+# Floats to integers
+
+
+def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """A conversion to an integer, defined for all numbers."""
+    (operand,), (result,) = op.operands, op.results
+    if DEFINED in op.attributes or _is_small(operand.type):
+        return None
+    bits = cast("IntegerType", element_of(result.type)).width.data
+    signed, is_double = op.name.endswith("fptosi"), element_of(operand.type) == f64
+    register_bits_ = register_bits(bits, signed=signed, is_double=is_double)
+    x = context.writer(op, operand.type).lanes(operand)
+    register = context.writer(op, like(result.type, IntegerType(register_bits_)))
+    if bits != register_bits_ or not signed:
+        small = context.writer(op, result.type)
+        register.replace(decompositions.to_integer(x, register, small, signed=signed).value)
+    elif context.kind in _LLVM and conversion_to_integer(context.machine, lanes_of(result.type), 64 if is_double else 32, bits):
+        return None
+    else:
+        register.replace(decompositions.to_register(x, register).value)
+    return register
+
+
 # Integers
 
 
@@ -490,6 +516,7 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (TARGETS, MULTIPLY_ADDS, _multiply_add),
     (TARGETS, (arith.NegfOp,), _negation),
     (TARGETS, _FROM_INTEGER, _integer_to_float),
+    ((*TARGETS, UPSTREAM), tuple(_TO_INTEGER), _to_integer),
     (TARGETS, (vector.ReductionOp,), _reduction),
     (_LLVM, (arith.ExtFOp,), _extend_bf16),
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),

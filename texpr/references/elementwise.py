@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness
 
+from weft.dialects.element_types import TYPES
+from weft.support.float_to_integer import floats_to_integers
 from weft.texpr.references.arguments import Array, array_dtype
 
 erf: Final[Callable[[Array], Array]] = np.vectorize(math.erf, otypes=[np.float64])
@@ -33,7 +36,11 @@ def trunc_divide(lhs: Array, rhs: Array) -> Array:
 def cast(data: Array, dtype: str) -> Array:
     if dtype == "bool":
         return data != 0
-    return data.astype(array_dtype(dtype))
+    kind = TYPES[dtype]
+    if data.dtype.kind != "f" or not isinstance(kind, IntegerType):
+        return data.astype(array_dtype(dtype))
+    signed = kind.signedness.data is not Signedness.UNSIGNED
+    return floats_to_integers(data, kind.width.data, signed=signed).astype(dtype, copy=False)
 
 
 def fma(x: Array, y: Array, z: Array) -> Array:
