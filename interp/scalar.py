@@ -2,8 +2,9 @@
 
 Integers wrap to their width, floating-point results are rounded to their type at each op. What has no meaning is an
 error where it happens: division by zero, a quotient that overflows, a shift by the width or more. Conversions of floats
-to integers are defined for every number (`weft.support.float_to_integer`). Elementary functions are computed in double and rounded to the type of the op: the
-result is within half a unit in the last place of the type, plus what the C library is off in double.
+to integers are defined for every number (`weft.support.float_to_integer`). Elementary functions are computed in double
+and rounded to the type of the op: the result is within half a unit in the last place of the type, plus what the C
+library is off in double.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
 """Conversions of floats to integers, of every value: the meaning of `arith.fptosi` and `arith.fptoui`.
 
-A number is truncated toward zero. What happens beyond the range of the integer type is as in PyTorch and NumPy on
-x86-64, where they agree: the number becomes a signed integer of 32 or 64 bits (`register_bits`), the least one for NaN
-and for numbers beyond its range (Intel SDM, "integer indefinite value"), and the result is the low bits of that.
-
-| integer type | register | NaN, and beyond the register | others |
-|---|---|---|---|
-| i8, i16, i32, ui8 (of f16, bf16, f32), ui16 | 32 bits | i32: -2^31; others: 0 | modulo 2^N |
-| i64, ui32, ui8 (of f64) | 64 bits | i64: -2^63; others: 0 | modulo 2^N |
-| ui64 | 64 bits | NaN, below -2^63: 2^63; from 2^64: 0 | modulo 2^64 |
-| of fewer than 8 bits | 64 bits | NaN, below -2^63: 0; from 2^63: all bits set | modulo 2^N |
-
-PyTorch and NumPy have no integers of fewer than 8 bits: NaN gives 0 there, and others saturate to 64 bits and wrap.
-`tests/data/float_to_integer.json` records edge values of every pair of types.
+A number is truncated toward zero. It becomes a signed integer of 32 or 64 bits (`register_bits`), which is the least one
+for NaN and for numbers beyond its range (Intel SDM, "integer indefinite value"), and the result is the low bits of
+that. The page of the low dialect has the table of types; `tests/data/float_to_integer.json` records edge values of
+every pair.
 """
 
 from __future__ import annotations

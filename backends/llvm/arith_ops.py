@@ -1,9 +1,10 @@
 """`arith` and `math` ops, on scalars and on vectors: LLVM instructions, LLVM intrinsics, and calls of the C library.
 
 Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds, where the function
-promises `contract` or the op allows it. Arithmetic on `bf16`, divisions whose divisor may be zero, which would end the
-process, and conversions to integers of floats that may be beyond their range are rewritten by `low-legalize`. LLVM lowers `sqrt`, `absf`, rounding and
-`fma` to instructions; it lowers the other functions to calls of libm, lane by lane for vectors.
+promises `contract` or the op allows it. `low-legalize` rewrites arithmetic on `bf16`, divisions whose divisor may be
+zero, which would end the process, and conversions to integers of floats that may be beyond their range. LLVM lowers
+`sqrt`, `absf`, rounding and `fma` to instructions; it lowers the other functions to calls of libm, lane by lane for
+vectors.
 """
 
 from __future__ import annotations

@@ -130,11 +130,13 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 # Floats to integers (`weft.support.float_to_integer`)
 
 
-def to_register(x: Lanes, register: Writer) -> Bits:
-    """A number as a signed integer, the least one for NaN and for what is beyond the range of the integer."""
+def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
+    """A number as a signed integer, the least one for NaN and for what is beyond the range of the integer. `is_below`:
+    no number exceeds that range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
-    above = x.compare("oge", least).choose(x, least)
-    inside = (above < -least).choose(above, least)
+    inside = x.compare("oge", least).choose(x, least)
+    if not is_below:
+        inside = (inside < -least).choose(inside, least)
     kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
     return register.bits(register.op(kind, (inside.value,), register.integer_type, {}, DEFINED_MARK))
 

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     ReducedPrecisionFloatType,
+    UnitAttr,
     VectorType,
     f32,
     f64,
@@ -37,6 +38,7 @@ from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
 from weft.passes.low import decompositions
 from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
+from weft.passes.low.float_ranges import float_range
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
 from weft.support.cpu_instructions import conversion_to_integer
@@ -339,22 +341,30 @@ _BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
 
 
 def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """A conversion to an integer, defined for all numbers."""
+    """A conversion to an integer, defined for all numbers (`weft.support.float_to_integer`)."""
     (operand,), (result,) = op.operands, op.results
     if DEFINED in op.attributes or _is_small(operand.type):
         return None
     bits = cast("IntegerType", element_of(result.type)).width.data
     signed, is_double = op.name.endswith("fptosi"), element_of(operand.type) == f64
-    register_bits_ = register_bits(bits, signed=signed, is_double=is_double)
-    x = context.writer(op, operand.type).lanes(operand)
-    register = context.writer(op, like(result.type, IntegerType(register_bits_)))
-    if bits != register_bits_ or not signed:
+    low, high, may_be_nan = float_range(operand)
+    least, beyond = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+    if not may_be_nan and least <= low and high < beyond:
+        op.attributes[DEFINED] = UnitAttr()
+        return None
+    width = register_bits(bits, signed=signed, is_double=is_double)
+    x, register = (
+        context.writer(op, operand.type).lanes(operand),
+        context.writer(op, like(result.type, IntegerType(width))),
+    )
+    if bits != width or not signed:
         small = context.writer(op, result.type)
         register.replace(decompositions.to_integer(x, register, small, signed=signed).value)
-    elif context.kind in _LLVM and conversion_to_integer(context.machine, lanes_of(result.type), 64 if is_double else 32, bits):
+        return register
+    lanes = lanes_of(result.type)
+    if context.kind == "llvm" and conversion_to_integer(context.machine, lanes, 64 if is_double else 32, bits):
         return None
-    else:
-        register.replace(decompositions.to_register(x, register).value)
+    register.replace(decompositions.to_register(x, register, is_below=high < 2.0 ** (bits - 1)).value)
     return register
 
 

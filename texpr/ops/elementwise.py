@@ -151,8 +151,8 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
 
 
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
-    """Each element as another dtype: floats become integers by truncation (undefined where they do not fit), integers
-    keep their low bits, numbers become bool by comparison with zero.
+    """Each element as another dtype: floats become integers by truncation, integers keep their low bits, numbers become
+    bool by comparison with zero. The page of the low dialect states the integers that NaN and floats out of range become.
 
     Dtypes: all.
     Equals: `data.astype(dtype)`.
