@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
 from weft.dialects.element_types import element_name
 from weft.dialects.integer_arith import divide_truncating, remainder_truncating
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, union_of_intervals
+from weft.dialects.upstream.arith import RemFOp
 from weft.interp import scalar_functions as functions
 from weft.interp.registry import emits
 from weft.interp.scalar_functions import wrap
@@ -290,6 +291,7 @@ elementwise(arith.NegfOp, template="-{0}", finish=False)
 
 
 elementwise(arith.DivfOp, template="{0} / {1} if {1} else {divide}({0}, {1})", divide=functions.divide)
+elementwise(RemFOp, template="{function}({all})", function=functions.total(math.fmod, np.fmod))
 for _op_class, _relation, _of_others in (
     (arith.MaximumfOp, ">", functions.maximum),
     (arith.MinimumfOp, "<", functions.minimum),

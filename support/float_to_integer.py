@@ -1,7 +1,7 @@
 """Conversions of floats to integers, of every value: the meaning of `arith.fptosi` and `arith.fptoui`.
 
-A number is truncated toward zero. It becomes a signed integer of 32 or 64 bits (`register_bits`), which is the least one
-for NaN and for numbers beyond its range (Intel SDM, "integer indefinite value"), and the result is the low bits of
+A number is truncated toward zero. It becomes a signed integer of 32 or 64 bits (`register_bits`), which is the least
+one for NaN and for numbers beyond its range (Intel SDM, "integer indefinite value"), and the result is the low bits of
 that. The page of the low dialect has the table of types; `tests/data/float_to_integer.json` records edge values of
 every pair.
 """

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
@@ -42,10 +43,12 @@ from weft.dialects.element_types import STORED
 from weft.dialects.index_map import canonical_map
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import UNSIGNED, ReduceOp, YieldOp
+from weft.dialects.upstream.arith import RemFOp
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
 from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr.expr import (
+    DIVISIONS,
     FUNCTIONS,
     UNSIGNED_OPS,
     Accumulator,
@@ -470,6 +473,8 @@ def _binary(
     body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
     """An operator on two values of one type: float, integer or index."""
+    if kind in DIVISIONS and isinstance(left.type, AnyFloat):
+        return _float_division(body, kind, left, right)
     if kind is BinaryKind.FLOORMOD and signed:
         return _floor_remainder(body, left, right)
     op_class = kind.float_op if isinstance(left.type, AnyFloat) else kind.integer_op
@@ -502,6 +507,49 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
         wrong = _apply(body, arith.AndIOp, differ, inexact)
     shifted = _apply(body, arith.AddiOp, remainder, right)
     return body.append(arith.SelectOp(wrong, shifted, remainder))
+
+
+def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
+    """A rounded quotient of floats, or what is left of it; floats of 16 bits by way of float32."""
+    type_ = cast("AnyFloat", left.type)
+    if type_.bitwidth < 32:
+        wide = (_convert(body, arith.ExtFOp, operand, f32) for operand in (left, right))
+        return _convert(body, arith.TruncFOp, _float_division(body, kind, *wide), type_)
+    match kind:
+        case BinaryKind.TRUNCMOD:
+            return _apply(body, RemFOp, left, right)
+        case BinaryKind.FLOORMOD:
+            remainder, is_wrong = _float_remainder(body, left, right)
+            return body.append(SelectOp(is_wrong, _apply(body, arith.AddfOp, remainder, right), remainder))
+        case BinaryKind.TRUNCDIV:
+            return _apply(body, math_ops.TruncOp, _apply(body, arith.DivfOp, left, right))
+        case _:
+            return _float_floor_quotient(body, left, right)
+
+
+def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The remainder with the sign of `left`, and whether the quotient that is rounded down leaves another one."""
+    zero, remainder = body.constant(0.0, left.type), _apply(body, RemFOp, left, right)
+    signs = (body.append(arith.CmpfOp(value, zero, "olt")) for value in (remainder, right))
+    is_inexact = body.append(arith.CmpfOp(remainder, zero, "une"))
+    return remainder, _apply(body, arith.AndIOp, is_inexact, _apply(body, arith.XOrIOp, *signs))
+
+
+def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
+    """A quotient rounded down. The remainder is taken off first, so that it is exact: 1.0 // 0.1 is 9, though 1.0 / 0.1
+    is rounded to 10. (Python, `float_floor_div`; NumPy and PyTorch do the same)"""
+    zero, half, one = (body.constant(number, left.type) for number in (0.0, 0.5, 1.0))
+    remainder, is_wrong = _float_remainder(body, left, right)
+    plain = _apply(body, arith.DivfOp, left, right)
+    whole = _apply(body, arith.DivfOp, _apply(body, arith.SubfOp, left, remainder), right)
+    whole = body.append(SelectOp(is_wrong, _apply(body, arith.SubfOp, whole, one), whole))
+    floor = _apply(body, math_ops.FloorOp, whole)
+    is_less = body.append(arith.CmpfOp(_apply(body, arith.SubfOp, whole, floor), half, "ogt"))
+    floor = body.append(SelectOp(is_less, _apply(body, arith.AddfOp, floor, one), floor))
+    is_zero = body.append(arith.CmpfOp(whole, zero, "oeq"))
+    floor = body.append(SelectOp(is_zero, _apply(body, math_ops.CopySignOp, zero, plain), floor))
+    by_zero = body.append(arith.CmpfOp(right, zero, "oeq"))
+    return body.append(SelectOp(by_zero, plain, floor))
 
 
 def _compare(

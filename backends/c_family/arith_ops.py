@@ -29,6 +29,7 @@ from weft.dialects.integer_arith import constant_number
 from weft.dialects.low import DEFINED, ORDERED
 from weft.dialects.low_lanes import with_lane_forms
 from weft.dialects.promises import Promise
+from weft.dialects.upstream.arith import RemFOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -523,7 +524,7 @@ _SCALARS: Final[Rules] = {
     **dict.fromkeys((arith.ExtFOp, arith.TruncFOp), emit_float_cast),
     **dict.fromkeys((arith.BitcastOp, vector.BitcastOp), emit_bitcast),
     arith.NegfOp: emit_negation,
-    **dict.fromkeys((*math.Math.operations, vector.FMAOp), emit_function),
+    **dict.fromkeys((*math.Math.operations, vector.FMAOp, RemFOp), emit_function),
     **dict.fromkeys((*_BIT_COUNTS, math.AbsIOp), emit_integer_function),
 }
 RULES: Final = with_lane_forms(_SCALARS)

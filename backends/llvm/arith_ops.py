@@ -19,6 +19,7 @@ from weft.backends.low_modules import predicate
 from weft.dialects.integer_arith import known_number
 from weft.dialects.low import DEFINED, ORDERED, ROUNDED
 from weft.dialects.low_lanes import LdexpOp, with_lane_forms
+from weft.dialects.upstream.arith import RemFOp
 from weft.support.cpu_instructions import conversion_to_integer, has_intrinsic, range_intrinsic, range_lanes
 from weft.support.errors import CompileError
 
@@ -50,6 +51,7 @@ INSTRUCTIONS: Final[dict[type[Operation], str]] = {
     arith.SubfOp: "fsub",
     arith.MulfOp: "fmul",
     arith.DivfOp: "fdiv",
+    RemFOp: "frem",
     arith.NegfOp: "fneg",
 }
 """Op -> the instruction on operands of the type of the result."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import inf
 from typing import Any, Final
@@ -172,8 +171,6 @@ def _div(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
 def _div_mode(cx: Conversion, x: Value, y: Value | Scalar, rounding_mode: str | None) -> Value:
     if rounding_mode is None:
         return _div(cx, x, y)
-    if cx.dtype.startswith("float") or cx.dtype == "bfloat16":
-        return _float_quotient(cx, x, y, rounding_mode)
     return applied(cx, f"{rounding_mode}_divide", cx.dtype, x, y)
 
 
@@ -182,48 +179,16 @@ def _floor_divide(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return _div_mode(cx, x, y, rounding_mode="floor")
 
 
-def _float_quotient(cx: Conversion, x: Value, y: Value | Scalar, rounding: str) -> Value:
-    """The rounded quotient of floats. PyTorch's floor takes the remainder off first: 1.0 // 0.1 is 9, 1.0 / 0.1 is
-    10."""
-    wide = "float32" if cx.dtype in NARROW else cx.dtype
-    a, b = cx.operand(x, wide), cx.operand(y, wide)
-    if rounding == "trunc":
-        return cast_to(apply("trunc", apply("divide", a, b)), cx.dtype)
-    exact = apply("divide", apply("subtract", a, _floored_remainder(a, b)), b)
-    plain = apply("divide", a, b)
-    chosen = apply("where", apply("equal", b, cx.number(0, wide)), plain, apply("round", exact))
-    return cast_to(chosen, cx.dtype)
-
-
-def _truncated_remainder(x: Value, y: Value) -> Value:
-    """C's fmod, with the sign of the dividend: in float64, so that it is exact for float32 up to quotients of 2^29."""
-    a, b = cast_to(x, "float64"), cast_to(y, "float64")
-    rest = apply("subtract", a, apply("multiply", apply("trunc", apply("divide", a, b)), b))
-    return cast_to(apply("where", apply("isinf", b), a, rest), x.dtype)
-
-
-def _floored_remainder(x: Value, y: Value) -> Value:
-    """The remainder with the sign of the divisor."""
-    rest, zero = _truncated_remainder(x, y), const(0, x.dtype)
-    differs = apply("not_equal", apply("less", rest, zero), apply("less", y, zero))
-    wrong = apply("logical_and", apply("not_equal", rest, zero), differs)
-    return apply("where", wrong, apply("add", rest, y), rest)
-
-
-def _remainder_of(floats: Callable[[Value, Value], Value], integers: str) -> Converter:
+def _applied(name: str) -> Converter:
     def convert(cx: Conversion, x: Value | Scalar, y: Value | Scalar) -> Value:
-        if "float" not in cx.dtype:
-            return applied(cx, integers, cx.dtype, x, y)
-        wide = "float32" if cx.dtype in NARROW else cx.dtype
-        return cast_to(floats(cx.operand(x, wide), cx.operand(y, wide)), cx.dtype)
+        return applied(cx, name, cx.dtype, x, y)
 
     return convert
 
 
-register("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")(
-    _remainder_of(_floored_remainder, "floor_mod")
-)
-register("aten.fmod.Tensor", "aten.fmod.Scalar")(_remainder_of(_truncated_remainder, "trunc_mod"))
+register("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")(_applied("floor_mod"))
+register("aten.fmod.Tensor", "aten.fmod.Scalar")(_applied("trunc_mod"))
+register("aten.copysign.Tensor", "aten.copysign.Scalar")(_applied("copysign"))
 
 
 @register("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")

@@ -181,7 +181,7 @@ _FORMULAS: Final[Mapping[str, _Kinds]] = {
     "stablehlo.or": _bitwise(_OR),
     "stablehlo.popcnt": (None, te.popcount, None),
     "stablehlo.power": (te.pow, _integer_power, None),
-    "stablehlo.remainder": (None, te.truncmod, None),
+    "stablehlo.remainder": (te.truncmod, te.truncmod, None),
     "stablehlo.round_nearest_afz": _floats(_round_away),
     "stablehlo.round_nearest_even": _floats(te.round),
     "stablehlo.rsqrt": _floats(te.rsqrt),

@@ -79,7 +79,7 @@ def test_fused_chains(source: str) -> None:
     integers = [target for target in INTEGERS if int(target.lstrip("uint")) >= 8]
 
     def element(target: str) -> Any:
-        return lambda i: (-(-A(i))).astype(target).astype("float64") + 1.0
+        return lambda i: (A(i) * te.const(1.0, source)).astype(target).astype("float64") + 1.0
 
     computed = [te.compute((_LENGTH,), element(target), name=f"by_{target}") for target in integers]
     wanted = [expected[target].astype("float64") + 1.0 for target in integers]

@@ -152,7 +152,7 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
 
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
     """Each element as another dtype: floats become integers by truncation, integers keep their low bits, numbers become
-    bool by comparison with zero. The page of the low dialect states the integers that NaN and floats out of range become.
+    bool by comparison with zero. The page of the low dialect states what NaN and floats beyond the integers become.
 
     Dtypes: all.
     Equals: `data.astype(dtype)`.
@@ -223,7 +223,7 @@ def _logic(label: str, kind: BinaryKind, doc: str) -> BinaryOperator:
     return _binary(label, partial(binary, kind), doc, "bool", only_bool=True)
 
 
-__all__ += ["add", "atan2", "divide", "logaddexp", "maximum", "minimum", "multiply", "power", "subtract"]
+__all__ += ["add", "atan2", "copysign", "divide", "logaddexp", "maximum", "minimum", "multiply", "power", "subtract"]
 __all__ += ["floor_divide", "floor_mod", "left_shift", "right_shift", "trunc_divide", "trunc_mod"]
 __all__ += ["bitwise_and", "bitwise_or", "bitwise_xor"]
 __all__ += ["logical_and", "logical_or", "logical_xor"]
@@ -236,28 +236,28 @@ divide = _arithmetic("divide", BinaryKind.DIV, "lhs / rhs.", "floats")
 floor_divide = _arithmetic(
     "floor_divide",
     BinaryKind.FLOORDIV,
-    "The quotient of integers, rounded down. Division by zero is undefined.",
-    "integers",
+    "The quotient, rounded down; of an integer and zero it is zero.",
+    "numbers",
 )
 floor_mod = _arithmetic(
     "floor_mod",
     BinaryKind.FLOORMOD,
-    "The remainder of `floor_divide`, with the sign of rhs.",
-    "integers",
-    "np.mod(lhs, rhs)",
+    "The remainder of `floor_divide`, exact, with the sign of rhs; zeros of floats have the sign of lhs.",
+    "numbers",
+    "torch.remainder(lhs, rhs)",
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
     BinaryKind.TRUNCDIV,
-    "The quotient of integers, rounded towards zero. Division by zero is undefined.",
-    "integers",
+    "The quotient, rounded toward zero; of an integer and zero it is zero.",
+    "numbers",
     "torch.div(lhs, rhs, rounding_mode='trunc')",
 )
 trunc_mod = _arithmetic(
     "trunc_mod",
     BinaryKind.TRUNCMOD,
-    "The remainder of `trunc_divide`, with the sign of lhs.",
-    "integers",
+    "The remainder of a quotient that is rounded toward zero, exact, with the sign of lhs.",
+    "numbers",
     "np.fmod(lhs, rhs)",
 )
 power = _arithmetic(
@@ -269,6 +269,7 @@ power = _arithmetic(
 atan2 = _arithmetic(
     "atan2", BinaryKind.ATAN2, "The angle of the point (rhs, lhs), in radians.", "floats", "np.arctan2(lhs, rhs)"
 )
+copysign = _arithmetic("copysign", BinaryKind.COPYSIGN, "The absolute value of lhs with the sign of rhs.", "floats")
 logaddexp = _binary("logaddexp", _log_of_sum, "log(exp(lhs) + exp(rhs)), without overflow.", "floats")
 maximum = _extremum("maximum", BinaryKind.MAX, BinaryKind.OR, "The greater of two; NaN wins; of bools, or.")
 minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The lesser of two; NaN wins; of bools, and.")

@@ -28,7 +28,16 @@ def round(data: Array) -> Array:
     return np.rint(data)
 
 
+def floor_mod(lhs: Array, rhs: Array) -> Array:
+    if np.result_type(lhs, rhs).kind != "f":
+        return np.mod(lhs, rhs)
+    remainder = np.fmod(lhs, rhs)
+    return np.where((remainder != 0) & ((remainder < 0) != (rhs < 0)), remainder + rhs, remainder)
+
+
 def trunc_divide(lhs: Array, rhs: Array) -> Array:
+    if np.result_type(lhs, rhs).kind == "f":
+        return np.trunc(lhs / rhs)
     quotient = np.floor_divide(lhs, rhs)
     return quotient + ((np.mod(lhs, rhs) != 0) & ((lhs < 0) != (rhs < 0)))
 
