@@ -18,7 +18,7 @@ NARROW: Final = ("float16", "bfloat16")
 _OF_FLOATS: Final = "acos acosh asin asinh atan atanh cos cosh erf exp exp2 expm1 log log10 log1p log2 reciprocal"
 _OF_FLOATS_TOO: Final = "rsqrt sigmoid sin sinh sqrt tan tanh mish silu hardsigmoid hardswish"
 # Of the elements as they are.
-_OF_NUMBERS: Final = "abs neg:negative sign sgn:sign square relu"
+_OF_NUMBERS: Final = "abs neg:negative square relu"
 _TO_INTEGERS: Final = "ceil floor round trunc"
 
 
@@ -49,6 +49,11 @@ for _aten, _name in _pairs(_OF_NUMBERS):
     register(f"aten.{_aten}.default")(_of_numbers(_name, ("bool", "uint") if _aten in ("abs", "relu") else ("bool",)))
 for _aten, _name in _pairs(_TO_INTEGERS):
     register(f"aten.{_aten}.default")(_of_numbers(_name, ("int", "uint", "bool")))
+
+
+@register("aten.sign.default", "aten.sgn.default")
+def _sign(cx: Conversion, x: Value) -> Value:
+    return x if x.dtype == "bool" else apply("sign", x, keep_nan=False)
 
 
 @lru_cache(maxsize=4096)

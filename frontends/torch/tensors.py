@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, multiply, subtract
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, known, register
+from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, as_element, cast_to, known, register
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.math import if_then_else, select
 from weft.texpr.ops.arguments import constant
@@ -252,8 +252,7 @@ def _padded(mode: str) -> Converter:
             return apply("pad", inner, borders, mode=mode)
         if isinstance(value, Value | Expression):
             raise UnsupportedError("a border whose value is computed")
-        number = bool(value) if x.dtype == "bool" else value if "float" in x.dtype else int(value)
-        return apply("pad", inner, borders, mode=mode, constant_values=number)
+        return apply("pad", inner, borders, mode=mode, constant_values=as_element(value, x.dtype))
 
     return convert
 
@@ -269,8 +268,7 @@ def _full(cx: Conversion, _: object, *values: Any, dtype: str | None = None) -> 
     value = values[-1]
     if isinstance(value, Value | Expression):
         return apply("broadcast_to", cx.operand(value, cx.dtype), known(cx.shape))
-    number = bool(value) if cx.dtype == "bool" else value if "float" in cx.dtype else int(value)
-    return apply("full", known(cx.shape), number, dtype=cx.dtype)
+    return apply("full", known(cx.shape), as_element(value, cx.dtype), dtype=cx.dtype)
 
 
 @register("aten.empty.memory_format", "aten.empty_strided.default", "aten.zeros.default", "aten.zeros_like.default")

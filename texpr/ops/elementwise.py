@@ -75,15 +75,6 @@ def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide:
     return compute(source.shape, element, name)
 
 
-def _sign(x: Expr) -> Expr:
-    """-1, 0 or 1; NaN stays."""
-    zero, one = constant(0, x.dtype), constant(1, x.dtype)
-    if not has_sign(x.dtype):
-        return math.select(x > zero, one, zero)
-    rest = math.select(x == zero, zero, x) if is_float(x.dtype) else zero
-    return math.select(x > zero, one, math.select(x < zero, constant(-1, x.dtype), rest))
-
-
 __all__ = ["cbrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "reciprocal", "rsqrt", "sqrt"]
 __all__ += ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
 __all__ += ["abs", "ceil", "erf", "floor", "negative", "round", "sigmoid", "sign", "square", "trunc"]
@@ -124,9 +115,25 @@ isfinite = unary_operator("isfinite", "Whether x is neither infinite nor NaN.")
 abs = unary_operator("abs", "The absolute value; that of the least integer wraps to itself.", dtypes="numbers")
 negative = unary_operator("negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers")
 square = unary_operator("square", "x * x; integers wrap.", scalar=lambda x: x * x, dtypes="numbers")
-sign = unary_operator("sign", "-1, 0 or 1 by the sign; NaN stays.", scalar=_sign, dtypes="numbers")
 logical_not = unary_operator("logical_not", "Whether a bool is false.", scalar=math.logical_not, dtypes="bool")
 bitwise_not = unary_operator("bitwise_not", "The other bits.", scalar=lambda x: ~x, dtypes="integers, bool")
+
+
+def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
+    """-1, 0 or 1 by the sign. NaN stays, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
+
+    Dtypes: numbers.
+    Equals: `np.sign(data)`.
+    """
+
+    def element(x: Expr) -> Expr:
+        zero, one = constant(0, x.dtype), constant(1, x.dtype)
+        if not has_sign(x.dtype):
+            return math.select(x > zero, one, zero)
+        rest = math.select(x == zero, zero, x) if is_float(x.dtype) and keep_nan else zero
+        return math.select(x > zero, one, math.select(x < zero, constant(-1, x.dtype), rest))
+
+    return mapped(numeric(data, "sign: data"), element, name, wide=False)
 
 
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:

@@ -24,6 +24,11 @@ def rsqrt(data: Array) -> Array:
     return 1 / np.sqrt(data)
 
 
+def sign(data: Array, keep_nan: bool = True) -> Array:
+    found = np.sign(data)
+    return found if keep_nan else np.where(found == found, found, np.zeros_like(found))
+
+
 def round(data: Array) -> Array:
     return np.rint(data)
 
