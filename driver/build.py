@@ -57,6 +57,10 @@ def lower_to_tir(
         from weft.passes.graph.lower_graph import LowerGraphPass
 
         options = options or LoweringOptions()
+        if options.checked:
+            from weft.passes.graph.graph_check_indices import GraphCheckIndicesPass
+
+            GraphCheckIndicesPass().apply(Context(), module)
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
 

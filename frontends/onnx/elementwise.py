@@ -152,16 +152,8 @@ def _folded(node: Node, name: str) -> Value:
 
 @converts("BitShift")
 def _bit_shift(node: Node) -> Item:
-    data, amount = node.value(0), node.value(1)
     is_left = node.word("direction", "LEFT", "RIGHT") == "LEFT"
-    width = np.dtype(data.dtype).itemsize * 8
-    # Amounts outside of the width leave nothing but copies of the sign.
-    inside = ops.logical_and(ops.greater_equal(amount, 0), ops.less(amount, width))
-    bounded = ops.where(inside, amount, 0 if is_left else width - 1)
-    if is_left:
-        return ops.where(inside, ops.left_shift(data, bounded), 0)
-    moved = ops.right_shift(data, bounded)
-    return moved if data.dtype[0] == "i" else ops.where(inside, moved, 0)
+    return (ops.left_shift if is_left else ops.right_shift)(node.value(0), node.value(1))
 
 
 @converts("Where")

@@ -124,6 +124,12 @@ def apply(name: str, *args: object, **options: object) -> Any:
     return operator(name)(*args, **options)
 
 
+def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
+    """Indices of an axis, for operators with the mode `fast`: PyTorch refuses those outside. `wrap`: those from -extent
+    to -1 count from the end."""
+    return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
+
+
 def known(shape: Shape) -> list[KnownExtent]:
     """A shape without unknown extents. Raises `UnsupportedError` for others."""
     from weft.frontends.torch.symbols import UnsupportedError

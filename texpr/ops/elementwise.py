@@ -15,10 +15,12 @@ from weft.texpr.expr import (
     Predicate,
     as_expr,
     binary,
+    bits,
     compare,
     error,
     has_sign,
     is_float,
+    is_integer,
     unified,
 )
 from weft.texpr.expr import unary as apply_unary
@@ -210,6 +212,29 @@ def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> B
     return _binary(label, scalar, doc, "all")
 
 
+def shifted_left(data: object, amount: object) -> Expr:
+    """Bits moved up; no bits are left for amounts below 0, and of the width and more."""
+    x, n, inside = _shift("`<<`", data, amount)
+    return math.select(inside, binary(BinaryKind.SHL, x, math.select(inside, n, 0)), 0)
+
+
+def shifted_right(data: object, amount: object) -> Expr:
+    """Bits moved down; nothing but copies of the sign is left for amounts below 0, and of the width and more."""
+    x, n, inside = _shift("`>>`", data, amount)
+    if has_sign(x.dtype):
+        return binary(BinaryKind.SHR, x, math.select(inside, n, bits(n.dtype) - 1))
+    return math.select(inside, binary(BinaryKind.SHR, x, math.select(inside, n, 0)), 0)
+
+
+def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
+    """Both operands as expressions, and whether the amount is less than the width. Raises CompileError for others than
+    integers."""
+    x, n = unified(what, data, amount)
+    if not is_integer(x.dtype):
+        raise error(f"{what} takes integers, got {x.dtype} in `{x}`")
+    return x, n, (n >= 0) & (n < bits(n.dtype))
+
+
 def _log_of_sum(lhs: object, rhs: object) -> Expr:
     a, b = unified("logaddexp", lhs, rhs)
     wide = sum_dtype(a.dtype)
@@ -283,13 +308,17 @@ minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The lesser of tw
 bitwise_and = _arithmetic("bitwise_and", BinaryKind.AND, "The bits set in both.", "integers, bool")
 bitwise_or = _arithmetic("bitwise_or", BinaryKind.OR, "The bits set in one of both.", "integers, bool")
 bitwise_xor = _arithmetic("bitwise_xor", BinaryKind.XOR, "The bits that differ.", "integers, bool")
-left_shift = _arithmetic(
-    "left_shift", BinaryKind.SHL, "Bits moved up, by 0 to the width less 1; others are undefined.", "integers"
+left_shift = _binary(
+    "left_shift",
+    shifted_left,
+    "Bits moved up. 0 if the number of places is negative, or the width or more.",
+    "integers",
 )
-right_shift = _arithmetic(
+right_shift = _binary(
     "right_shift",
-    BinaryKind.SHR,
-    "Bits moved down and the sign of signed integers kept, by 0 to the width less 1; others are undefined.",
+    shifted_right,
+    "Bits moved down, and the sign of signed integers kept. 0, or -1 for negative numbers, if the number of places is "
+    "negative, or the width or more.",
     "integers",
 )
 logical_and = _logic("logical_and", BinaryKind.AND, "Whether both hold.")

@@ -47,6 +47,19 @@ def trunc_divide(lhs: Array, rhs: Array) -> Array:
     return quotient + ((np.mod(lhs, rhs) != 0) & ((lhs < 0) != (rhs < 0)))
 
 
+def left_shift(lhs: Array, rhs: Array) -> Array:
+    inside = (rhs >= 0) & (rhs < 8 * lhs.dtype.itemsize)
+    return np.where(inside, np.left_shift(lhs, np.where(inside, rhs, 0)), np.zeros_like(lhs))
+
+
+def right_shift(lhs: Array, rhs: Array) -> Array:
+    width = 8 * lhs.dtype.itemsize
+    inside = (rhs >= 0) & (rhs < width)
+    if lhs.dtype.kind == "i":
+        return np.right_shift(lhs, np.where(inside, rhs, width - 1).astype(lhs.dtype))
+    return np.where(inside, np.right_shift(lhs, np.where(inside, rhs, 0).astype(lhs.dtype)), np.zeros_like(lhs))
+
+
 def cast(data: Array, dtype: str) -> Array:
     if dtype == "bool":
         return data != 0
