@@ -138,7 +138,7 @@ def _bfloat16_bits(numbers: NDArray[Any]) -> NDArray[Any]:
 
     single = np.asarray(numbers.astype(np.float32))
     bits = single.view(np.int32)
-    beyond = np.isfinite(numbers) & (np.abs(single) > np.abs(numbers))
+    beyond: NDArray[Any] = np.isfinite(numbers) & (np.abs(single) > np.abs(numbers))
     bits = np.where(beyond, bits - 1, bits) | ((single != numbers) & (numbers == numbers))
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(numbers == numbers, rounded, bits >> 16 | 0x40).astype(np.uint16)
+    return np.asarray(np.where(numbers == numbers, rounded, bits >> 16 | 0x40), np.uint16)

@@ -18,9 +18,15 @@ class GraphCheckIndicesPass(ModulePass):
     """Mark each `graph.bound_indices` as checked: it clamps no more.
 
     ```mlir
-    %p = graph.bound_indices %i {shape = #graph.dims<[16]>} : tensor<4xi64> -> tensor<4xi64>
+    func.func @f(%i: tensor<4xi64>) -> tensor<4xi64> {
+      %p = graph.bound_indices %i {shape = #graph.dims<16>} : tensor<4xi64> -> tensor<4xi64>
+      func.return %p : tensor<4xi64>
+    }
     // becomes
-    %p = graph.bound_indices %i {checked = true, shape = #graph.dims<[16]>} : tensor<4xi64> -> tensor<4xi64>
+    func.func @f(%i: tensor<4xi64>) -> tensor<4xi64> {
+      %p = graph.bound_indices %i {checked = true, shape = #graph.dims<16>} : tensor<4xi64> -> tensor<4xi64>
+      func.return %p : tensor<4xi64>
+    }
     ```
     The accesses at such indices depend on data alone then, and `tir-check-bounds` guards and logs them. `weft.build`
     runs it with `checked=True`.

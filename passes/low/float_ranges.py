@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import Float16Type
+from xdsl.ir import Operation
 
 from weft.dialects.integer_arith import known_number
 from weft.dialects.low_lanes import with_lane_forms
@@ -15,7 +17,8 @@ from weft.passes.low.op_rewriter import element_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from xdsl.ir import Operation, SSAValue
+    from xdsl.dialects.builtin import IntegerType
+    from xdsl.ir import SSAValue
 
 
 class FloatRange(NamedTuple):
@@ -36,8 +39,9 @@ def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
     number = known_number(value)
     if number is not None:
         return FloatRange(number, number, False) if number == number else _ANY
-    rule = _RULES.get(type(value.owner)) if depth else None
-    return _ANY if rule is None else rule(value.owner, depth - 1)  # pyright: ignore[reportArgumentType]
+    owner = value.owner
+    rule = _RULES.get(type(owner)) if depth and isinstance(owner, Operation) else None
+    return _ANY if rule is None else rule(cast("Operation", owner), depth - 1)
 
 
 def _maximum(op: Operation, depth: int) -> FloatRange:
@@ -63,13 +67,21 @@ def _extended(op: Operation, depth: int) -> FloatRange:
 
 
 def _from_signed(op: Operation, depth: int) -> FloatRange:
-    limit = 2.0 ** (element_of(op.operands[0].type).bitwidth - 1)  # pyright: ignore[reportAttributeAccessIssue]
+    limit = _limit(op, _integer_bits(op) - 1)
     return FloatRange(-limit, limit, False)
 
 
 def _from_unsigned(op: Operation, depth: int) -> FloatRange:
-    limit = 2.0 ** element_of(op.operands[0].type).bitwidth  # pyright: ignore[reportAttributeAccessIssue]
-    return FloatRange(0.0, limit, False)
+    return FloatRange(0.0, _limit(op, _integer_bits(op)), False)
+
+
+def _integer_bits(op: Operation) -> int:
+    return cast("IntegerType", element_of(op.operands[0].type)).width.data
+
+
+def _limit(op: Operation, bits: int) -> float:
+    """2^bits, or infinity if the float type of the result overflows."""
+    return math.inf if bits >= 16 and isinstance(element_of(op.results[0].type), Float16Type) else 2.0**bits
 
 
 _ROUNDINGS: Final = (

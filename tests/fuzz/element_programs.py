@@ -85,7 +85,8 @@ _BOTH: list[Callable[[Any, Any], Any]] = [
 ]
 _OF_FLOATS: list[Callable[[Any, Any], Any]] = [
     *(*_BOTH, *_DIVISIONS),
-    *(lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x / y, te.copysign),
+    *(lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x / y),
+    lambda x, y: te.copysign(x, te.select(y == y, y, 1.0)),  # the sign of NaN is any
     lambda x, _: x * 256.0,
     *(lambda x, _, f=f: f(x) for f in (te.abs, te.floor, te.ceil, te.trunc, te.round)),
     lambda x, _: te.sqrt(x),
