@@ -158,11 +158,13 @@ register("aten.bitwise_not.default")(_bitwise("not"))
 
 
 @register("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")
+@register("aten.__lshift__.Tensor", "aten.__lshift__.Scalar")
 def _left_shift(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return applied(cx, "left_shift", cx.dtype, x, y)
 
 
 @register("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar")
+@register("aten.__rshift__.Tensor", "aten.__rshift__.Scalar")
 def _right_shift(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return applied(cx, "right_shift", cx.dtype, x, y)
 
@@ -176,7 +178,9 @@ def _div(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
 def _div_mode(cx: Conversion, x: Value, y: Value | Scalar, rounding_mode: str | None) -> Value:
     if rounding_mode is None:
         return _div(cx, x, y)
-    return applied(cx, f"{rounding_mode}_divide", cx.dtype, x, y)
+    if rounding_mode == "trunc" and cx.dtype in NARROW:  # of the quotient in 16 bits, which may be a whole number
+        return apply("trunc", _rounding_numbers("divide")(cx, x, y))
+    return _rounding_numbers(f"{rounding_mode}_divide")(cx, x, y)
 
 
 @register("aten.floor_divide.default")
@@ -184,16 +188,19 @@ def _floor_divide(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return _div_mode(cx, x, y, rounding_mode="floor")
 
 
-def _applied(name: str) -> Converter:
+def _rounding_numbers(name: str) -> Converter:
+    """An operator before which PyTorch rounds numbers to the elements, of 16 bits too."""
+
     def convert(cx: Conversion, x: Value | Scalar, y: Value | Scalar) -> Value:
-        return applied(cx, name, cx.dtype, x, y)
+        return apply(name, cx.operand(x, cx.dtype), cx.operand(y, cx.dtype))
 
     return convert
 
 
-register("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")(_applied("floor_mod"))
-register("aten.fmod.Tensor", "aten.fmod.Scalar")(_applied("trunc_mod"))
-register("aten.copysign.Tensor", "aten.copysign.Scalar")(_applied("copysign"))
+_REMAINDERS: Final = ("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
+register(*_REMAINDERS)(_rounding_numbers("floor_mod"))
+register("aten.fmod.Tensor", "aten.fmod.Scalar")(_rounding_numbers("trunc_mod"))
+register("aten.copysign.Tensor", "aten.copysign.Scalar")(_rounding_numbers("copysign"))
 
 
 @register("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")

@@ -372,8 +372,7 @@ def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
         def element(*at: Any) -> Any:
             inner, outer = at[first : first + rank], iter([*at[:first], *at[first + rank :]])
             places = [
-                _read_broadcast(tensors[axes.index(d)], inner) if d in axes else next(outer)
-                for d in range(x.ndim)
+                _read_broadcast(tensors[axes.index(d)], inner) if d in axes else next(outer) for d in range(x.ndim)
             ]
             return source(*places)
 
