@@ -511,13 +511,13 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
 
 def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
     """A rounded quotient of floats, or what is left of it; floats of 16 bits by way of float32."""
+    if kind is BinaryKind.TRUNCMOD:
+        return _apply(body, RemFOp, left, right)
     type_ = cast("AnyFloat", left.type)
     if type_.bitwidth < 32:
         wide = (_convert(body, arith.ExtFOp, operand, f32) for operand in (left, right))
         return _convert(body, arith.TruncFOp, _float_division(body, kind, *wide), type_)
     match kind:
-        case BinaryKind.TRUNCMOD:
-            return _apply(body, RemFOp, left, right)
         case BinaryKind.FLOORMOD:
             remainder, is_wrong = _float_remainder(body, left, right)
             return body.append(SelectOp(is_wrong, _apply(body, arith.AddfOp, remainder, right), remainder))
