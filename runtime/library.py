@@ -84,7 +84,7 @@ class Function:
 
 
 class CheckedFunction(Function):
-    """A function whose accesses outside of their arrays are left out and logged, and divisions by zero: its call raises
+    """A function that logs divisions by zero, and accesses outside of their arrays, which it skips: its call raises
     `IndexError` or `ZeroDivisionError` then."""
 
     def __init__(self, caller: Caller) -> None:

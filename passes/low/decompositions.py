@@ -131,7 +131,7 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 
 def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
-    """A number as a signed integer, the least one for NaN and for what is beyond the range of the integer. `is_below`:
+    """A number as a signed integer, the least one for NaN and for numbers beyond the range of the integer. `is_below`:
     no number exceeds that range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
     inside = x.compare("oge", least).choose(x, least)

@@ -1,4 +1,4 @@
-"""Ranges of floating-point values, from the few ops before them: what clamps, rounds, or comes from an integer."""
+"""Ranges of floating-point values, from the few ops before them that clamp, round, or convert integers."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class CheckBoundsPass(ModulePass):
     Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
 
     What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.checks.may_leave`), is
-    not touched. Divisions of integers, not of indices, by what is no constant get a row too: its first number is 2
-    after a division by zero.
+    not touched. A division of integers, not of indices, gets a row too if its divisor is no constant: the first number
+    is 2 after a division by zero.
 
     ```mlir
       %q = arith.divsi %x, %y : i32
@@ -156,7 +156,7 @@ class _Division:
     op: Operation
 
     def texts(self) -> list[str]:
-        """What the row of the log means."""
+        """The meaning of its row of the log."""
         block = block_around(self.op)
         label = "" if block is None else f'block "{block.label}" '
         place = location_of(self.op)
