@@ -43,8 +43,8 @@ from weft.support.locations import location_of
 from weft.support.names import free_name
 from weft.support.statistics import Statistic
 
-_DIVISIONS: Final = Statistic("tir-check-bounds", "divisions-checked", "integer divisions whose divisor may be zero")
 _GUARDED: Final = Statistic("tir-check-bounds", "accesses-guarded", "loads and stores that are not proved in bounds")
+_DIVISIONS: Final = Statistic("tir-check-bounds", "divisions-checked", "integer divisions whose divisor may be zero")
 
 
 @dataclass(frozen=True)
