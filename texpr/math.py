@@ -101,9 +101,7 @@ nearbyint = round
 pow = binary_function(
     BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."
 )
-floordiv = binary_function(
-    BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; of an integer and zero it is zero."
-)
+floordiv = binary_function(BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; of an integer and zero it is zero.")
 floormod = binary_function(BinaryKind.FLOORMOD, "Remainder of `floordiv`, exact, with the sign of y: `x % y`.")
 truncdiv = binary_function(
     BinaryKind.TRUNCDIV, "Quotient rounded toward zero, as of integers in C; of an integer and zero it is zero."
