@@ -115,7 +115,9 @@ def _size(size: Any) -> Any:
 
 
 def cast_to(value: Value, dtype: str) -> Value:
-    """`value` with another element type."""
+    """`value` with another element type. PyTorch saturates to the greatest float8_e4m3fn, which has no infinity."""
+    if dtype == "float8_e4m3fn" and value.dtype in ("float16", "bfloat16", "float32", "float64"):
+        value = apply("clip", value, -448.0, 448.0)
     return value if value.dtype == dtype else value.astype(dtype)
 
 

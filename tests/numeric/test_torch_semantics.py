@@ -129,6 +129,12 @@ print("right")
 """
 
 
+def test_float8_saturates() -> None:
+    x = torch.tensor([0.1, 300.0, 464.0, 465.0, -1e6, INF, -INF, NAN])
+    kinds = (torch.float8_e4m3fn, torch.float8_e5m2)
+    check(lambda x: tuple(x.to(kind).float() for kind in kinds), x)
+
+
 def test_constants_of_bfloat16_without_ml_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     x = torch.tensor([0.25, -0.25, 1.0, -3.0], dtype=torch.bfloat16)
