@@ -159,6 +159,18 @@ _INDEXED: dict[str, tuple[Callable[..., Any], list[Any], list[Any]]] = {
 }
 
 
+def test_compile_with_checks() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return x // y
+
+    x, y = torch.tensor([5, -7, 9]), torch.tensor([1, 2, 3])
+    fast = weft.compile(Model(), (x, y), checked=True)
+    assert torch.equal(fast(x, y), x // y)
+    with pytest.raises(ZeroDivisionError, match='block "floor_divide" divides by zero'):
+        fast(x, torch.tensor([1, 0, 3]))
+
+
 @pytest.mark.parametrize("name", _INDEXED)
 def test_indices_out_of_range(name: str) -> None:
     """PyTorch raises `IndexError`; a model returns values, and raises with `checked=True`."""
