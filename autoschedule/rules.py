@@ -18,6 +18,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.dialects.upstream.arith import RemFOp
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
@@ -239,7 +240,7 @@ def is_expensive(name: str) -> bool:
     return name in _EXPENSIVE or (name.startswith("math.") and name not in _CHEAP_FUNCTIONS)
 
 
-_EXPENSIVE: Final = frozenset(op.name for op in (arith.DivfOp, *DIVISIONS))
+_EXPENSIVE: Final = frozenset(op.name for op in (arith.DivfOp, RemFOp, *DIVISIONS))
 _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 

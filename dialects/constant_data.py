@@ -6,17 +6,19 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, IntegerType, Signedness, TensorType
 
-from weft.dialects.element_types import STORED, array_name
+from weft.dialects.element_types import STORED, TYPES, array_name
 from weft.support.errors import CompileError
+from weft.support.float_to_integer import floats_to_integers
+from weft.support.narrow_floats import SMALL_FLOATS, float_to_bits
 from weft.support.pages import fresh_pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
     from xdsl.ir import Attribute
 
 LARGE_BYTES: Final = 1 << 16
@@ -91,11 +93,52 @@ def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
 def _dtype(element_type: Attribute) -> np.dtype[Any]:
     import numpy as np
 
+    from weft.support.call_arguments import stored_dtype
+
     name = array_name(element_type)
     if name is None:
         raise CompileError(f"no array has elements of type {element_type}")
     if name in STORED:
-        from weft.support.call_arguments import stored_dtype  # which imports NumPy
-
-        return stored_dtype(name) or np.dtype("uint8")
+        return stored_dtype(name) or np.dtype(np.uint8)
     return np.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")
+
+
+def constant_elements(numbers: ArrayLike, dtype: str) -> NDArray[Any]:
+    """Numbers as the elements of a constant: floats are rounded to the nearest, and become integers as `arith.fptosi`
+    does it. Elements that NumPy has by the package ml_dtypes alone are their bits if it is not loaded.
+
+    Raises `CompileError` for an integer that an integer type does not hold.
+    """
+    import numpy as np
+
+    given, element_type = np.asarray(numbers), TYPES[dtype]
+    if given.dtype.name == dtype:
+        return given
+    if isinstance(element_type, IntegerType) and dtype != "bool":
+        bits, signed = element_type.width.data, element_type.signedness.data is not Signedness.UNSIGNED
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        if given.dtype.kind == "f":
+            return floats_to_integers(given, bits, signed=signed)
+        for number in (given.min(initial=0), given.max(initial=0)):
+            if not low <= number <= high:
+                raise CompileError(f"{number} does not fit {dtype}, which holds {low} to {high}")
+        return given.astype(dtype if bits >= 8 else "int8" if signed else "uint8")
+    with np.errstate(all="ignore"):
+        if dtype == "bfloat16":
+            return _bfloat16_bits(given.astype(np.float64))
+        if dtype in SMALL_FLOATS:
+            bits = [float_to_bits(float(number), dtype) for number in given.flat]
+            return np.array(bits, np.int8).view(np.uint8).reshape(given.shape)
+        return given.astype(dtype)
+
+
+def _bfloat16_bits(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Doubles as the bits of the nearest bfloat16, ties to even, by way of a float32 that is rounded to odd."""
+    import numpy as np
+
+    single = np.asarray(numbers.astype(np.float32))
+    bits = single.view(np.int32)
+    beyond: NDArray[Any] = np.isfinite(numbers) & (np.abs(single) > np.abs(numbers))
+    bits = np.where(beyond, bits - 1, bits) | ((single != numbers) & (numbers == numbers))
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.asarray(np.where(numbers == numbers, rounded, bits >> 16 | 0x40), np.uint16)

@@ -8,6 +8,22 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
 - kernels for GPUs, and what only they hold, stand in `low_kernel.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
+
+`arith.fptosi` and `arith.fptoui` are defined for every number, on scalars and lanes, on all targets. The number is
+truncated toward zero. It becomes a signed integer of 32 or 64 bits, the register, which is the least one for NaN and
+for numbers beyond its range; the result is the low bits of that. These are the results of PyTorch 2.13 and NumPy 2.4 on
+x86-64, where the two agree. Elsewhere NaN gives 0, and other numbers saturate to 64 bits and wrap.
+
+| to an integer of | register | NaN, and beyond the register |
+|---|---|---|
+| i8, i16, ui16; ui8 from f16, bf16 and f32 | 32 bits | 0 |
+| i32 | 32 bits | -2^31 |
+| ui32; ui8 from f64 | 64 bits | 0 |
+| i64 | 64 bits | -2^63 |
+| ui64 | 64 bits; numbers from 2^63 to 2^64 as they are | NaN and below -2^63: 2^63; from 2^64: 0 |
+| fewer than 8 bits | 64 bits | NaN and below -2^63: 0; from 2^63: all bits set |
+
+Integers become the nearest float, ties to even, and so do wider floats, which overflow to infinity.
 """
 
 from __future__ import annotations
@@ -86,7 +102,8 @@ ROUNDED = "low.rounded"
 """Unit attribute of a multiplication of such a formula: it is rounded, never contracted. Of a sum of two products the
 other one may be, and no choice is left that could differ between vectors of different widths."""
 DEFINED = "low.defined"
-"""Unit attribute of a division whose divisor is not zero and whose quotient does not overflow."""
+"""Unit attribute of a division whose divisor is not zero and whose quotient does not overflow, and of a conversion to
+an integer of floats that fit it."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
 MOST_COPIES = 1024

@@ -58,6 +58,10 @@ def lower_to_tir(
     if over_tensors:
         from weft.passes.graph.lower_graph import LowerGraphPass
 
+        if options.checked:
+            from weft.passes.graph.graph_check_indices import GraphCheckIndicesPass
+
+            GraphCheckIndicesPass().apply(Context(), module)
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
         _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])

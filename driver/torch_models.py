@@ -25,6 +25,7 @@ def compile(
     target: Target | str = "llvm",
     params: str = "constants",
     fallback: bool = False,
+    checked: bool = False,
     cache: bool = True,
 ) -> CompiledModel:
     """Compile a model of PyTorch: a `torch.nn.Module` or `torch.fx.GraphModule` with example inputs, or a
@@ -34,7 +35,9 @@ def compile(
         y = fast(x)
 
     Weights are constants: what is written into them later has no effect, unless `params="arguments"`. Buffers that the
-    model writes are updated. Raises what `weft.from_torch` and `weft.build` do.
+    model writes are updated. With `checked`, a call raises `IndexError` for indices out of range and
+    `ZeroDivisionError` for integer divisions by zero; PyTorch raises for them too. Raises what `weft.from_torch` and
+    `weft.build` do.
     """
     from weft.frontends.torch.exporting import exported
     from weft.frontends.torch.importing import import_model
@@ -42,7 +45,7 @@ def compile(
     builder = BlockBuilder()
     program = exported(model, example_inputs, example_keywords, dynamic_shapes)
     imported = import_model(builder, program, params=params, fallback=fallback)
-    return CompiledModel(build(builder.get(), target=target, cache=cache), imported)
+    return CompiledModel(build(builder.get(), target=target, checked=checked, cache=cache), imported)
 
 
 class CompiledModel:

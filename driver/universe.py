@@ -55,6 +55,7 @@ PASSES: Mapping[str, str] = {
     "raise-affine-to-tir": "weft.passes.convert.raise_affine_to_tir:RaiseAffineToTirPass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-block-layouts": "weft.passes.graph.graph_block_layouts:GraphBlockLayoutsPass",
+    "graph-check-indices": "weft.passes.graph.graph_check_indices:GraphCheckIndicesPass",
     "graph-fold-constants": "weft.passes.graph.graph_fold_constants:GraphFoldConstantsPass",
     "graph-fuse": "weft.passes.graph.graph_fuse:GraphFusePass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
-from weft.dialects.constant_data import dense_attribute
+from weft.dialects.constant_data import constant_elements, dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, Tensor
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
@@ -168,13 +168,17 @@ def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value
 
 
 def const(array: ArrayLike, dtype: str | None = None) -> Value:
-    """A constant of the elements of an array; Python floats are float32 unless `dtype` says otherwise."""
+    """A constant of the elements of an array; Python floats are float32 unless `dtype` says otherwise.
+
+    Raises `CompileError` for an unknown dtype, and for an integer that does not fit it.
+    """
     import numpy as np
 
     if dtype is None and not hasattr(array, "dtype"):
         dtype = "float32" if np.asarray(array).dtype.kind == "f" else None
-    data = np.asarray(array, dtype=dtype)
-    return Value(ConstantOp(dense_attribute(data, type_of(checked_dtype(data.dtype.name)))).result)
+    data = np.asarray(array)
+    element = checked_dtype(data.dtype.name if dtype is None else dtype)
+    return Value(ConstantOp(dense_attribute(constant_elements(data, element), type_of(element))).result)
 
 
 @overload

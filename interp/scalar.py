@@ -1,9 +1,10 @@
 """`arith` and `math`, on scalars and on the lanes of vectors: an op has one expression for both.
 
 Integers wrap to their width, floating-point results are rounded to their type at each op. What has no meaning is an
-error where it happens: division by zero, a quotient that overflows, a shift by the width or more, a float that does not
-fit the integer it is converted to. Elementary functions are computed in double and rounded to the type of the op: the
-result is within half a unit in the last place of the type, plus what the C library is off in double.
+error where it happens: division by zero, a quotient that overflows, a shift by the width or more. Conversions of floats
+to integers are defined for every number (`weft.support.float_to_integer`). Elementary functions are computed in double
+and rounded to the type of the op: the result is within half a unit in the last place of the type, plus what the C
+library is off in double.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from xdsl.dialects.builtin import (
 from weft.dialects.element_types import element_name
 from weft.dialects.integer_arith import divide_truncating, remainder_truncating
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, union_of_intervals
+from weft.dialects.upstream.arith import RemFOp
 from weft.interp import scalar_functions as functions
 from weft.interp.registry import emits
 from weft.interp.scalar_functions import wrap
 from weft.interp.values import array_of, finisher
 from weft.support.errors import CompileError
+from weft.support.float_to_integer import float_to_integer
 from weft.support.narrow_floats import ROUNDINGS, bits_to_float, float_to_bits
 
 if TYPE_CHECKING:
@@ -288,6 +291,7 @@ elementwise(arith.NegfOp, template="-{0}", finish=False)
 
 
 elementwise(arith.DivfOp, template="{0} / {1} if {1} else {divide}({0}, {1})", divide=functions.divide)
+elementwise(RemFOp, template="{function}({all})", function=functions.total(math.fmod, np.fmod))
 for _op_class, _relation, _of_others in (
     (arith.MaximumfOp, ">", functions.maximum),
     (arith.MinimumfOp, "<", functions.minimum),
@@ -454,8 +458,16 @@ def _to_float(number: str) -> Template:
 
 elementwise(arith.SIToFPOp, template=_to_float("{s[0]}"))
 elementwise(arith.UIToFPOp, template=_to_float("{u[0]}"))
-elementwise(arith.FPToSIOp, template="{convert}({op}, {0}, {width}, True)", convert=functions.float_to_int)
-elementwise(arith.FPToUIOp, template="{convert}({op}, {0}, {width}, False)", convert=functions.float_to_int)
+
+
+def _to_integer(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
+    source, target = lane_type(op.operands[0].type), lane_type(op.results[0].type)
+    signed, is_double = op.name.endswith("fptosi"), isinstance(source, Float64Type)
+    convert = emitter.helper(float_to_integer)
+    return f"{convert}({operands[0]}, {integer_width(target)}, signed={signed}, is_double={is_double})"
+
+
+elementwise(arith.FPToSIOp, arith.FPToUIOp, template=_to_integer)
 
 
 def bitcast_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:

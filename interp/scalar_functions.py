@@ -80,14 +80,6 @@ def check_shift(op: Operation, amount: int, width: int) -> int:
     return amount
 
 
-def float_to_int(op: Operation, x: float, width: int, signed: bool) -> int:
-    """Toward zero; what the integer type cannot hold has no meaning and is an error."""
-    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-    if not math.isfinite(x) or not low <= math.trunc(x) <= high:
-        raise InterpreterError(op, f"'{op.name}' of {x!r}, which is not in {low}..{high} after truncation")
-    return math.trunc(x)
-
-
 def int_to_double(n: int) -> float:
     """A double that rounds to f32 or narrower as `n` itself does (wide ones are rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50

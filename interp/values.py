@@ -18,12 +18,14 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     IndexType,
     IntegerType,
+    Signedness,
     VectorType,
 )
 
 from weft.dialects.element_types import STORED, TYPES, array_name, element_name, is_stored
 from weft.interp.scalar_functions import wrap
 from weft.support.call_arguments import bfloat16_dtype, stored_dtype
+from weft.support.float_to_integer import floats_to_integers
 from weft.support.narrow_floats import ROUNDINGS
 
 if TYPE_CHECKING:
@@ -119,8 +121,12 @@ def round_array(array: Array, element_type: Attribute) -> Array:
     """Round a tensor, computed in double or in its own type, to `element_type`."""
     if isinstance(element_type, BFloat16Type):
         return _round_array_bf16(np.asarray(array, np.float64))
+    found = np.asarray(array)
     with np.errstate(all="ignore"):
-        return np.asarray(array).astype(carrier_dtype(element_type), copy=False)
+        if found.dtype.kind == "f" and isinstance(element_type, IntegerType) and element_type.width.data > 1:
+            signed = element_type.signedness.data is not Signedness.UNSIGNED
+            found = floats_to_integers(found, element_type.width.data, signed=signed)
+        return found.astype(carrier_dtype(element_type), copy=False)
 
 
 def _round_array_bf16(array: NDArray[np.float64]) -> Array:

@@ -18,7 +18,7 @@ from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
 from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
 from weft.support.call_arguments import bind_arguments, memory_span, returned
-from weft.support.call_signature import Signature
+from weft.support.call_signature import BY_ZERO, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -84,7 +84,8 @@ class Function:
 
 
 class CheckedFunction(Function):
-    """A function whose accesses outside of their arrays are left out and logged: then its call raises `IndexError`."""
+    """A function that logs divisions by zero, and accesses outside of their arrays, which it skips: its call raises
+    `IndexError` or `ZeroDivisionError` then."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -102,10 +103,12 @@ class CheckedFunction(Function):
 
     @contextmanager
     def _log(self) -> Generator[Array]:
-        """The log of the accesses of a call. Raises `IndexError` for the first one outside of its array."""
+        """The log of a call. Raises an error for the first access outside of its array, else for a division by zero."""
         log = np.zeros((len(self._places), 3), np.int64)
         yield log
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
+            if failed == BY_ZERO:
+                raise ZeroDivisionError(f"{self.name}: {text}")
             if failed:
                 raise IndexError(f"{self.name}: {text} is {index}, the extent is {extent}")
 

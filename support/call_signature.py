@@ -18,6 +18,8 @@ from weft.support.narrow_floats import SMALL_FLOATS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+BY_ZERO: Final = 2
+"""The first number in the row of a bounds log for a division by zero."""
 LONG_ITERATIONS: Final = 1 << 30
 LONG_BYTES: Final = 512 << 20
 """Calls of that many iterations, or on arrays of that many bytes, are interruptible: some 20 ms, beside which their
@@ -148,7 +150,7 @@ class Signature:
     """Preconditions on the symbols and integer arguments."""
     bounds_log: tuple[str, ...] = ()
     """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape
-    (rows, 3) with whether one happened, an index, and the extent."""
+    (rows, 3) with whether one happened, an index, and the extent; or `BY_ZERO` for a division by zero."""
     iterations: int = 1
     """Iterations of its loops whose extents are known at compile time; the extents of a call multiply them."""
     calls_out: bool = True

@@ -85,6 +85,41 @@ _DOT_INSTRUCTIONS: Final = (
 )
 """For bytes before halves, then the widest first."""
 
+
+@dataclass(frozen=True)
+class IntegerConversion:
+    """An instruction that converts floats to signed integers, which are the least ones for NaN and for numbers beyond
+    their range. (Intel SDM, "CVTTPS2DQ", "CVTTPD2QQ")"""
+
+    name: str
+    """LLVM's intrinsic, without `llvm.`."""
+    lanes: int
+    source_bits: int
+    bits: int
+    features: Features
+    masked: bool = True
+    """Whether it takes the values of lanes that are masked out, and a mask."""
+
+    @property
+    def has_rounding(self) -> bool:
+        """Whether it also takes a rounding mode."""
+        return self.masked and max(self.source_bits, self.bits) * self.lanes == 512
+
+
+_INTEGER_CONVERSIONS: Final = (
+    IntegerConversion("x86.avx512.mask.cvttps2dq.512", 16, 32, 32, (("avx512f",),)),
+    IntegerConversion("x86.avx.cvtt.ps2dq.256", 8, 32, 32, (("avx",),), masked=False),
+    IntegerConversion("x86.sse2.cvttps2dq", 4, 32, 32, (("sse2",),), masked=False),
+    IntegerConversion("x86.avx512.mask.cvttpd2dq.512", 8, 64, 32, (("avx512f",),)),
+    IntegerConversion("x86.avx.cvtt.pd2dq.256", 4, 64, 32, (("avx",),), masked=False),
+    *(
+        IntegerConversion(f"x86.avx512.mask.cvtt{source}2qq.{64 * lanes}", lanes, bits, 64, features)
+        for source, bits in (("ps", 32), ("pd", 64))
+        for lanes, features in ((8, (("avx512dq",),)), (4, (("avx512dq", "avx512vl"),)))
+    ),
+)
+"""The widest of each pair of types first."""
+
 FEATURES: Final[Mapping[str, Features]] = {
     "x86.sse.sfence": (("sse",),),
     "x86.sse2.clflush": ((),),
@@ -97,6 +132,7 @@ FEATURES: Final[Mapping[str, Features]] = {
     },
     "x86.avx512.mask.scalef.ps.512": (("avx512f",),),
     "x86.avx512.mask.scalef.pd.512": (("avx512f",),),
+    **{conversion.name: conversion.features for conversion in _INTEGER_CONVERSIONS},
     "aarch64.hint": ((),),
 }
 """Intrinsic without `llvm.` -> what it needs."""
@@ -167,3 +203,20 @@ def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
     size = min(whole, 8 * target.vector_bytes)
     fills = size in (128, 256, 512) and whole % size == 0
     return size // element_bits if fills and has_intrinsic(target, range_intrinsic(size, element_bits)) else 0
+
+
+@cache
+def conversion_to_integer(target: Target, lanes: int, source_bits: int, bits: int) -> IntegerConversion | None:
+    """The widest instruction that converts vectors of `lanes` floats of `source_bits` to integers of `bits`, some lanes
+    of them at a time; None if the CPU has none, or for scalars (0 lanes)."""
+    for conversion in _INTEGER_CONVERSIONS:
+        widest = conversion.lanes * max(source_bits, bits) // 8
+        if (
+            (conversion.source_bits, conversion.bits) == (source_bits, bits)
+            and lanes
+            and lanes % conversion.lanes == 0
+            and widest <= target.vector_bytes
+            and has_intrinsic(target, conversion.name)
+        ):
+            return conversion
+    return None

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
@@ -42,10 +43,12 @@ from weft.dialects.element_types import STORED
 from weft.dialects.index_map import canonical_map
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import UNSIGNED, ReduceOp, YieldOp
+from weft.dialects.upstream.arith import RemFOp
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
 from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr.expr import (
+    DIVISIONS,
     FUNCTIONS,
     UNSIGNED_OPS,
     Accumulator,
@@ -470,6 +473,8 @@ def _binary(
     body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
     """An operator on two values of one type: float, integer or index."""
+    if kind in DIVISIONS and isinstance(left.type, AnyFloat):
+        return _float_division(body, kind, left, right)
     if kind is BinaryKind.FLOORMOD and signed:
         return _floor_remainder(body, left, right)
     op_class = kind.float_op if isinstance(left.type, AnyFloat) else kind.integer_op
@@ -502,6 +507,49 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
         wrong = _apply(body, arith.AndIOp, differ, inexact)
     shifted = _apply(body, arith.AddiOp, remainder, right)
     return body.append(arith.SelectOp(wrong, shifted, remainder))
+
+
+def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
+    """A rounded quotient of floats, or what is left of it; floats of 16 bits by way of float32."""
+    if kind is BinaryKind.TRUNCMOD:
+        return _apply(body, RemFOp, left, right)
+    type_ = cast("AnyFloat", left.type)
+    if type_.bitwidth < 32:
+        wide = (_convert(body, arith.ExtFOp, operand, f32) for operand in (left, right))
+        return _convert(body, arith.TruncFOp, _float_division(body, kind, *wide), type_)
+    match kind:
+        case BinaryKind.FLOORMOD:
+            remainder, is_wrong = _float_remainder(body, left, right)
+            return body.append(SelectOp(is_wrong, _apply(body, arith.AddfOp, remainder, right), remainder))
+        case BinaryKind.TRUNCDIV:
+            return _apply(body, math_ops.TruncOp, _apply(body, arith.DivfOp, left, right))
+        case _:
+            return _float_floor_quotient(body, left, right)
+
+
+def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The remainder with the sign of `left`, and whether the quotient that is rounded down leaves another one."""
+    zero, remainder = body.constant(0.0, left.type), _apply(body, RemFOp, left, right)
+    signs = (body.append(arith.CmpfOp(value, zero, "olt")) for value in (remainder, right))
+    is_inexact = body.append(arith.CmpfOp(remainder, zero, "une"))
+    return remainder, _apply(body, arith.AndIOp, is_inexact, _apply(body, arith.XOrIOp, *signs))
+
+
+def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
+    """A quotient rounded down. The remainder is taken off first, so that it is exact: 1.0 // 0.1 is 9, though 1.0 / 0.1
+    is rounded to 10. (Python, `float_floor_div`; NumPy and PyTorch do the same)"""
+    zero, half, one = (body.constant(number, left.type) for number in (0.0, 0.5, 1.0))
+    remainder, is_wrong = _float_remainder(body, left, right)
+    plain = _apply(body, arith.DivfOp, left, right)
+    whole = _apply(body, arith.DivfOp, _apply(body, arith.SubfOp, left, remainder), right)
+    whole = body.append(SelectOp(is_wrong, _apply(body, arith.SubfOp, whole, one), whole))
+    floor = _apply(body, math_ops.FloorOp, whole)
+    is_less = body.append(arith.CmpfOp(_apply(body, arith.SubfOp, whole, floor), half, "ogt"))
+    floor = body.append(SelectOp(is_less, _apply(body, arith.AddfOp, floor, one), floor))
+    is_zero = body.append(arith.CmpfOp(whole, zero, "oeq"))
+    floor = body.append(SelectOp(is_zero, _apply(body, math_ops.CopySignOp, zero, plain), floor))
+    by_zero = body.append(arith.CmpfOp(right, zero, "oeq"))
+    return body.append(SelectOp(by_zero, plain, floor))
 
 
 def _compare(
@@ -586,13 +634,25 @@ def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """A value of `source` as a byte of a type of storage, by way of float32 or of bytes, as `ml_dtypes` does it: -1.0
-    has all bits set, also where no sign is stored."""
+    """A value of `source` as a byte of a type of storage: floats by way of float32, integers by their low bits."""
     if dtype not in SMALL_FLOATS:
-        return _lowest_bits(body, _cast(body, operand, source, "int8"), dtype)
+        byte = _low_byte(body, operand, source) if is_float(source) else _cast(body, operand, source, "int8")
+        return _lowest_bits(body, byte, dtype)
     rounded = _convert(body, arith.TruncFOp, _cast(body, operand, source, "float32"), type_of(dtype))
     code = body.append(arith.BitcastOp(rounded, IntegerType(bits(dtype))))
     return _convert(body, arith.ExtUIOp, code, value_type_of(dtype)) if bits(dtype) == 4 else code
+
+
+def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:
+    """A float as the low byte of an integer of 64 bits, to which it saturates (`weft.support.float_to_integer`)."""
+    single = source != "float64"
+    x = _cast(body, operand, source, "float32") if single else operand
+    # Numbers of float32 beyond 2^31 have a low byte of zeros.
+    wide = value_type_of("int32" if single else "int64")
+    is_large = body.append(arith.CmpfOp(x, body.constant(2.0**63, x.type), "oge"))
+    integer = _convert(body, arith.FPToSIOp, x, wide)
+    saturated = body.append(arith.SelectOp(is_large, body.constant(-1, wide), integer))
+    return _convert(body, arith.TruncIOp, saturated, value_type_of("int8"))
 
 
 def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat, from_signed: bool) -> SSAValue:

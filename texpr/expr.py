@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Operation
 from weft.dialects.element_types import STORED, TYPES, element_name, is_unsigned, value_type
 from weft.dialects.element_types import greatest as greatest_of
 from weft.dialects.element_types import least as least_of
+from weft.dialects.upstream.arith import RemFOp
 from weft.support import argument_types
 from weft.support.argument_types import checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
@@ -136,8 +137,8 @@ OpClass: TypeAlias = type[Operation]
 class BinaryKind(StrEnum):
     """Binary operators: the operands and the result have one dtype.
 
-    Each has its symbol, its ops on floats and on integers (None where undefined), and whether it combines two index
-    expressions to an index expression.
+    Each has its symbol, its ops on floats and on integers (None if no single op computes it), and whether it combines
+    two index expressions to an index expression.
     """
 
     ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
@@ -148,11 +149,12 @@ class BinaryKind(StrEnum):
     FLOORMOD = "floormod", "%", None, arith.RemSIOp, True
     """Its op gives the remainder with the sign of the first operand."""
     TRUNCDIV = "truncdiv", "", None, arith.DivSIOp, True
-    TRUNCMOD = "truncmod", "", None, arith.RemSIOp, True
+    TRUNCMOD = "truncmod", "", RemFOp, arith.RemSIOp, True
     MIN = "min", "", arith.MinimumfOp, arith.MinSIOp, True
     MAX = "max", "", arith.MaximumfOp, arith.MaxSIOp, True
     POW = "pow", "", math_ops.PowFOp, math_ops.IPowIOp, False
     ATAN2 = "atan2", "", math_ops.Atan2Op, None, False
+    COPYSIGN = "copysign", "", math_ops.CopySignOp, None, False
     AND = "and", "&", None, arith.AndIOp, False
     OR = "or", "|", None, arith.OrIOp, False
     XOR = "xor", "^", None, arith.XOrIOp, False
@@ -644,14 +646,13 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
             raise error(f"`{symbol}` takes integers or bools, got {dtype} in `{a} {symbol} {b}`")
     elif dtype == "bool":
         raise error(f"`{symbol}` takes numbers, got bool in `{a} {symbol} {b}`: cast, or use &, | and ^")
-    elif kind.float_op is None and is_float(dtype):
-        hint = "te.floor(a / b)" if kind is BinaryKind.FLOORDIV else "a cast"
-        raise error(f"`{symbol}` takes integers, got {dtype} in `{a} {symbol} {b}`: use {hint}")
+    elif kind.float_op is None and kind not in DIVISIONS and is_float(dtype):
+        raise error(f"`{symbol}` takes integers, got {dtype} in `{a} {symbol} {b}`: use a cast")
     elif kind.integer_op is None and not is_float(dtype):
         raise error(
             f"`{symbol}` takes floats, got {dtype} in `{a} {symbol} {b}`: use // or te.truncdiv for integers, or cast"
         )
-    if kind in DIVISIONS and isinstance(b, Const) and b.value == 0:
+    if kind in DIVISIONS and not is_float(dtype) and isinstance(b, Const) and b.value == 0:
         raise error(f"`{a} {symbol} {b}` divides by zero")
     return Binary(kind, a, b, dtype, a.is_index and b.is_index and kind.is_of_indices)
 

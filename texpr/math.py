@@ -35,7 +35,7 @@ from weft.texpr.expr import (
 )
 
 __all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "call_intrin", "cast"]
-__all__ += ["cbrt", "ceil", "clz", "const", "cos", "cosh", "ctz", "equal", "erf", "exp", "exp2", "expm1"]
+__all__ += ["cbrt", "ceil", "clz", "const", "copysign", "cos", "cosh", "ctz", "equal", "erf", "exp", "exp2", "expm1"]
 __all__ += ["floor", "floordiv", "floormod", "if_then_else", "infinity", "isfinite", "isinf", "isnan"]
 __all__ += ["log", "log1p", "log2", "log10", "logical_and", "logical_not", "logical_or", "max_value"]
 __all__ += ["min_value", "nearbyint", "not_equal", "popcount", "pow", "power", "round", "rsqrt", "select"]
@@ -101,14 +101,15 @@ nearbyint = round
 pow = binary_function(
     BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."
 )
-floordiv = binary_function(
-    BinaryKind.FLOORDIV, "Quotient of integers, rounded down: `x // y`. Division by zero is undefined."
-)
-floormod = binary_function(BinaryKind.FLOORMOD, "Remainder of `floordiv`, with the sign of y: `x % y`.")
+floordiv = binary_function(BinaryKind.FLOORDIV, "Quotient rounded down: `x // y`; of an integer and zero it is zero.")
+floormod = binary_function(BinaryKind.FLOORMOD, "Remainder of `floordiv`, exact, with the sign of y: `x % y`.")
 truncdiv = binary_function(
-    BinaryKind.TRUNCDIV, "Quotient of integers, rounded towards zero as in C. Division by zero is undefined."
+    BinaryKind.TRUNCDIV, "Quotient rounded toward zero, as of integers in C; of an integer and zero it is zero."
 )
-truncmod = binary_function(BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, with the sign of x, as `%` in C.")
+truncmod = binary_function(
+    BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, exact, with the sign of x: `%` in C on integers, `fmod` on floats."
+)
+copysign = binary_function(BinaryKind.COPYSIGN, "A float with the absolute value of x and the sign of y.")
 logical_and = binary_function(BinaryKind.AND, "Whether both bools are true.", "logical_and")
 logical_or = binary_function(BinaryKind.OR, "Whether one of two bools is true.", "logical_or")
 power = pow

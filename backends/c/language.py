@@ -13,7 +13,7 @@ _ONE_OR_TWO: Final = {
     **{"atan2": "atan2", "atanh": "atanh", "cbrt": "cbrt", "ceil": "ceil", "copysign": "copysign", "cos": "cos"},
     **{"cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "floor": "floor", "fma": "fma"},
     **{"log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "powf": "pow", "round": "round"},
-    **{"roundeven": "rint", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh"},
+    **{"remf": "fmod", "roundeven": "rint", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh"},
     **{"trunc": "trunc", "maxnumf": "fmax", "minnumf": "fmin"},
 }
 """Op -> function of math.h for double; that for float ends in f."""

@@ -1,8 +1,8 @@
 """`arith` and `math` ops, the same for scalars and for a lane of a vector.
 
 Integers wrap around: signed overflow is undefined in C, so data is added and multiplied as unsigned integers. Index
-arithmetic is written plainly, in 32 bits where the ranges of its operands allow it and in 64 otherwise. Conversions of
-floats beyond the range of the integer type are undefined, as in C.
+arithmetic is written plainly, in 32 bits where the ranges of its operands allow it and in 64 otherwise. Conversions to
+integers of floats that may be beyond their range, undefined in C, are rewritten by `low-legalize`.
 
 Division and remainder are defined for all operands: x / 0 = 0, x mod 0 = 0, and the smallest integer over -1 wraps to
 itself. Where the operands are known to be in range (a constant divisor, a non-negative index) the plain operator is
@@ -26,9 +26,10 @@ from weft.backends.c_family.expression import LANE, CExpr, number
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import predicate
 from weft.dialects.integer_arith import constant_number
-from weft.dialects.low import ORDERED
+from weft.dialects.low import DEFINED, ORDERED
 from weft.dialects.low_lanes import with_lane_forms
 from weft.dialects.promises import Promise
+from weft.dialects.upstream.arith import RemFOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -424,8 +425,11 @@ def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
+    """A conversion of a float that fits the integer type."""
     operand, _, target = _conversion(emitter, op)
     plain_element(emitter, op, op.operands[0].type)
+    if DEFINED not in op.attributes:
+        raise CompileError.at(op, f"{op.name} of what may not fit has no form in C: run low-legalize first")
     if target == "i1":
         operand = _converted(emitter, op, operand, "i32")
     elif op.name.endswith("fptoui"):
@@ -520,7 +524,7 @@ _SCALARS: Final[Rules] = {
     **dict.fromkeys((arith.ExtFOp, arith.TruncFOp), emit_float_cast),
     **dict.fromkeys((arith.BitcastOp, vector.BitcastOp), emit_bitcast),
     arith.NegfOp: emit_negation,
-    **dict.fromkeys((*math.Math.operations, vector.FMAOp), emit_function),
+    **dict.fromkeys((*math.Math.operations, vector.FMAOp, RemFOp), emit_function),
     **dict.fromkeys((*_BIT_COUNTS, math.AbsIOp), emit_integer_function),
 }
 RULES: Final = with_lane_forms(_SCALARS)

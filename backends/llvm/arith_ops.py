@@ -1,10 +1,10 @@
 """`arith` and `math` ops, on scalars and on vectors: LLVM instructions, LLVM intrinsics, and calls of the C library.
 
 Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds, where the function
-promises `contract` or the op allows it. Conversions of
-floats beyond the range of the integer type are undefined, as in LLVM. Arithmetic on `bf16`, and divisions whose divisor
-may be zero, which would end the process, are rewritten by `low-legalize`. LLVM lowers `sqrt`, `absf`, rounding and
-`fma` to instructions; it lowers the other functions to calls of libm, lane by lane for vectors.
+promises `contract` or the op allows it. `low-legalize` rewrites arithmetic on `bf16`, divisions whose divisor may be
+zero, which would end the process, and conversions to integers of floats that may be beyond their range. LLVM lowers
+`sqrt`, `absf`, rounding and `fma` to instructions; it lowers the other functions to calls of libm, lane by lane for
+vectors.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
-from weft.backends.llvm.types import scalar_text, vector_text
+from weft.backends.llvm.types import scalar_text, value_type, vector_text
 from weft.backends.low_modules import predicate
 from weft.dialects.integer_arith import known_number
 from weft.dialects.low import DEFINED, ORDERED, ROUNDED
 from weft.dialects.low_lanes import LdexpOp, with_lane_forms
-from weft.support.cpu_instructions import has_intrinsic, range_intrinsic, range_lanes
+from weft.dialects.upstream.arith import RemFOp
+from weft.support.cpu_instructions import conversion_to_integer, has_intrinsic, range_intrinsic, range_lanes
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ INSTRUCTIONS: Final[dict[type[Operation], str]] = {
     arith.SubfOp: "fsub",
     arith.MulfOp: "fmul",
     arith.DivfOp: "fdiv",
+    RemFOp: "frem",
     arith.NegfOp: "fneg",
 }
 """Op -> the instruction on operands of the type of the result."""
@@ -95,8 +97,6 @@ _CASTS: Final = with_lane_forms(
         arith.TruncIOp: "trunc",
         arith.SIToFPOp: "sitofp",
         arith.UIToFPOp: "uitofp",
-        arith.FPToSIOp: "fptosi",
-        arith.FPToUIOp: "fptoui",
         arith.ExtFOp: "fpext",
         arith.TruncFOp: "fptrunc",
     }
@@ -263,6 +263,25 @@ def _cast(emitter: FunctionEmitter, op: Operation, instruction: str) -> str:
     return f"{instruction} {source.text} {emitter.text(op.operands[0])} to {target.text}"
 
 
+def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> str:
+    """An instruction of x86 that is defined for all floats, or LLVM's for those that fit the integer type."""
+    (operand,), (result,) = op.operands, op.results
+    source, target = emitter.float_type_of(operand, op), emitter.type_of(result, op)
+    if DEFINED in op.attributes:
+        return _cast(emitter, op, "fptosi" if op.name.endswith("fptosi") else "fptoui")
+    conversion = conversion_to_integer(emitter.module.target, target.lanes, source.bits, target.bits)
+    if conversion is None or op.name.endswith("fptoui"):
+        raise CompileError.at(op, f"{op.name} of what may not fit has no form in LLVM IR: run low-legalize first")
+
+    def converted(part: ValueType, texts: list[str]) -> str:
+        given = value_type(source.element, conversion.lanes).typed(texts[0])
+        rest = f", {part.text} zeroinitializer, i{max(conversion.lanes, 8)} -1" if conversion.masked else ""
+        rounding = ", i32 4" if conversion.has_rounding else ""
+        return f"call {part.text} @llvm.{conversion.name}({given}{rest}{rounding})"
+
+    return emitter.by_parts(target, conversion.lanes, [emitter.text(operand)], converted, source)
+
+
 def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> str | None:
     """Between index, which is i64, and a signed integer."""
     operand, result = op.operands[0], op.results[0]
@@ -294,6 +313,7 @@ _SCALARS: Final[Rules] = {
     arith.SelectOp: emit_select,
     **dict.fromkeys((arith.MulSIExtendedOp, arith.MulUIExtendedOp), emit_mul_extended),
     **dict.fromkeys(_CASTS, emit_cast),
+    **dict.fromkeys((arith.FPToSIOp, arith.FPToUIOp), emit_to_integer),
     arith.IndexCastOp: emit_index_cast,
     **dict.fromkeys((arith.BitcastOp, vector.BitcastOp), emit_bitcast),
 }

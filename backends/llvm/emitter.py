@@ -228,17 +228,24 @@ class FunctionEmitter:
         return f"shufflevector {type_.text} {lane}, {type_.text} poison, <{type_.lanes} x i32> zeroinitializer"
 
     def by_parts(
-        self, type_: ValueType, width: int, texts: list[str], call: Callable[[ValueType, list[str]], str]
+        self,
+        type_: ValueType,
+        width: int,
+        texts: list[str],
+        call: Callable[[ValueType, list[str]], str],
+        source: ValueType | None = None,
     ) -> str:
         """The instruction for the results of `call`, which takes the type and texts of `width` lanes, in all lanes of
-        `type_`, whose number `width` divides."""
+        `type_`, whose number `width` divides. `source`: the type of the operands, if it is another one."""
         part = value_type(type_.element, width)
         if part is type_:
             return call(part, texts)
+        source = source or type_
+        taken = value_type(source.element, width)
         result, instruction = "poison", ""
         for start in range(0, type_.lanes, width):
-            extract = f"call {part.text} @llvm.vector.extract.{part.suffix}.{type_.suffix}"
-            parts = [self.emit(f"{extract}({type_.text} {text}, i64 {start})", "part") for text in texts]
+            extract = f"call {taken.text} @llvm.vector.extract.{taken.suffix}.{source.suffix}"
+            parts = [self.emit(f"{extract}({source.text} {text}, i64 {start})", "part") for text in texts]
             called = self.emit(call(part, parts), "called")
             insert = f"call {type_.text} @llvm.vector.insert.{type_.suffix}.{part.suffix}"
             instruction = f"{insert}({type_.text} {result}, {part.text} {called}, i64 {start})"

@@ -208,7 +208,17 @@ class IndexCastUIOp(IRDLOperation):
             raise VerifyException(f"{self.name} does not convert {self.input.type} to {self.result.type}")
 
 
-OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS), IndexCastUIOp)
+@irdl_op_definition
+class RemFOp(arith.FloatingPointLikeBinaryOperation):
+    """`arith.remf`: the remainder of a division that is rounded toward zero, as C's `fmod`: exact, with the sign of the
+    dividend."""
+
+    name = "arith.remf"
+
+    traits = traits_def(Pure())
+
+
+OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS), IndexCastUIOp, RemFOp)
 
 
 def element_form(op: Operation) -> Block:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -110,33 +109,14 @@ def _div(node: Node) -> Item:
 @converts("Mod")
 def _mod(node: Node) -> Item:
     left, right, truncates = node.value(0), node.value(1), node.flag("fmod")
+    if truncates:
+        return ops.trunc_mod(left, right)
     if "int" in left.dtype:
-        return (ops.trunc_mod if truncates else ops.floor_mod)(left, right)
-    if left.dtype == "float64":
-        raise node.refuse("remainders of float64 are not supported")
-    if not truncates and node.version < 28:
+        return ops.floor_mod(left, right)
+    if node.version < 28:
         raise node.refuse("attribute 'fmod' must be 1 for floats, got 0")
-    a, b = ops.cast(left, "float64"), ops.cast(right, "float64")
-    rest = _remainder(a, b)
-    zero = ops.multiply(a, 0.0)
-    if not truncates:
-        is_other = ops.less(ops.multiply(ops.sign(rest), ops.sign(b)), 0.0)
-        rest = ops.where(is_other, ops.add(rest, b), rest)
-        zero = ops.where(ops.less(b, 0.0), ops.full((), -0.0, "float64"), ops.full((), 0.0, "float64"))
-    return ops.cast(ops.where(ops.equal(rest, 0.0), zero, rest), left.dtype)
-
-
-def _remainder(a: Value, b: Value) -> Value:
-    """What a division that rounds towards zero leaves, of numbers that float32 holds: exact, but NaN for quotients of
-    2^29 and more, whose product with the divisor float64 might not hold."""
-    quotient = ops.trunc(ops.divide(a, b))
-    rest = ops.subtract(a, ops.multiply(quotient, b))
-    # A quotient may have been rounded up to the next integer.
-    wrong = ops.less(ops.multiply(ops.sign(rest), ops.sign(a)), 0.0)
-    rest = ops.where(wrong, ops.add(rest, ops.multiply(ops.abs(b), ops.sign(a))), rest)
-    rest = ops.where(ops.less(ops.abs(quotient), 2.0**29), rest, ops.full((), math.nan, "float64"))
-    is_far = ops.logical_and(ops.isinf(b), ops.isfinite(a))
-    return ops.where(is_far, a, rest)
+    # As of Python and NumPy: zeros have the sign of the divisor too.
+    return ops.copysign(ops.floor_mod(left, right), right)
 
 
 @converts("Pow")
@@ -172,16 +152,8 @@ def _folded(node: Node, name: str) -> Value:
 
 @converts("BitShift")
 def _bit_shift(node: Node) -> Item:
-    data, amount = node.value(0), node.value(1)
     is_left = node.word("direction", "LEFT", "RIGHT") == "LEFT"
-    width = np.dtype(data.dtype).itemsize * 8
-    # Amounts outside of the width leave nothing but copies of the sign.
-    inside = ops.logical_and(ops.greater_equal(amount, 0), ops.less(amount, width))
-    bounded = ops.where(inside, amount, 0 if is_left else width - 1)
-    if is_left:
-        return ops.where(inside, ops.left_shift(data, bounded), 0)
-    moved = ops.right_shift(data, bounded)
-    return moved if data.dtype[0] == "i" else ops.where(inside, moved, 0)
+    return (ops.left_shift if is_left else ops.right_shift)(node.value(0), node.value(1))
 
 
 @converts("Where")

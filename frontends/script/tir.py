@@ -100,6 +100,7 @@ attr = Construct("attr", 'T.attr("1 : i8")')
 Let = Construct("Let", "T.Let(x * x, where={x: A[0] + 1.0})")
 Expression = Expr
 fabs = abs
+fmod = truncmod
 Select = _math.select
 truncate = trunc
 And = _math.logical_and

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from weft.dialects.graph_shapes import Expression, KnownExtent, Shape
 from weft.frontends.graph_builder import BlockBuilder, Value, const, operator
 from weft.support.errors import CompileError
+from weft.support.float_to_integer import float_to_integer
+from weft.support.narrow_floats import ROUNDINGS
 from weft.texpr.tensor import compute
 
 if TYPE_CHECKING:
@@ -82,11 +84,25 @@ class Conversion:
         """A tensor of rank 0 that holds a number or a symbolic size."""
         if isinstance(number, Expression):
             return cast_to(size_value(self.builder, number), dtype)
-        return const(cast("Any", bool(number) if dtype == "bool" else number), dtype)
+        return const(as_element(number, dtype), dtype)
 
     def operand(self, value: Value | Scalar, dtype: str) -> Value:
         """A tensor or number as a tensor of that element type."""
         return cast_to(value, dtype) if isinstance(value, Value) else self.number(value, dtype)
+
+
+def as_element(number: float, dtype: str) -> float:
+    """A number as PyTorch converts it to an element: integers wrap to the type, and floats are truncated to integers
+    (`weft.support.float_to_integer`) or rounded to the nearest float, which may be infinite."""
+    if dtype == "bool":
+        return bool(number)
+    if "int" not in dtype:
+        return ROUNDINGS[dtype](float(number))
+    bits, signed = int(dtype.lstrip("uint")), dtype[0] == "i"
+    if isinstance(number, float):
+        number = float_to_integer(number, bits, signed=signed, is_double=True)
+    wrapped = int(number) & (1 << bits) - 1
+    return wrapped - (1 << bits) if signed and wrapped >> bits - 1 else wrapped
 
 
 def size_value(builder: BlockBuilder, size: Expression) -> Value:
@@ -99,13 +115,21 @@ def _size(size: Any) -> Any:
 
 
 def cast_to(value: Value, dtype: str) -> Value:
-    """`value` with another element type."""
+    """`value` with another element type. PyTorch saturates to the greatest float8_e4m3fn, which has no infinity."""
+    if dtype == "float8_e4m3fn" and value.dtype in ("float16", "bfloat16", "float32", "float64"):
+        value = apply("clip", value, -448.0, 448.0)
     return value if value.dtype == dtype else value.astype(dtype)
 
 
 def apply(name: str, *args: object, **options: object) -> Any:
     """The operator of graphs with that name."""
     return operator(name)(*args, **options)
+
+
+def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
+    """Indices of an axis, for operators with the mode `fast`: PyTorch refuses those outside. `wrap`: those from -extent
+    to -1 count from the end."""
+    return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 
 def known(shape: Shape) -> list[KnownExtent]:

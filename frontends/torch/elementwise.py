@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import inf
 from typing import Any, Final
@@ -19,7 +18,7 @@ NARROW: Final = ("float16", "bfloat16")
 _OF_FLOATS: Final = "acos acosh asin asinh atan atanh cos cosh erf exp exp2 expm1 log log10 log1p log2 reciprocal"
 _OF_FLOATS_TOO: Final = "rsqrt sigmoid sin sinh sqrt tan tanh mish silu hardsigmoid hardswish"
 # Of the elements as they are.
-_OF_NUMBERS: Final = "abs neg:negative sign sgn:sign square relu"
+_OF_NUMBERS: Final = "abs neg:negative square relu"
 _TO_INTEGERS: Final = "ceil floor round trunc"
 
 
@@ -50,6 +49,11 @@ for _aten, _name in _pairs(_OF_NUMBERS):
     register(f"aten.{_aten}.default")(_of_numbers(_name, ("bool", "uint") if _aten in ("abs", "relu") else ("bool",)))
 for _aten, _name in _pairs(_TO_INTEGERS):
     register(f"aten.{_aten}.default")(_of_numbers(_name, ("int", "uint", "bool")))
+
+
+@register("aten.sign.default", "aten.sgn.default")
+def _sign(cx: Conversion, x: Value) -> Value:
+    return x if x.dtype == "bool" else apply("sign", x, keep_nan=False)
 
 
 @lru_cache(maxsize=4096)
@@ -154,11 +158,13 @@ register("aten.bitwise_not.default")(_bitwise("not"))
 
 
 @register("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")
+@register("aten.__lshift__.Tensor", "aten.__lshift__.Scalar")
 def _left_shift(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return applied(cx, "left_shift", cx.dtype, x, y)
 
 
 @register("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar")
+@register("aten.__rshift__.Tensor", "aten.__rshift__.Scalar")
 def _right_shift(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return applied(cx, "right_shift", cx.dtype, x, y)
 
@@ -172,9 +178,9 @@ def _div(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
 def _div_mode(cx: Conversion, x: Value, y: Value | Scalar, rounding_mode: str | None) -> Value:
     if rounding_mode is None:
         return _div(cx, x, y)
-    if cx.dtype.startswith("float") or cx.dtype == "bfloat16":
-        return _float_quotient(cx, x, y, rounding_mode)
-    return applied(cx, f"{rounding_mode}_divide", cx.dtype, x, y)
+    if rounding_mode == "trunc" and cx.dtype in NARROW:  # of the quotient in 16 bits, which may be a whole number
+        return apply("trunc", _rounding_numbers("divide")(cx, x, y))
+    return _rounding_numbers(f"{rounding_mode}_divide")(cx, x, y)
 
 
 @register("aten.floor_divide.default")
@@ -182,48 +188,19 @@ def _floor_divide(cx: Conversion, x: Value, y: Value | Scalar) -> Value:
     return _div_mode(cx, x, y, rounding_mode="floor")
 
 
-def _float_quotient(cx: Conversion, x: Value, y: Value | Scalar, rounding: str) -> Value:
-    """The rounded quotient of floats. PyTorch's floor takes the remainder off first: 1.0 // 0.1 is 9, 1.0 / 0.1 is
-    10."""
-    wide = "float32" if cx.dtype in NARROW else cx.dtype
-    a, b = cx.operand(x, wide), cx.operand(y, wide)
-    if rounding == "trunc":
-        return cast_to(apply("trunc", apply("divide", a, b)), cx.dtype)
-    exact = apply("divide", apply("subtract", a, _floored_remainder(a, b)), b)
-    plain = apply("divide", a, b)
-    chosen = apply("where", apply("equal", b, cx.number(0, wide)), plain, apply("round", exact))
-    return cast_to(chosen, cx.dtype)
+def _rounding_numbers(name: str) -> Converter:
+    """An operator before which PyTorch rounds numbers to the elements, of 16 bits too."""
 
-
-def _truncated_remainder(x: Value, y: Value) -> Value:
-    """C's fmod, with the sign of the dividend: in float64, so that it is exact for float32 up to quotients of 2^29."""
-    a, b = cast_to(x, "float64"), cast_to(y, "float64")
-    rest = apply("subtract", a, apply("multiply", apply("trunc", apply("divide", a, b)), b))
-    return cast_to(apply("where", apply("isinf", b), a, rest), x.dtype)
-
-
-def _floored_remainder(x: Value, y: Value) -> Value:
-    """The remainder with the sign of the divisor."""
-    rest, zero = _truncated_remainder(x, y), const(0, x.dtype)
-    differs = apply("not_equal", apply("less", rest, zero), apply("less", y, zero))
-    wrong = apply("logical_and", apply("not_equal", rest, zero), differs)
-    return apply("where", wrong, apply("add", rest, y), rest)
-
-
-def _remainder_of(floats: Callable[[Value, Value], Value], integers: str) -> Converter:
     def convert(cx: Conversion, x: Value | Scalar, y: Value | Scalar) -> Value:
-        if "float" not in cx.dtype:
-            return applied(cx, integers, cx.dtype, x, y)
-        wide = "float32" if cx.dtype in NARROW else cx.dtype
-        return cast_to(floats(cx.operand(x, wide), cx.operand(y, wide)), cx.dtype)
+        return apply(name, cx.operand(x, cx.dtype), cx.operand(y, cx.dtype))
 
     return convert
 
 
-register("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")(
-    _remainder_of(_floored_remainder, "floor_mod")
-)
-register("aten.fmod.Tensor", "aten.fmod.Scalar")(_remainder_of(_truncated_remainder, "trunc_mod"))
+_REMAINDERS: Final = ("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
+register(*_REMAINDERS)(_rounding_numbers("floor_mod"))
+register("aten.fmod.Tensor", "aten.fmod.Scalar")(_rounding_numbers("trunc_mod"))
+register("aten.copysign.Tensor", "aten.copysign.Scalar")(_rounding_numbers("copysign"))
 
 
 @register("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")

@@ -7,7 +7,16 @@ from typing import Any, cast
 
 from weft.dialects.graph_shapes import Expression
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, known, register
+from weft.frontends.torch.converters import (
+    Conversion,
+    Converter,
+    Scalar,
+    apply,
+    cast_to,
+    indices_of,
+    known,
+    register,
+)
 from weft.frontends.torch.library import torch
 from weft.frontends.torch.symbols import UnsupportedError, torch_dtype
 
@@ -489,7 +498,7 @@ def _embedding_bag(
         raise UnsupportedError(f"padding_idx={padding_idx}")
     bags, width = known(cx.shape)
     kind, initial = {0: ("add", 0.0), 1: ("add", 0.0), 2: ("max", float("-inf"))}[mode]
-    rows = apply("take", weight, indices, axis=0)
+    rows = apply("take", weight, indices_of(indices, weight, 0), axis=0, mode="fast")
     if factors is not None:
         rows = apply("multiply", rows, apply("expand_dims", factors, 1))
     starts = apply("strided_slice", offsets, begin=[0], end=[bags], axes=[0]) if include_last_offset else offsets

@@ -8,7 +8,17 @@ from typing import Any, cast
 
 from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, multiply, subtract
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, known, register
+from weft.frontends.torch.converters import (
+    Conversion,
+    Converter,
+    Scalar,
+    apply,
+    as_element,
+    cast_to,
+    indices_of,
+    known,
+    register,
+)
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.math import if_then_else, select
 from weft.texpr.ops.arguments import constant
@@ -252,8 +262,7 @@ def _padded(mode: str) -> Converter:
             return apply("pad", inner, borders, mode=mode)
         if isinstance(value, Value | Expression):
             raise UnsupportedError("a border whose value is computed")
-        number = bool(value) if x.dtype == "bool" else value if "float" in x.dtype else int(value)
-        return apply("pad", inner, borders, mode=mode, constant_values=number)
+        return apply("pad", inner, borders, mode=mode, constant_values=as_element(value, x.dtype))
 
     return convert
 
@@ -269,8 +278,7 @@ def _full(cx: Conversion, _: object, *values: Any, dtype: str | None = None) -> 
     value = values[-1]
     if isinstance(value, Value | Expression):
         return apply("broadcast_to", cx.operand(value, cx.dtype), known(cx.shape))
-    number = bool(value) if cx.dtype == "bool" else value if "float" in cx.dtype else int(value)
-    return apply("full", known(cx.shape), number, dtype=cx.dtype)
+    return apply("full", known(cx.shape), as_element(value, cx.dtype), dtype=cx.dtype)
 
 
 @register("aten.empty.memory_format", "aten.empty_strided.default", "aten.zeros.default", "aten.zeros_like.default")
@@ -319,7 +327,7 @@ def _arange(
 
 @register("aten.embedding.default")
 def _embedding(cx: Conversion, weight: Value, indices: Value, *_: object) -> Value:
-    return apply("take", weight, indices, axis=0)
+    return apply("take", weight, indices_of(indices, weight, 0), axis=0, mode="fast")
 
 
 @register("aten.index_select.default")
@@ -327,7 +335,8 @@ def _index_select(cx: Conversion, x: Value, dim: int, index: Value) -> Value:
     if not x.ndim:
         return x
     places = apply("reshape", index, (-1,)) if index.ndim == 0 else index
-    return apply("take", x, places, axis=dim % x.ndim)
+    axis = dim % x.ndim
+    return apply("take", x, indices_of(places, x, axis), axis=axis, mode="fast")
 
 
 @register("aten.gather.default")
@@ -335,7 +344,8 @@ def _gather(cx: Conversion, x: Value, dim: int, index: Value, sparse_grad: bool 
     if not x.ndim:
         return x if not index.ndim else apply("broadcast_to", x, known(cx.shape))
     axis = dim % x.ndim
-    return apply("gather", _first_slices(x, index, [d for d in range(x.ndim) if d != axis]), axis, index)
+    source = _first_slices(x, index, [d for d in range(x.ndim) if d != axis])
+    return apply("gather", source, axis, indices_of(index, x, axis), mode="fast")
 
 
 def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
@@ -349,10 +359,10 @@ def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
 
 @register("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
-    given = _integer_indices(indices)
+    given = _integer_indices(x, indices)
     axes = [axis for axis, index in enumerate(given) if index is not None]
     if len(axes) == 1:
-        return apply("take", x, cast("Value", given[axes[0]]), axis=axes[0], mode="wrap")
+        return apply("take", x, cast("Value", given[axes[0]]), axis=axes[0], mode="fast")
     rank = max(index.ndim for index in given if index is not None)
     first = _place_of_indices(axes)
 
@@ -362,8 +372,7 @@ def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
         def element(*at: Any) -> Any:
             inner, outer = at[first : first + rank], iter([*at[:first], *at[first + rank :]])
             places = [
-                _read_broadcast(tensors[axes.index(d)], inner) % source.shape[d] if d in axes else next(outer)
-                for d in range(x.ndim)
+                _read_broadcast(tensors[axes.index(d)], inner) if d in axes else next(outer) for d in range(x.ndim)
             ]
             return source(*places)
 
@@ -372,11 +381,11 @@ def _index(cx: Conversion, x: Value, indices: Sequence[Value | None]) -> Value:
     return cx.te(gathered, x, *(cast("Value", given[axis]) for axis in axes), *known(cx.shape))
 
 
-def _integer_indices(indices: Sequence[Value | None]) -> list[Value | None]:
-    """Indices as int64. Raises `UnsupportedError` for masks."""
+def _integer_indices(x: Value, indices: Sequence[Value | None]) -> list[Value | None]:
+    """Indices of the axes of `x` as int64. Raises `UnsupportedError` for masks."""
     if any(index is not None and index.dtype in ("bool", "uint8") for index in indices):
         raise UnsupportedError("a mask as index: how many elements it chooses depends on data")
-    return [None if index is None else cast_to(index, "int64") for index in indices]
+    return [None if index is None else indices_of(index, x, axis, wrap=True) for axis, index in enumerate(indices)]
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
@@ -399,7 +408,7 @@ def _index_put(
     first = indices[0]
     if len(indices) == 1 and first is not None and first.dtype == "bool":
         return _masked_put(x, first, values, accumulate)
-    given = _integer_indices(indices)
+    given = _integer_indices(x, indices)
     axes = [axis for axis, index in enumerate(given) if index is not None]
     places = [cast("Value", given[axis]) for axis in axes]
     if len(axes) == 1 and not accumulate and prod(e if isinstance(e, int) else 2 for e in places[0].shape) == 1:
@@ -415,7 +424,7 @@ def _index_put(
     forth = [*there, *(d for d in range(wide.ndim) if d not in there)]
     wide = wide if forth == sorted(forth) else apply("transpose", wide, axes=forth)
     stacked = apply("stack", [apply("broadcast_to", place, known(shape)) for place in places], axis=0)
-    found = apply("scatter_nd", moved, stacked, wide, reduction="add" if accumulate else "none", mode="wrap")
+    found = apply("scatter_nd", moved, stacked, wide, reduction="add" if accumulate else "none", mode="fast")
     return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
 
 
@@ -437,7 +446,7 @@ def _put_one(cx: Conversion, x: Value, axis: int, place: Value, values: Value) -
     def replaced(old: Any, new: Any, position: Any) -> Any:
         def element(*at: Any) -> Any:
             own = (0 if d == axis else i for d, i in enumerate(at))
-            return select(at[axis] == position(0) % old.shape[axis], new(*own), old(*at))
+            return select(at[axis] == position(0), new(*own), old(*at))
 
         return compute(old.shape, element, name="put")
 
@@ -506,7 +515,8 @@ def _scatter(cx: Conversion, x: Value, index: Value, axis: int, source: Value | 
     else:
         whole = source if source.ndim else apply("reshape", source, (1,))
         updates = _first_slices(whole, index, range(index.ndim))
-    return apply("scatter_elements", x, index, updates, axis=axis, reduction=reduction)
+    places = indices_of(index, x, axis)
+    return apply("scatter_elements", x, places, updates, axis=axis, reduction=reduction, mode="fast")
 
 
 register("aten.scatter.src", "aten.scatter.value")(_scattered("none"))

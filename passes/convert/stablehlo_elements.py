@@ -14,6 +14,7 @@ from weft.support.errors import CompileError
 from weft.texpr import math as te
 from weft.texpr.expr import BinaryKind, Expr, Predicate, binary, bits, compare, has_sign, is_float, is_integer, least
 from weft.texpr.expr import greatest as greatest_value
+from weft.texpr.ops.elementwise import shifted_left, shifted_right
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 
@@ -82,31 +83,16 @@ def _round_away(x: Expr) -> Expr:
     return te.select(te.abs(x - whole) >= 0.5, whole + te.select(x < 0, _number(-1, x), _number(1, x)), whole)
 
 
-def _within(amount: Expr) -> Expr:
-    """Whether a shift leaves bits of the value: amounts are unsigned."""
-    return (amount >= 0) & (amount < bits(amount.dtype))
-
-
-def _shift_left(x: Expr, amount: Expr) -> Expr:
-    """Zero where as many bits or more are shifted out as there are."""
-    inside = _within(amount)
-    return te.select(inside, x << te.select(inside, amount, 0), 0)
-
-
-def _shift_right(x: Expr, amount: Expr) -> Expr:
-    """All bits the sign where as many or more are shifted out as there are; bits of unsigned integers have it too."""
-    signed = x.astype(x.dtype.removeprefix("u"))
-    return (signed >> te.select(_within(amount), amount, bits(amount.dtype) - 1).astype(signed.dtype)).astype(x.dtype)
+def _shift_right_arithmetic(x: Expr, amount: Expr) -> Expr:
+    """Bits of unsigned integers have a sign too."""
+    signed = x.dtype.removeprefix("u")
+    return shifted_right(x.astype(signed), amount.astype(signed)).astype(x.dtype)
 
 
 def _shift_right_logical(x: Expr, amount: Expr) -> Expr:
-    """Zeros come in at the left: the copies of the sign are masked out."""
-    inside = _within(amount)
-    count = te.select(inside, amount, 0)
-    if not has_sign(x.dtype):
-        return te.select(inside, x >> count, 0)
-    copies = (te.const(least(x.dtype), x.dtype) >> count) << 1
-    return te.select(inside, (x >> count) & ~copies, 0)
+    """Zeros come in at the left, of signed integers too."""
+    unsigned = f"u{x.dtype.removeprefix('u')}"
+    return shifted_right(x.astype(unsigned), amount.astype(unsigned)).astype(x.dtype)
 
 
 def _integer_power(x: Expr, exponent: Expr) -> Expr:
@@ -181,13 +167,13 @@ _FORMULAS: Final[Mapping[str, _Kinds]] = {
     "stablehlo.or": _bitwise(_OR),
     "stablehlo.popcnt": (None, te.popcount, None),
     "stablehlo.power": (te.pow, _integer_power, None),
-    "stablehlo.remainder": (None, te.truncmod, None),
+    "stablehlo.remainder": (te.truncmod, te.truncmod, None),
     "stablehlo.round_nearest_afz": _floats(_round_away),
     "stablehlo.round_nearest_even": _floats(te.round),
     "stablehlo.rsqrt": _floats(te.rsqrt),
     "stablehlo.select": (te.select, te.select, te.select),
-    "stablehlo.shift_left": (None, _shift_left, None),
-    "stablehlo.shift_right_arithmetic": (None, _shift_right, None),
+    "stablehlo.shift_left": (None, shifted_left, None),
+    "stablehlo.shift_right_arithmetic": (None, _shift_right_arithmetic, None),
     "stablehlo.shift_right_logical": (None, _shift_right_logical, None),
     "stablehlo.sign": _numbers(_sign),
     "stablehlo.sine": _floats(te.sin),

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import FloatNanEncoding, FloatNonfiniteBehavior, Inde
 from xdsl.ir import Block, Region
 
 from weft.dialects import low_lanes
+from weft.passes.low.elementary.lanes import DEFINED_MARK
 from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import range_lanes
 
@@ -124,6 +125,38 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
     # Small ones are exact as they are: -2^53 <= x < 2^53, or below 2^53 when unsigned.
     offset = value + (1 << 53) if signed else value
     return offset.compare("ult", 1 << 54 if signed else 1 << 53).choose_bits(value, kept)
+
+
+# Floats to integers (`weft.support.float_to_integer`)
+
+
+def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
+    """A number as a signed integer, the least one for NaN and for numbers beyond the range of the integer. `is_below`:
+    no number exceeds that range."""
+    least = -(2.0 ** (register.shape.integer_bits - 1))
+    inside = x.compare("oge", least).choose(x, least)
+    if not is_below:
+        inside = (inside < -least).choose(inside, least)
+    kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
+    return register.bits(register.op(kind, (inside.value,), register.integer_type, {}, DEFINED_MARK))
+
+
+def to_integer(x: Lanes, register: Writer, small: Writer, *, signed: bool) -> Bits:
+    """A number as the low bits of its conversion to a signed integer of the width of `register`."""
+    kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
+
+    def converted(number: Lanes) -> Bits:
+        return register.bits(register.op(kind, (number.value,), register.integer_type))
+
+    bits = small.shape.integer_bits
+    if bits == 64 and not signed:
+        is_large = x.compare("oge", 2.0**63)
+        found = converted(is_large.choose(x * 0.5, x))
+        return is_large.choose_bits(found << 1, found)
+    found = converted(x)
+    if bits < 8:
+        found = x.compare("oge", 2.0**63).choose_bits(register.integer(-1), found)
+    return found if bits == register.shape.integer_bits else found.cast(arith.TruncIOp, small)
 
 
 # Integers

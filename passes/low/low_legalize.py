@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     ReducedPrecisionFloatType,
+    UnitAttr,
     VectorType,
     f32,
     f64,
@@ -37,9 +38,12 @@ from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
 from weft.passes.low import decompositions
 from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
+from weft.passes.low.float_ranges import float_range
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
+from weft.support.cpu_instructions import conversion_to_integer
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.float_to_integer import register_bits
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
 
@@ -70,7 +74,8 @@ class LowLegalizePass(ModulePass):
     which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
     root does no harm (Figueroa 1995); fused multiply-adds are rounded once as well
     (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0,
-    and the smallest number over -1 wraps to itself. Functions of the host in a program of kernels are prepared for
+    and the smallest number over -1 wraps to itself; and so are conversions of floats to integers, as on x86
+    (`weft.support.float_to_integer`). Functions of the host in a program of kernels are prepared for
     LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
 
     Requires: low functions.
@@ -343,6 +348,37 @@ def _erase_unused(ops: Sequence[Operation]) -> None:
 _BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
 
 
+# Floats to integers
+
+
+def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """A conversion to an integer, defined for all numbers (`weft.support.float_to_integer`)."""
+    (operand,), (result,) = op.operands, op.results
+    if DEFINED in op.attributes or _is_small(operand.type):
+        return None
+    bits = cast("IntegerType", element_of(result.type)).width.data
+    signed, is_double = op.name.endswith("fptosi"), element_of(operand.type) == f64
+    low, high, may_be_nan = float_range(operand)
+    least, beyond = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+    if not may_be_nan and least <= low and high < beyond:
+        op.attributes[DEFINED] = UnitAttr()
+        return None
+    width = register_bits(bits, signed=signed, is_double=is_double)
+    x, register = (
+        context.writer(op, operand.type).lanes(operand),
+        context.writer(op, like(result.type, IntegerType(width))),
+    )
+    if bits != width or not signed:
+        small = context.writer(op, result.type)
+        register.replace(decompositions.to_integer(x, register, small, signed=signed).value)
+        return register
+    lanes = lanes_of(result.type)
+    if context.kind == "llvm" and conversion_to_integer(context.machine, lanes, 64 if is_double else 32, bits):
+        return None
+    register.replace(decompositions.to_register(x, register, is_below=high < 2.0 ** (bits - 1)).value)
+    return register
+
+
 # Integers
 
 
@@ -501,6 +537,7 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (TARGETS, MULTIPLY_ADDS, _multiply_add),
     (TARGETS, (arith.NegfOp,), _negation),
     (TARGETS, _FROM_INTEGER, _integer_to_float),
+    ((*TARGETS, UPSTREAM), tuple(_TO_INTEGER), _to_integer),
     (TARGETS, (vector.ReductionOp,), _reduction),
     (_LLVM, (arith.ExtFOp,), _extend_bf16),
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),

@@ -329,7 +329,7 @@ def _copying_nest(
     return new, outermost
 
 
-_NOT_TOTAL = (*DIVISIONS, *SHIFTS, arith.FPToSIOp, arith.FPToUIOp)
+_NOT_TOTAL = (*DIVISIONS, *SHIFTS)
 """What is undefined for some operands: padding may be such an operand."""
 
 

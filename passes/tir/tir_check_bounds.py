@@ -1,14 +1,23 @@
-"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures."""
+"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures and divisions by zero."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    i64,
+)
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -18,8 +27,9 @@ from weft.analysis.checks import may_leave
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
-from weft.analysis.structure import function_of
+from weft.analysis.structure import block_around, function_of
 from weft.dialects.aliasing import add_argument_attributes, set_noalias
+from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
@@ -27,12 +37,14 @@ from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
 from weft.passes.tir.nest import buffer_type, tir_functions
+from weft.support.call_signature import BY_ZERO
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 from weft.support.names import free_name
 from weft.support.statistics import Statistic
 
 _GUARDED: Final = Statistic("tir-check-bounds", "accesses-guarded", "loads and stores that are not proved in bounds")
+_DIVISIONS: Final = Statistic("tir-check-bounds", "divisions-checked", "integer divisions whose divisor may be zero")
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,19 @@ class CheckBoundsPass(ModulePass):
     Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
 
     What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.checks.may_leave`), is
-    not touched. Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
+    not touched. A division of integers, not of indices, gets a row too if its divisor is no constant: the first number
+    is 2 after a division by zero.
+
+    ```mlir
+      %q = arith.divsi %x, %y : i32
+    // becomes
+      %by_zero = arith.cmpi eq, %y, %zero : i32
+      scf.if %by_zero {
+        // bounds_log[1] = max(bounds_log[1], [2, 0, 0])
+      }
+      %q = arith.divsi %x, %y : i32
+    ```
+    Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
     for calls by functions that are not at tir level.
 
     Requires: block loops.
@@ -70,10 +94,13 @@ class CheckBoundsPass(ModulePass):
     name = "tir-check-bounds"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        guards = [guard for function in tir_functions(op) for guard in _unproved(function)]
+        functions = list(tir_functions(op))
+        guards = [guard for function in functions for guard in _unproved(function)]
+        divisions = [division for function in functions for division in _divisions(function)]
         _GUARDED.add(len(guards))
-        if guards:
-            _BoundsLog(op, guards).run()
+        _DIVISIONS.add(len(divisions))
+        if guards or divisions:
+            _BoundsLog(op, guards, divisions).run()
 
 
 @dataclass(frozen=True)
@@ -121,6 +148,31 @@ def _unproved(function: FuncOp) -> list[_Guard]:
     return found
 
 
+@dataclass(frozen=True)
+class _Division:
+    """A division of integers whose divisor may be zero."""
+
+    function: FuncOp
+    op: Operation
+
+    def texts(self) -> list[str]:
+        """The meaning of its row of the log."""
+        block = block_around(self.op)
+        label = "" if block is None else f'block "{block.label}" '
+        place = location_of(self.op)
+        return [f"{label}divides by zero{'' if place is None else f' at {place}'}"]
+
+
+def _divisions(function: FuncOp) -> list[_Division]:
+    return [
+        _Division(function, op)
+        for op in operations_in(function)
+        if isinstance(op, DIVISIONS)
+        and isinstance(op.operands[1].type, IntegerType)
+        and not constant_integer(op.operands[1])
+    ]
+
+
 def _extent(value: SSAValue | None, extent: int) -> Index | None:
     if extent != DYNAMIC_INDEX:
         return Index({}, extent)
@@ -130,21 +182,25 @@ def _extent(value: SSAValue | None, extent: int) -> Index | None:
 class _BoundsLog:
     """Gives the functions of a module a log, and guards accesses with it."""
 
-    def __init__(self, module: ModuleOp, guards: Sequence[_Guard]) -> None:
+    def __init__(self, module: ModuleOp, guards: Sequence[_Guard], divisions: Sequence[_Division]) -> None:
         self.module = module
         self.guards = guards
-        self.texts = ArrayAttr([StringAttr(text) for guard in guards for text in guard.texts()])
+        self.divisions = divisions
+        self.texts = ArrayAttr([StringAttr(text) for checked in (*guards, *divisions) for text in checked.texts()])
         self.logs: dict[FuncOp, SSAValue] = {}
 
     def run(self) -> None:
         functions = set(tir_functions(self.module))
-        for guard in self.guards:
-            self._give_log(guard.function, functions)
+        for checked in (*self.guards, *self.divisions):
+            self._give_log(checked.function, functions)
         row = 0
         for guard in self.guards:
             rows = dict(zip(guard.dimensions, range(row, row + len(guard.dimensions)), strict=True))
             row += len(guard.dimensions)
             _guard(guard.op, rows, self.logs[guard.function])
+        for division in self.divisions:
+            _check_divisor(division.op, row, self.logs[division.function])
+            row += 1
 
     def _give_log(self, function: FuncOp, functions: Collection[FuncOp]) -> None:
         """Add the parameter to a function, and to those that call it, which pass theirs on."""
@@ -191,7 +247,9 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
                 new.name_hint = None  # the access keeps the name
         else:
             anchor.operands = guard.results
-        _log_before(otherwise, log, row, index, extent)
+        one = result_before(arith.ConstantOp(IntegerAttr(1, i64)), otherwise)
+        numbers = [one, *(result_before(arith.IndexCastOp(value, i64), otherwise) for value in (index, extent))]
+        _log_before(otherwise, log, row, numbers)
         zeros = [arith.ConstantOp.create(result_types=[t], properties={"value": number_attribute(0, t)}) for t in types]
         insert_before(otherwise, zeros)
         otherwise.operands = [zero.result for zero in zeros]
@@ -199,6 +257,17 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
     access.detach()
     insert_before(anchor, [access])
     anchor.operands = access.results
+
+
+def _check_divisor(division: Operation, row: int, log: SSAValue) -> None:
+    """Log a division by zero before it."""
+    divisor = division.operands[1]
+    zero = result_before(arith.ConstantOp(IntegerAttr(0, cast("IntegerType", divisor.type))), division)
+    by_zero = result_before(arith.CmpiOp(divisor, zero, "eq"), division)
+    end = scf.YieldOp()
+    end.location = division.location
+    insert_before(division, [scf.IfOp(by_zero, [], [end])])
+    _log_before(end, log, row, [result_before(arith.ConstantOp(IntegerAttr(BY_ZERO, i64)), end)])
 
 
 def _dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
@@ -209,10 +278,8 @@ def _dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue
     return result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
 
 
-def _log_before(anchor: Operation, log: SSAValue, row: int, index: SSAValue, extent: SSAValue) -> None:
-    """`log[row] = max(log[row], [1, index, extent])`, unsigned, before `anchor`."""
-    one = result_before(arith.ConstantOp(IntegerAttr(1, i64)), anchor)
-    numbers = [one, *(result_before(arith.IndexCastOp(value, i64), anchor) for value in (index, extent))]
+def _log_before(anchor: Operation, log: SSAValue, row: int, numbers: Sequence[SSAValue]) -> None:
+    """`log[row] = max(log[row], numbers)`, unsigned, before `anchor`."""
     first = constant_before(row, anchor)
     for column, number in enumerate(numbers):
         place = [first, constant_before(column, anchor)]

@@ -24,6 +24,7 @@ from weft.dialects.promises import Promise, promises_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
 from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.upstream.arith import RemFOp
 from weft.passes.index_ops import detached_ops, index_before, insert_before
 from weft.passes.low.low_expand_math import EXPANDED
 from weft.passes.schedule.loop_nests import set_loop_extent
@@ -187,7 +188,7 @@ def _has_lanes(op: Operation) -> bool:
     kind = type(op)
     if kind in DIVISIONS or len(op.results) != 1 or op.regions:
         return False
-    return kind in _MATH or op.name.startswith("arith.")
+    return kind in _MATH or (op.name.startswith("arith.") and kind is not RemFOp)
 
 
 def _combined(

@@ -159,6 +159,15 @@ class GraphProgram:
         wide = "int64" if self.is_integral else "float64"
         return G.cast(G.cast(x, wide), self.dtype)
 
+    def _step_cast_out_of_range(self, x: G.Value) -> Any:
+        """Floats that no integer type holds, as integers and back."""
+        if not self.is_integral:
+            return None
+        scale = self.random.choice([0.3, 50.0, 1e4, 1e9, 3e9, 5e18, 1e30])
+        scaled = G.multiply(G.cast(x, self.random.choice(("float32", "float64"))), scale)
+        integer = self.random.choice(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"))
+        return G.cast(G.cast(scaled, integer), self.dtype)
+
     def _step_matmul(self, x: G.Value) -> Any:
         if x.ndim < 1 or not isinstance(x.shape[-1], int):
             return None

@@ -74,7 +74,12 @@ FORMS = [
         form(name, "4xi32", "4xi32", low=1, high=9)
         for name in ("floor_divide", "floor_mod", "trunc_divide", "trunc_mod")
     ),
+    *(form(name, "4x5xf32", "5xf32", low=-9, high=9) for name in _DIVISIONS),
+    *(form(name, "6xf16", "6xf16", low=-90, high=9) for name in _DIVISIONS),
     *(form(name, "4xi32", "4xi32", low=0, high=5) for name in ("left_shift", "right_shift")),
+    *(form(name, "3x7xi8", "7xi8", low=-9, high=11) for name in ("left_shift", "right_shift")),
+    form("copysign", F, "5xf32"),
+    form("sign", F, keep_nan=False),
     form("atan2", F, F),
     form("power", F, F, low=0.5, high=2.0),
     form("power", "4xi32", "4xi32", low=0, high=4),
@@ -268,6 +273,10 @@ FORMS = [
     form("strided_slice", "5x6xf32", begin=2, end=6, axes=[1]),
     form("take", F, "2x2xi32", axis=1, low=0, high=4),
     form("take", F, "4xi64", mode="wrap", low=-9, high=9),
+    form("take", F, "4xi64", axis=1, mode="fast", low=0, high=4),
+    form("bound_indices", "3x5xi32", shape=(4,), low=-9, high=9),
+    form("bound_indices", "7xi8", shape=(4,), wrap=True, low=-9, high=9),
+    form("bound_indices", "7xi64", shape=(4,), wrap=True, checked=True, low=-4, high=9),
     form("gather", "3x5xf32", "3x2xi32", axis=1, low=-1, high=6),
     form("gather", "3x5xf32", "2x7xi64", axis=1, low=-1, high=6),
     form("gather", "4x5x3xi8", "2x6x1xi32", axis=-2, low=-9, high=9, mode="wrap"),

@@ -162,6 +162,10 @@ case(
 )
 case("bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar", lambda: [call(integers(9), 6), call(bools(4), True)])
 case("bitwise_left_shift.Tensor bitwise_right_shift.Tensor", lambda: [call(integers(9), integers(9, low=0, high=5))])
+case("copysign.Tensor", lambda: [call(floats(6), -floats(6))])
+case("copysign.Scalar", lambda: [call(floats(6), -1.0)])
+case("__lshift__.Tensor __rshift__.Tensor", lambda: [call(integers(9), integers(9, low=0, high=40))])
+case("__lshift__.Scalar __rshift__.Scalar", lambda: [call(integers(9), 3)])
 case("bitwise_left_shift.Tensor_Scalar bitwise_right_shift.Tensor_Scalar", lambda: [call(integers(9), 3)])
 case(
     "clamp",

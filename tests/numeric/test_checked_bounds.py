@@ -248,3 +248,21 @@ def test_which_targets_check():
         weft.CompileError, match="accesses are checked at run time on targets llvm and c, not on 'cuda'"
     ):
         weft.build(gather(), "cuda", checked=True)
+
+
+@pytest.mark.parametrize("dtype, divide", [("int32", te.floordiv), ("uint8", te.truncmod), ("int64", te.floormod)])
+def test_divisions_by_zero(dtype: str, divide: Callable[..., Any]) -> None:
+    """Integer divisions by zero give 0, or raise; those by what is no zero cost nothing."""
+    a, b = (te.placeholder((PICKED,), dtype, name=name) for name in "AB")
+    module = te.create_func([a, b, te.compute((PICKED,), lambda i: divide(a[i], b[i]), name="D")], name="divide")
+    x, y, out = np.full(PICKED, 7, dtype), np.full(PICKED, 2, dtype), np.empty(PICKED, dtype)
+    plain, checked = weft.build(module)["divide"], weft.build(module, checked=True)["divide"]
+    checked(x, y, out)
+    assert out[0] in (3, 1)
+    y[-1] = 0
+    plain(x, y, out)
+    assert out[-1] == 0
+    with pytest.raises(ZeroDivisionError, match=r'divide: block "D" divides by zero at .*test_checked_bounds.py:\d+'):
+        checked(x, y, out)
+    halves = te.create_func([a, te.compute((PICKED,), lambda i: a[i] // 2, name="H")], name="halves")
+    assert "bounds_log" not in weft.build(halves, checked=True).get_source("ll")

@@ -15,10 +15,12 @@ from weft.texpr.expr import (
     Predicate,
     as_expr,
     binary,
+    bits,
     compare,
     error,
     has_sign,
     is_float,
+    is_integer,
     unified,
 )
 from weft.texpr.expr import unary as apply_unary
@@ -75,15 +77,6 @@ def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide:
     return compute(source.shape, element, name)
 
 
-def _sign(x: Expr) -> Expr:
-    """-1, 0 or 1; NaN stays."""
-    zero, one = constant(0, x.dtype), constant(1, x.dtype)
-    if not has_sign(x.dtype):
-        return math.select(x > zero, one, zero)
-    rest = math.select(x == zero, zero, x) if is_float(x.dtype) else zero
-    return math.select(x > zero, one, math.select(x < zero, constant(-1, x.dtype), rest))
-
-
 __all__ = ["cbrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "reciprocal", "rsqrt", "sqrt"]
 __all__ += ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
 __all__ += ["abs", "ceil", "erf", "floor", "negative", "round", "sigmoid", "sign", "square", "trunc"]
@@ -124,9 +117,25 @@ isfinite = unary_operator("isfinite", "Whether x is neither infinite nor NaN.")
 abs = unary_operator("abs", "The absolute value; that of the least integer wraps to itself.", dtypes="numbers")
 negative = unary_operator("negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers")
 square = unary_operator("square", "x * x; integers wrap.", scalar=lambda x: x * x, dtypes="numbers")
-sign = unary_operator("sign", "-1, 0 or 1 by the sign; NaN stays.", scalar=_sign, dtypes="numbers")
 logical_not = unary_operator("logical_not", "Whether a bool is false.", scalar=math.logical_not, dtypes="bool")
 bitwise_not = unary_operator("bitwise_not", "The other bits.", scalar=lambda x: ~x, dtypes="integers, bool")
+
+
+def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
+    """-1, 0 or 1 by the sign. NaN stays, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
+
+    Dtypes: numbers.
+    Equals: `np.sign(data)`.
+    """
+
+    def element(x: Expr) -> Expr:
+        zero, one = constant(0, x.dtype), constant(1, x.dtype)
+        if not has_sign(x.dtype):
+            return math.select(x > zero, one, zero)
+        rest = math.select(x == zero, zero, x) if is_float(x.dtype) and keep_nan else zero
+        return math.select(x > zero, one, math.select(x < zero, constant(-1, x.dtype), rest))
+
+    return mapped(numeric(data, "sign: data"), element, name, wide=False)
 
 
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
@@ -151,8 +160,8 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
 
 
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
-    """Each element as another dtype: floats become integers by truncation (undefined where they do not fit), integers
-    keep their low bits, numbers become bool by comparison with zero.
+    """Each element as another dtype: floats become integers by truncation, integers keep their low bits, numbers become
+    bool by comparison with zero. The page of the low dialect states what NaN and floats beyond the integers become.
 
     Dtypes: all.
     Equals: `data.astype(dtype)`.
@@ -203,6 +212,29 @@ def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> B
     return _binary(label, scalar, doc, "all")
 
 
+def shifted_left(data: object, amount: object) -> Expr:
+    """Bits moved up; no bits are left for amounts below 0, and of the width and more."""
+    x, n, inside = _shift("`<<`", data, amount)
+    return math.select(inside, binary(BinaryKind.SHL, x, math.select(inside, n, 0)), 0)
+
+
+def shifted_right(data: object, amount: object) -> Expr:
+    """Bits moved down; nothing but copies of the sign is left for amounts below 0, and of the width and more."""
+    x, n, inside = _shift("`>>`", data, amount)
+    if has_sign(x.dtype):
+        return binary(BinaryKind.SHR, x, math.select(inside, n, bits(n.dtype) - 1))
+    return math.select(inside, binary(BinaryKind.SHR, x, math.select(inside, n, 0)), 0)
+
+
+def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
+    """Both operands as expressions, and whether the amount is less than the width. Raises CompileError for others than
+    integers."""
+    x, n = unified(what, data, amount)
+    if not is_integer(x.dtype):
+        raise error(f"{what} takes integers, got {x.dtype} in `{x}`")
+    return x, n, (n >= 0) & (n < bits(n.dtype))
+
+
 def _log_of_sum(lhs: object, rhs: object) -> Expr:
     a, b = unified("logaddexp", lhs, rhs)
     wide = sum_dtype(a.dtype)
@@ -223,7 +255,7 @@ def _logic(label: str, kind: BinaryKind, doc: str) -> BinaryOperator:
     return _binary(label, partial(binary, kind), doc, "bool", only_bool=True)
 
 
-__all__ += ["add", "atan2", "divide", "logaddexp", "maximum", "minimum", "multiply", "power", "subtract"]
+__all__ += ["add", "atan2", "copysign", "divide", "logaddexp", "maximum", "minimum", "multiply", "power", "subtract"]
 __all__ += ["floor_divide", "floor_mod", "left_shift", "right_shift", "trunc_divide", "trunc_mod"]
 __all__ += ["bitwise_and", "bitwise_or", "bitwise_xor"]
 __all__ += ["logical_and", "logical_or", "logical_xor"]
@@ -236,28 +268,28 @@ divide = _arithmetic("divide", BinaryKind.DIV, "lhs / rhs.", "floats")
 floor_divide = _arithmetic(
     "floor_divide",
     BinaryKind.FLOORDIV,
-    "The quotient of integers, rounded down. Division by zero is undefined.",
-    "integers",
+    "The quotient, rounded down; of an integer and zero it is zero.",
+    "numbers",
 )
 floor_mod = _arithmetic(
     "floor_mod",
     BinaryKind.FLOORMOD,
-    "The remainder of `floor_divide`, with the sign of rhs.",
-    "integers",
-    "np.mod(lhs, rhs)",
+    "The remainder of `floor_divide`, exact, with the sign of rhs; zeros of floats have the sign of lhs.",
+    "numbers",
+    "torch.remainder(lhs, rhs)",
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
     BinaryKind.TRUNCDIV,
-    "The quotient of integers, rounded towards zero. Division by zero is undefined.",
-    "integers",
+    "The quotient, rounded toward zero; of an integer and zero it is zero.",
+    "numbers",
     "torch.div(lhs, rhs, rounding_mode='trunc')",
 )
 trunc_mod = _arithmetic(
     "trunc_mod",
     BinaryKind.TRUNCMOD,
-    "The remainder of `trunc_divide`, with the sign of lhs.",
-    "integers",
+    "The remainder of a quotient that is rounded toward zero, exact, with the sign of lhs.",
+    "numbers",
     "np.fmod(lhs, rhs)",
 )
 power = _arithmetic(
@@ -269,19 +301,24 @@ power = _arithmetic(
 atan2 = _arithmetic(
     "atan2", BinaryKind.ATAN2, "The angle of the point (rhs, lhs), in radians.", "floats", "np.arctan2(lhs, rhs)"
 )
+copysign = _arithmetic("copysign", BinaryKind.COPYSIGN, "The absolute value of lhs with the sign of rhs.", "floats")
 logaddexp = _binary("logaddexp", _log_of_sum, "log(exp(lhs) + exp(rhs)), without overflow.", "floats")
 maximum = _extremum("maximum", BinaryKind.MAX, BinaryKind.OR, "The greater of two; NaN wins; of bools, or.")
 minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The lesser of two; NaN wins; of bools, and.")
 bitwise_and = _arithmetic("bitwise_and", BinaryKind.AND, "The bits set in both.", "integers, bool")
 bitwise_or = _arithmetic("bitwise_or", BinaryKind.OR, "The bits set in one of both.", "integers, bool")
 bitwise_xor = _arithmetic("bitwise_xor", BinaryKind.XOR, "The bits that differ.", "integers, bool")
-left_shift = _arithmetic(
-    "left_shift", BinaryKind.SHL, "Bits moved up, by 0 to the width less 1; others are undefined.", "integers"
+left_shift = _binary(
+    "left_shift",
+    shifted_left,
+    "Bits moved up. 0 if the number of places is negative, or the width or more.",
+    "integers",
 )
-right_shift = _arithmetic(
+right_shift = _binary(
     "right_shift",
-    BinaryKind.SHR,
-    "Bits moved down and the sign of signed integers kept, by 0 to the width less 1; others are undefined.",
+    shifted_right,
+    "Bits moved down, and the sign of signed integers kept. 0, or -1 for negative numbers, if the number of places is "
+    "negative, or the width or more.",
     "integers",
 )
 logical_and = _logic("logical_and", BinaryKind.AND, "Whether both hold.")

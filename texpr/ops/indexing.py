@@ -26,10 +26,10 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.transforms import flatten, moved
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
-from weft.texpr.shapes import Extent, is_empty, items, shape_text, simplified
+from weft.texpr.shapes import Extent, checked_shape, is_empty, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = ["gather", "gather_nd", "one_hot", "strided_slice", "take", "take_along_axis"]
+__all__ = ["bound_indices", "gather", "gather_nd", "one_hot", "strided_slice", "take", "take_along_axis"]
 
 
 def strided_slice(
@@ -97,17 +97,45 @@ def _line(extent: Extent, first: int | None, last: int | None, step: int) -> tup
 
 def checked_mode(what: str, mode: object) -> str:
     """How indices are brought into an axis. Raises CompileError for an unknown word."""
-    if not isinstance(mode, str) or mode not in ("clip", "wrap"):
-        raise error(f"{what}: the mode is 'clip' or 'wrap', got {shown(mode)}")
+    if not isinstance(mode, str) or mode not in ("clip", "wrap", "fast"):
+        raise error(f"{what}: the mode is 'clip', 'wrap' or 'fast', got {shown(mode)}")
     return mode
 
 
 def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
     """An index brought into an axis."""
     place = index.astype("int64")
-    if checked_mode(what, mode) == "wrap":
-        return place % extent
-    return greater(less(place, extent - 1), 0)
+    match checked_mode(what, mode):
+        case "wrap":
+            return place % extent
+        case "clip":
+            return greater(less(place, extent - 1), 0)
+        case _:
+            return place
+
+
+def bound_indices(
+    indices: Tensor, shape: object, wrap: bool = False, checked: bool = False, *, name: str = "bound_indices"
+) -> Tensor:
+    """Integers as indices of the axis of a shape `(extent,)`, for operators with the mode `fast`.
+
+    Those outside the axis are clamped, or taken modulo the extent with `wrap`. If `checked`, which `weft.build` sets
+    with its option of that name, they stay outside, so that the access raises `IndexError`; with `wrap`, those from
+    -extent to -1 count from the end.
+
+    Dtypes: integers; the result is int64.
+    Equals: `np.mod(indices, shape[0]) if wrap else np.clip(indices, 0, shape[0] - 1)`.
+    """
+    source = integral(indices, "bound_indices: indices")
+    (extent,) = checked_shape(shape, "bound_indices: the shape")
+
+    def place(*i: Expr) -> Expr:
+        index = source(*i).astype("int64")
+        if not checked:
+            return bounded("bound_indices", "wrap" if wrap else "clip", index, extent)
+        return select(index < 0, index + extent, index) if wrap else index
+
+    return compute(source.shape, place, name)
 
 
 def _chosen(
@@ -141,7 +169,8 @@ def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "cl
     """The slices of a tensor along an axis at an array of indices; of the flat tensor without an axis.
 
     Indices outside the axis are clamped (`clip`; negative ones become 0) or taken modulo the extent (`wrap`; -1 is the
-    last). Raises CompileError for indices that are no integers, and for an empty axis.
+    last); with `fast`, there must be none (`docs/bounds.md`). Raises CompileError for indices that are no integers, and
+    for an empty axis.
 
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.

@@ -262,7 +262,7 @@ def _deviation(
     axes = checked_axes(what, axis, source.ndim)
     wide = sum_dtype(source.dtype)
     mean = mean_over(source, axes, f"{name}_mean")
-    count = float_of(product([source.shape[axis] for axis in axes]), wide) - float(ddof)
+    count = te.max(float_of(product([source.shape[axis] for axis in axes]), wide) - float(ddof), 0.0)
     over = reduce_axes(source.shape, axes)
 
     def element(*indices: Expr) -> Expr:
@@ -274,7 +274,8 @@ def _deviation(
 
 
 def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "var") -> Tensor:
-    """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`.
+    """The variance over axes: the sum of squares of x - mean, divided by the number of elements less `ddof`, or by 0
+    if that is negative: the result is infinite then, and NaN if the sum is 0.
 
     The mean, `<name>_mean`, is a stage of its own: squares of x - mean lose no digits where the mean is large.
 

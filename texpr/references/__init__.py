@@ -69,7 +69,6 @@ _FAMILIES: Final = (
 _NUMPY_NAMES: Final = {
     **{name: f"arc{name[1:]}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh")},
     "bitwise_not": "invert",
-    "floor_mod": "mod",
     "trunc_mod": "fmod",
 }
 """Operators that NumPy has under another name."""

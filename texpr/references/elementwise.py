@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness
 
+from weft.dialects.element_types import TYPES
+from weft.support.float_to_integer import floats_to_integers
 from weft.texpr.references.arguments import Array, array_dtype
 
 erf: Final[Callable[[Array], Array]] = np.vectorize(math.erf, otypes=[np.float64])
@@ -21,19 +24,50 @@ def rsqrt(data: Array) -> Array:
     return 1 / np.sqrt(data)
 
 
+def sign(data: Array, keep_nan: bool = True) -> Array:
+    found = np.sign(data)
+    return found if keep_nan else np.where(found == found, found, np.zeros_like(found))
+
+
 def round(data: Array) -> Array:
     return np.rint(data)
 
 
+def floor_mod(lhs: Array, rhs: Array) -> Array:
+    if np.result_type(lhs, rhs).kind != "f":
+        return np.mod(lhs, rhs)
+    remainder = np.fmod(lhs, rhs)
+    return np.where((remainder != 0) & ((remainder < 0) != (rhs < 0)), remainder + rhs, remainder)
+
+
 def trunc_divide(lhs: Array, rhs: Array) -> Array:
+    if np.result_type(lhs, rhs).kind == "f":
+        return np.trunc(lhs / rhs)
     quotient = np.floor_divide(lhs, rhs)
     return quotient + ((np.mod(lhs, rhs) != 0) & ((lhs < 0) != (rhs < 0)))
+
+
+def left_shift(lhs: Array, rhs: Array) -> Array:
+    inside = (rhs >= 0) & (rhs < 8 * lhs.dtype.itemsize)
+    return np.where(inside, np.left_shift(lhs, np.where(inside, rhs, 0)), np.zeros_like(lhs))
+
+
+def right_shift(lhs: Array, rhs: Array) -> Array:
+    width = 8 * lhs.dtype.itemsize
+    inside = (rhs >= 0) & (rhs < width)
+    if lhs.dtype.kind == "i":
+        return np.right_shift(lhs, np.where(inside, rhs, width - 1).astype(lhs.dtype))
+    return np.where(inside, np.right_shift(lhs, np.where(inside, rhs, 0).astype(lhs.dtype)), np.zeros_like(lhs))
 
 
 def cast(data: Array, dtype: str) -> Array:
     if dtype == "bool":
         return data != 0
-    return data.astype(array_dtype(dtype))
+    kind = TYPES[dtype]
+    if data.dtype.kind != "f" or not isinstance(kind, IntegerType):
+        return data.astype(array_dtype(dtype))
+    signed = kind.signedness.data is not Signedness.UNSIGNED
+    return floats_to_integers(data, kind.width.data, signed=signed).astype(dtype, copy=False)
 
 
 def fma(x: Array, y: Array, z: Array) -> Array:

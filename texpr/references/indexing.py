@@ -20,7 +20,16 @@ def strided_slice(data: Array, begin: Any, end: Any, strides: Any = 1, axes: Seq
 
 
 def places_in(indices: Array, extent: int, mode: str) -> Array:
+    if mode == "fast":
+        return indices
     return np.mod(indices, extent) if mode == "wrap" else np.clip(indices, 0, extent - 1)
+
+
+def bound_indices(indices: Array, shape: Sequence[int], wrap: bool = False, checked: bool = False) -> Array:
+    wide = indices.astype(np.int64)
+    if checked:
+        return np.where(wide < 0, wide + shape[0], wide) if wrap else wide
+    return places_in(wide, shape[0], "wrap" if wrap else "clip")
 
 
 def take(data: Array, indices: Array, axis: int | None = None, mode: str = "clip") -> Array:

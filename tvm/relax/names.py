@@ -5,7 +5,10 @@ from collections.abc import Callable
 from weft.frontends.graph_builder import Value, operator, operator_names
 from weft.support.errors import did_you_mean
 
-_IN_WEFT = {"permute_dims": "transpose", "concat": "concatenate", "astype": "cast", "ewise_fma": "fma"}
+_IN_WEFT = {
+    **{"permute_dims": "transpose", "concat": "concatenate", "astype": "cast", "mod": "trunc_mod"},
+    "ewise_fma": "fma",
+}
 _IN_TVM = {weft: tvm for tvm, weft in _IN_WEFT.items()}
 _NETWORK = """
 relu leaky_relu gelu silu softmax log_softmax softplus prelu selu dropout conv1d conv2d conv3d conv1d_transpose

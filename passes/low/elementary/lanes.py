@@ -84,7 +84,7 @@ _INTEGER: Final[Mapping[str, Attribute]] = {"overflowFlags": arith.IntegerOverfl
 _MARK: Final[Mapping[str, Attribute]] = {ORDERED: UnitAttr()}
 _ROUNDED: Final[Mapping[str, Attribute]] = {ROUNDED: UnitAttr()}
 _UNMARKED: Final[Mapping[str, Attribute]] = {}
-_DEFINED: Final[Mapping[str, Attribute]] = {DEFINED: UnitAttr()}
+DEFINED_MARK: Final[Mapping[str, Attribute]] = {DEFINED: UnitAttr()}
 _ANY: Final = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
 _PREDICATES: Final = {
     name: IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(name), i64)
@@ -363,7 +363,7 @@ class Bits:
     def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
         """The result of a division, `kind`, by what is not zero and does not make it overflow."""
         writer = self.writer
-        return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, _DEFINED))
+        return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
     def compare(self, predicate: str, other: Bits | int) -> Mask:
         """Which lanes stand in a relation, named as in `arith.cmpi`."""

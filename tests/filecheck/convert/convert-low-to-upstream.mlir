@@ -97,3 +97,23 @@ func.func @labels(%A: memref<4xf32>) attributes {low.params = [#low.param<"B, C"
     low.symbols = []} {
   func.return
 }
+
+// -----
+
+// `arith.fptosi` of MLIR is poison for what is out of range: it gets what is in range only.
+// CHECK-LABEL: func.func @to_integer
+// CHECK:         %[[X:.*]] = memref.load
+// CHECK-NEXT:    arith.cmpf oge, %[[X]]
+// CHECK-NEXT:    arith.select
+// CHECK-NEXT:    arith.cmpf olt
+// CHECK-NEXT:    %[[IN:.*]] = arith.select
+// CHECK-NEXT:    arith.fptosi %[[IN]] : f32 to i32
+func.func @to_integer(%A: memref<4xf32>, %B: memref<4xi32>) attributes {
+    low.params = [#low.param<"A", memref<4xf32>, read, []>, #low.param<"B", memref<4xi32>, write, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %A[%c0] : memref<4xf32>
+  %n = arith.fptosi %x : f32 to i32
+  memref.store %n, %B[%c0] : memref<4xi32>
+  func.return
+}

@@ -59,10 +59,10 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{stablehlo.remainder: elements of type float32 are not supported}}
-  %0 = stablehlo.remainder %x, %x : tensor<4xf32>
-  return %0 : tensor<4xf32>
+func.func @main(%x: tensor<4xi1>) -> tensor<4xi1> {
+  // expected-error@+1 {{stablehlo.remainder: elements of type bool are not supported}}
+  %0 = stablehlo.remainder %x, %x : tensor<4xi1>
+  return %0 : tensor<4xi1>
 }
 
 // -----

@@ -65,3 +65,23 @@ func.func @library(%A: memref<4xf32>) attributes {
   vector.store %e, %A[%c0] : memref<4xf32>, vector<2xf32>
   func.return
 }
+
+// -----
+
+// x86 has an instruction for vectors that is defined for all floats; one for scalars would keep LLVM from vectorizing.
+// CHECK-LABEL: @to_integer
+// CHECK:         %[[V:.*]] = vector.load
+// CHECK-NEXT:    %[[N:.*]] = low.fptosi %[[V]] : vector<8xf32> to vector<8xi32>
+// CHECK-NEXT:    low.trunci %[[N]] : vector<8xi32> to vector<8xi8>
+// CHECK:         low.fptosi %{{.*}} {low.defined} : vector<8xf32> to vector<8xi64>
+func.func @to_integer(%A: memref<8xf32>, %B: memref<8xi8>, %C: memref<8xi64>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, read, []>, #low.param<"B", memref<8xi8>, write, []>,
+                  #low.param<"C", memref<8xi64>, write, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %v = vector.load %A[%c0] : memref<8xf32>, vector<8xf32>
+  %b = low.fptoui %v : vector<8xf32> to vector<8xi8>
+  vector.store %b, %B[%c0] : memref<8xi8>, vector<8xi8>
+  %c = low.fptosi %v : vector<8xf32> to vector<8xi64>
+  vector.store %c, %C[%c0] : memref<8xi64>, vector<8xi64>
+  func.return
+}

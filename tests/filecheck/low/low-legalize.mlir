@@ -152,3 +152,61 @@ func.func @bytes(%A: memref<4xi8>, %B: memref<4xi8>) attributes {
   vector.store %out, %B[%c0] : memref<4xi8>, vector<4xi8>
   func.return
 }
+
+// -----
+
+// A conversion to an integer is defined for every number: what is out of range, and NaN, becomes the least integer of
+// 32 bits (or of 64, for u32), whose low bits are the result.
+// CHECK-LABEL: @to_integer
+// CHECK:         %[[X:.*]] = memref.load %A
+// CHECK-NEXT:    %[[GE:.*]] = arith.cmpf oge, %[[X]], %[[LEAST:.*]] : f32
+// CHECK-NEXT:    %[[ABOVE:.*]] = arith.select %[[GE]], %[[X]], %[[LEAST]] : f32
+// CHECK-NEXT:    %[[LT:.*]] = arith.cmpf olt, %[[ABOVE]], %{{.*}} : f32
+// CHECK-NEXT:    %[[IN:.*]] = arith.select %[[LT]], %[[ABOVE]], %[[LEAST]] : f32
+// CHECK-NEXT:    %[[N:.*]] = arith.fptosi %[[IN]] {low.defined} : f32 to i32
+// CHECK-NEXT:    arith.trunci %[[N]] : i32 to i8
+// CHECK:         arith.fptosi %{{.*}} {low.defined} : f32 to i64
+// CHECK-NEXT:    arith.trunci %{{.*}} : i64 to i32
+func.func @to_integer(%A: memref<4xf32>, %B: memref<4xi8>, %C: memref<4xi32>) attributes {
+    low.params = [#low.param<"A", memref<4xf32>, read, []>, #low.param<"B", memref<4xi8>, write, []>,
+                  #low.param<"C", memref<4xi32>, write, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %A[%c0] : memref<4xf32>
+  %b = arith.fptosi %x : f32 to i8
+  memref.store %b, %B[%c0] : memref<4xi8>
+  %c = arith.fptoui %x : f32 to i32
+  memref.store %c, %C[%c0] : memref<4xi32>
+  func.return
+}
+
+// -----
+
+// A number in range is converted as it is; of a number that is clamped from above, NaN alone is left.
+// CHECK-LABEL: @in_range
+// CHECK:         %[[F:.*]] = arith.sitofp %{{.*}} : i16 to f32
+// CHECK:         %[[CLAMPED:.*]] = arith.maximumf
+// CHECK-NEXT:    arith.fptosi %[[CLAMPED]] {low.defined} : f32 to i8
+// CHECK:         %[[MAYBE:.*]] = arith.minimumf
+// CHECK-NEXT:    arith.cmpf oge, %[[MAYBE]]
+// CHECK-NEXT:    %[[NUMBER:.*]] = arith.select
+// CHECK-NEXT:    arith.fptosi %[[NUMBER]] {low.defined} : f32 to i32
+func.func @in_range(%A: memref<4xi16>, %B: memref<4xi8>, %X: memref<4xf32>) attributes {
+    low.params = [#low.param<"A", memref<4xi16>, read, []>, #low.param<"B", memref<4xi8>, readwrite, []>,
+                  #low.param<"X", memref<4xf32>, read, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %high = arith.constant 127.0 : f32
+  %low = arith.constant -128.0 : f32
+  %a = memref.load %A[%c0] : memref<4xi16>
+  %f = arith.sitofp %a : i16 to f32
+  %m = arith.minimumf %f, %high : f32
+  %n = arith.maximumf %m, %low : f32
+  %b = arith.fptosi %n : f32 to i8
+  memref.store %b, %B[%c0] : memref<4xi8>
+  %x = memref.load %X[%c0] : memref<4xf32>
+  %y = arith.maximumf %x, %low : f32
+  %z = arith.minimumf %y, %high : f32
+  %c = arith.fptosi %z : f32 to i8
+  memref.store %c, %B[%c1] : memref<4xi8>
+  func.return
+}

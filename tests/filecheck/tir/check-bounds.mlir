@@ -88,3 +88,30 @@ func.func @caller(%P: memref<8x2xindex>, %B: memref<?x4xf32>) attributes {tir.fu
   func.call @scatter(%P, %B) : (memref<8x2xindex>, memref<?x4xf32>) -> ()
   func.return
 }
+
+// -----
+
+// A division by data has a row; one by a number has none.
+// CHECK-LABEL: @divide(%{{.*}}: memref<1x3xi64>, %A
+// CHECK-SAME:  low.bounds_log = ["block \22B\22 divides by zero at {{.*}}"]
+// CHECK:         %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK:         %[[BY_ZERO:.*]] = arith.cmpi eq, %b, %[[ZERO]] : i32
+// CHECK-NEXT:    scf.if %[[BY_ZERO]] {
+// CHECK:           arith.maxui
+// CHECK:           memref.store
+// CHECK:         }
+// CHECK-NEXT:    %q = arith.divsi %a, %b : i32
+// CHECK-NEXT:    %r = arith.remsi %q, %two : i32
+func.func @divide(%A: memref<8xi32>, %B: memref<8xi32>) {
+  %two = arith.constant 2 : i32
+  tir.for %i in 8 {
+    tir.block "B" iters(%v: spatial<8>) = [%i] {
+      %a = memref.load %A[%v] : memref<8xi32>
+      %b = memref.load %B[%v] : memref<8xi32>
+      %q = arith.divsi %a, %b : i32
+      %r = arith.remsi %q, %two : i32
+      memref.store %r, %B[%v] : memref<8xi32>
+    }
+  }
+  func.return
+}
