@@ -341,13 +341,15 @@ class _Edges:
 
     def _recipe(self) -> ArgumentRecipe:
         parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
+        # Numbers in preconditions bind extents of the arrays at hand.
+        bound = {name for fact in self.compiled.signature.facts for name in fact.names}
         for spec in self.compiled.signature.args:
             value = self.values[spec.name]
             if isinstance(spec, ArraySpec):
                 shape = cast("Array", value).shape
                 parameters.append((spec.dtype, 0 if spec.access == "write" else shape))
             else:
-                parameters.append((spec.dtype, 0 if spec.symbol else None))
+                parameters.append((spec.dtype, 0 if spec.symbol or spec.name in bound else None))
         operations = self.interpreter.module.walk()
         return ArgumentRecipe(tuple(parameters), False, any(isinstance(op, IndexCastOp) for op in operations), 1)
 
