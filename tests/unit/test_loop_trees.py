@@ -57,7 +57,7 @@ def test_graphs_and_tensor_expressions() -> None:
 @pytest.mark.parametrize(
     ("target", "wanted"),
     [
-        ("llvm -num-threads=2", ("loop i in 64  parallel", "loop j in 0 .. 32")),
+        ("llvm -num-threads=2", ("loop i in 64  parallel",)),
         ("cuda", ("launch @add_relu_kernel", "blocks of")),
     ],
 )

@@ -185,10 +185,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: build(lambda i, j: INT[i, j] / 2),
         "`/` takes floats, got int32 in `I[i, j] / 2`: use // or te.truncdiv for integers, or cast",
     ),
-    "floor division of floats": (
-        lambda: build(lambda i, j: A[i, j] // 2.0),
-        "`//` takes integers, got float32 in `A[i, j] // 2.0`: use te.floor(a / b)",
-    ),
     "division by zero": (lambda: build(lambda i, j: INT[i, j] % 0), "`I[i, j] % 0` divides by zero"),
     "arithmetic on bool": (
         lambda: build(lambda i, j: FLAG[i, j] + FLAG[i, j]),
