@@ -11,7 +11,8 @@ divisor, which is at least 1, compare linearly in each of three cases; of their 
 - equal quotients: `whole - whole' == rest - rest'`
 - a smaller quotient (of the one or the other): `whole' - whole >= divisor + rest' - rest`
 
-The system is empty when it is empty in every combination of cases. Bounds such as `f < n * m` are pairs too, of a
+Maxima and minima are cases too: one of two sides that they bound. The system is empty when it is empty in every
+combination of cases. Bounds such as `f < n * m` are pairs too, of a
 quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest is 0.
 """
 
@@ -19,8 +20,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, reduce
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -178,6 +179,8 @@ _T = TypeVar("_T")
 Naming: TypeAlias = Callable[[SSAValue], Variable]
 """Maps a value to its variable; two instances of one loop have two variables, or one where they are equal."""
 Point: TypeAlias = Mapping[Variable, int]
+_Alternatives: TypeAlias = tuple[tuple[Sequence[Row], Sequence[Row]], ...]
+"""Cases of which one holds: rows that are zero, and rows that are not negative."""
 
 
 class NotProved(Exception):
@@ -198,8 +201,10 @@ class System:
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
+    _choices: dict[Variable, tuple[Row, Row]] = field(default_factory=dict[Variable, "tuple[Row, Row]"])
+    """A maximum or minimum -> rows of which one is zero: it is the one side or the other."""
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    """Values that the constraints describe in part only: choices, loaded values, results of other ops."""
+    """Values that the constraints describe in part only: loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
@@ -320,9 +325,11 @@ class System:
         if not distance.terms:
             return sides[0] if (distance.constant >= 0) == choice.larger else sides[1]
         result = self._variable(value, naming)
-        for side in sides:
-            self.less(*((side, result) if choice.larger else (result, side)), by=0)
-        self._unknown[value] = None
+        variable = naming(value)
+        if variable not in self._choices:
+            for side in sides:
+                self.less(*((side, result) if choice.larger else (result, side)), by=0)
+            self._choices[variable] = result.minus(sides[0]), result.minus(sides[1])
         return result
 
     def _range(self, row: Row) -> Interval:
@@ -366,9 +373,12 @@ class System:
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
-        variables = self._variables()
-        basic = self._basic_set(variables)
-        return None if within_budget(basic.is_empty) else smallest_point(basic, variables)
+        for case in self._choice_cases():
+            variables = case._variables()
+            basic = case._basic_set(variables)
+            if not within_budget(basic.is_empty):
+                return smallest_point(basic, variables)
+        return None
 
     def is_empty(self) -> bool:
         """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
@@ -377,32 +387,43 @@ class System:
         """
         if self._obviously_empty():
             return True
-        if not self._divisions:
+        if not self._divisions and not self._choices:
             return self._has_no_solution()
-        bounded = self._with_bounds()
-        return bounded._has_no_case(self._divisions.pairs(), [CASES])
+        bounded = self._with_bounds() if self._divisions else self
+        cases = [((one,), (other,)) for one, other in self._choices.values()]
+        alternatives: list[_Alternatives] = [tuple((zeros, ()) for zeros in either) for either in cases]
+        for divisor, one, other in self._divisions.pairs():
+            below, above = one.below(other, divisor), other.below(one, divisor)
+            alternatives.append(((one.distance(other), ()), ((), below), ((), above)))
+        return bounded._has_no_case(alternatives, [CASES])
 
     @property
     def is_linear(self) -> bool:
         """Whether no variable is a product, a quotient by a symbol, or a choice."""
-        return not (self._products or self._divisions or any(map(meaning_of, self._unknown)))
+        return not (self._products or self._divisions or self._choices)
 
     @property
     def is_exact(self) -> bool:
         """Whether the constraints are exact: each point is feasible in the program."""
-        return self.is_linear and not self._unknown
+        return not (self._products or self._divisions or self._unknown)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that occur in constraints."""
+        return self._variables()
+
+    @property
+    def unknown(self) -> Collection[SSAValue]:
+        """Values that the constraints describe in part only: loaded values, results of other ops."""
+        return self._unknown
 
     def _has_no_solution(self) -> bool:
         """Whether the rows alone are contradictory."""
         return self._obviously_empty() or within_budget(self._basic_set(self._variables()).is_empty)
 
     def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
-        return replace(
-            self,
-            bounds=dict(self.bounds),
-            zeros=[*self.zeros, *zeros],
-            positives=[*self.positives, *positives],
-        )
+        """The rows and bounds of this system, and further rows."""
+        return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
 
     def _with_bounds(self) -> System:
         """The system with the bounds that products of symbols give quotients: `f < n * m` bounds `f floordiv m`."""
@@ -421,22 +442,27 @@ class System:
                     growing = True
         return bounded
 
-    def _has_no_case(self, pairs: Sequence[tuple[Row, Part, Part]], left: list[int]) -> bool:
-        """Whether the rows are contradictory in every combination of cases of the pairs."""
+    def _has_no_case(self, alternatives: Sequence[_Alternatives], left: list[int]) -> bool:
+        """Whether the rows are contradictory in every combination of cases."""
         left[0] -= 1
         if left[0] < 0:
-            raise NotProved(f"quotients by symbols make more than {CASES} cases")
+            raise NotProved(f"quotients, maxima and minima make more than {CASES} cases")
         if self._has_no_solution():
             return True
-        if not pairs:
+        if not alternatives:
             return False
-        divisor, one, other = pairs[0]
-        cases = (
-            self._with(zeros=one.distance(other)),
-            self._with(positives=one.below(other, divisor)),
-            self._with(positives=other.below(one, divisor)),
-        )
-        return all(case._has_no_case(pairs[1:], left) for case in cases)
+        cases = (self._with(zeros, positives) for zeros, positives in alternatives[0])
+        return all(case._has_no_case(alternatives[1:], left) for case in cases)
+
+    def _choice_cases(self) -> Iterator[System]:
+        """The system for each combination of the sides that maxima and minima are."""
+        if not self._choices:
+            yield self
+            return
+        if 2 ** len(self._choices) > CASES:
+            raise NotProved(f"maxima and minima make more than {CASES} cases")
+        for zeros in itertools.product(*self._choices.values()):
+            yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
         """The minimum and maximum of a variable over all points; None where there is none. Raises `NotProved` past the
@@ -536,7 +562,8 @@ class System:
                 raise NotProved("quotients by values that are known at run time only")
             return self._with_bounds().projection(keep)
         variables = [*keep, *(v for v in self._variables() if v not in keep)]
-        points = isl.Set.from_basic_set(self._basic_set(variables))
+        first, *others = (isl.Set.from_basic_set(case._basic_set(variables)) for case in self._choice_cases())
+        points = reduce(isl.Set.union, others, first)
         return within_budget(lambda: points.project_out(isl.dim_type.set, len(keep), len(variables) - len(keep)))
 
 
