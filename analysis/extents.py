@@ -44,9 +44,14 @@ class ExtentNames:
             name = free_name(value.name_hint or "n", self.values)
             self.values[name] = value
             return symbol(name)
-        return self._sum(index)
+        return self.of_index(index)
 
-    def _sum(self, index: Index) -> KnownExtent:
+    def know(self, value: SSAValue, extent: KnownExtent) -> None:
+        """Let a value be an extent."""
+        self._extents[value] = extent
+
+    def of_index(self, index: Index) -> KnownExtent:
+        """The extent that an index expression is."""
         total: KnownExtent = index.constant
         for atom, factor in index.terms.items():
             total = _known(add(total, multiply(self._atom(atom), factor)))
@@ -55,7 +60,7 @@ class ExtentNames:
     def _atom(self, atom: Atom) -> KnownExtent:
         if isinstance(atom, Quotient | Remainder):
             kind = "floordiv" if isinstance(atom, Quotient) else "mod"
-            return _known(divide(kind, self._sum(atom.numerator), atom.divisor))
+            return _known(divide(kind, self.of_index(atom.numerator), atom.divisor))
         return self.extent(atom)
 
 

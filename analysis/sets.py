@@ -643,6 +643,43 @@ def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
+def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> Index:
+    """`scale * aff` as an index over the values of its dimensions. The scale makes all coefficients whole."""
+    import islpy as isl
+
+    kind = isl.dim_type
+
+    def whole(value: isl.Val) -> int:
+        scaled = value.mul(isl.Val(scale))
+        if not scaled.is_int():
+            raise NotProved("a coefficient is a fraction")
+        return scaled.to_python()
+
+    result = Index({}, whole(aff.get_constant_val()))
+    for at, value in enumerate(values):
+        factor = whole(aff.get_coefficient_val(kind.in_, at))
+        result += Index({value: factor})
+    for at in range(aff.dim(kind.div)):
+        factor = whole(aff.get_coefficient_val(kind.div, at))
+        if factor:
+            inner = aff.get_div(at)
+            divisor: int = inner.get_denominator_val().to_python()
+            result += (index_of_aff(inner, values, divisor) // divisor) * factor
+    return _with_remainders(result)
+
+
+def _with_remainders(index: Index) -> Index:
+    """Replaces `x - c * (x floordiv c)` by `x mod c`."""
+    for atom, factor in index.terms.items():
+        if not isinstance(atom, Quotient) or factor % atom.divisor:
+            continue
+        times = -factor // atom.divisor
+        without = index - Index({atom: factor}) - atom.numerator * times
+        if len(without.terms) + 1 < len(index.terms):
+            return _with_remainders(without + Index({Remainder(atom.numerator, atom.divisor): times}))
+    return index
+
+
 def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
     """The lexicographic minimum of a set that is not empty, or any point where there is no minimum."""
     import islpy as isl

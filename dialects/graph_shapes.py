@@ -83,6 +83,14 @@ class Expression:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def min(self, other: KnownExtent) -> KnownExtent:
+        """The smaller of two extents."""
+        return cast("KnownExtent", choose("min", self, other))
+
+    def max(self, other: KnownExtent) -> KnownExtent:
+        """The greater of two extents."""
+        return cast("KnownExtent", choose("max", self, other))
+
     def __str__(self) -> str:
         text = ""
         for monomial, coefficient in self.terms:

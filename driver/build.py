@@ -46,6 +46,7 @@ def lower_to_tir(
     from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
     from weft.passes.insertion import run_step
+    from weft.passes.tir.tir_state_preconditions import state_preconditions
 
     convert_from_upstream(Context(), module)
     over_tensors = [
@@ -59,6 +60,7 @@ def lower_to_tir(
         options = options or LoweringOptions()
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
+    state_preconditions(module)
 
 
 @checked

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.checks import may_leave
+from weft.analysis.bounds import may_leave
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
@@ -58,7 +58,7 @@ class CheckBoundsPass(ModulePass):
     Callers pass zeros and read it after the call; a function of the module that calls one passes its own log on.
     Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
 
-    What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.checks.may_leave`), is
+    What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.bounds.may_leave`), is
     not touched. Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
     for calls by functions that are not at tir level.
 
