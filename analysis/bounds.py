@@ -10,7 +10,7 @@ polynomials, if it is attained. Subscripts, guards and extents that data decide 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -39,7 +39,8 @@ from weft.analysis.integer_ranges import (
 from weft.analysis.questions import Counterexample, Question, point_text
 from weft.analysis.sets import NotProved, index_of_aff, within_budget
 from weft.dialects.effects import is_same_elements
-from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, multiply, names_in, subtract
+from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in, subtract
+from weft.dialects.graph_shapes import is_not_negative as is_extent_not_negative
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import ForOp
@@ -115,6 +116,11 @@ class Bounds:
                     if first is not None and first is not use.operation.result:
                         self.names.know(use.operation.result, self.names.extent(first))
 
+    def not_negative(self) -> set[str]:
+        """The names of values that are not negative."""
+        lows = {name: range_of(value)[0] for name, value in self.names.values.items()}
+        return {name for name, low in lows.items() if low is not None and low >= 0}
+
     def accesses(self) -> Iterator[Access]:
         """The accesses at known indices; those through views as accesses to the view."""
         for access in accesses(self.function):
@@ -152,11 +158,23 @@ class Bounds:
         return Index.of(sizes[at]) if at < len(sizes) else None
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
-        """Dimensions of an access and indices that are not negative where it leaves the buffer, unless ranges show that
-        they are negative."""
+        """Dimensions of an access and indices that are not negative where it leaves the buffer, or where a divisor in
+        its subscripts is not positive, unless ranges show that they are negative."""
         for dimension, index in enumerate(access.indices or ()):
+            for divisor in dict.fromkeys(_divisors(index.values())):
+                if not self._is_positive(divisor, access):
+                    yield dimension, divisor * -1
             for beyond in _beyond(index, self.extent(access.buffer, dimension)):
                 yield dimension, beyond
+
+    def _is_positive(self, divisor: Index, access: Access) -> bool:
+        """Whether a divisor is at least 1 where an access runs: by its range, or as a factor of a loop's extent."""
+        low = divisor.range(range_of)[0]
+        if low is not None and low > 0:
+            return True
+        factor = self.names.of_index(divisor)
+        extents = (self.names.of_index(Index.of(loop.extent)) for loop in access.loops)
+        return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
 
     def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
         """Whether `beyond` is negative in every instance of an access. Raises `CompileError` if it is not for all sizes
@@ -187,7 +205,16 @@ class Bounds:
             found = self._by_intervals(access, beyond, iterators)
         if found is None:
             return Answer.UNKNOWN
-        return [Condition(access, dimension, alternatives) for alternatives in found]
+        conditions: list[Condition] = []
+        not_negative = self.not_negative()
+        for alternatives in found:
+            if any(isinstance(extent, int) and extent < 0 for extent in alternatives):
+                continue  # for all sizes
+            varying = tuple(extent for extent in alternatives if not is_extent_not_negative(extent, not_negative))
+            if not varying:
+                return Answer.UNKNOWN
+            conditions.append(Condition(access, dimension, varying))
+        return conditions or Answer.PROVED
 
     # Integer sets
 
@@ -376,6 +403,18 @@ def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
             yield index - extent
     elif high is None or high >= extent.constant:
         yield index - extent
+
+
+def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
+    """The divisors, none of which is constant, in what computes `values`."""
+    for value in values:
+        meaning = meaning_of(value)
+        if isinstance(meaning, Division):
+            if not meaning.divisor.is_constant:
+                yield meaning.divisor
+            yield from _divisors([*meaning.numerator.values(), *meaning.divisor.values()])
+        elif meaning is not None:
+            yield from _divisors([*meaning.left.values(), *meaning.right.values()])
 
 
 def _is_last_at_most(index: Index, extent: Index) -> bool:

@@ -59,7 +59,7 @@ def meaning_of(value: SSAValue) -> Computed | None:
     """The non-affine expression that computes a value, if it is a `Division`, `Product` or `Choice`; else None.
 
     A division counts when its divisor is provably not negative (division by 0 does not execute in a correct program)
-    and truncation equals flooring: the numerator is not negative.
+    and truncation equals flooring: the numerator is not negative, or the divisor is added to a negative remainder.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -73,7 +73,28 @@ def meaning_of(value: SSAValue) -> Computed | None:
         floors = isinstance(op, arith.FloorDivSIOp) or is_not_negative(numerator)
         if floors and is_not_negative(divisor):
             return Division(numerator, without_clamp(divisor), isinstance(op, _QUOTIENTS))
-    return None
+    return _floor_remainder(op) if isinstance(op, arith.SelectOp) else None
+
+
+def _floor_remainder(op: arith.SelectOp) -> Division | None:
+    """The division of `select(x < 0, x + divisor, x)` with x the remainder of a truncating division."""
+    compare, shifted, remainder = op.cond.owner, op.lhs.owner, op.rhs.owner
+    if not (
+        isinstance(remainder, arith.RemSIOp)
+        and isinstance(shifted, arith.AddiOp)
+        and isinstance(compare, arith.CmpiOp)
+        and (shifted.lhs, shifted.rhs) == (op.rhs, remainder.rhs)
+        and compare.lhs is op.rhs
+        and compare.predicate.value.data == _LESS
+        and constant_integer(compare.rhs) == 0
+    ):
+        return None
+    divisor = Index.of(remainder.rhs)
+    return Division(Index.of(remainder.lhs), without_clamp(divisor), False) if is_not_negative(divisor) else None
+
+
+_LESS = 2
+"""The signed predicate of `arith.cmpi`."""
 
 
 def is_symbol(value: SSAValue) -> bool:

@@ -517,7 +517,7 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
     if body.is_not_negative(left) and body.is_not_negative(right):
         return remainder
     zero = body.constant(0, left.type)
-    if (constant_integer(right) or 0) > 0:
+    if (constant_integer(right) or 0) > 0 or body.is_not_negative(right):
         wrong = body.append(arith.CmpiOp(remainder, zero, "slt"))
     else:
         signs = _apply(body, arith.XOrIOp, remainder, right)

@@ -17,7 +17,6 @@ from weft.analysis.bounds import Answer, Bounds, Condition, implies
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.integer_ranges import range_of
 from weft.dialects.graph_shapes import (
     Expression,
     KnownExtent,
@@ -242,17 +241,12 @@ class _Preconditions:
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, assumed.location)
             problem = "whether it does is only known at run time"
             if len(known) == len(values):
-                truth = _truth(fact, self._not_negative())
+                truth = _truth(fact, self.bounds.not_negative())
                 if truth or (truth is None and self._state(fact, self.bounds.names.values)):
                     continue
                 problem = problem if truth is None else "it never does"
             text = f"{left} {assumed.kind.value} {right}"
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
-
-    def _not_negative(self) -> set[str]:
-        """The names of values that are not negative."""
-        lows = {name: range_of(value)[0] for name, value in self.bounds.names.values.items()}
-        return {name for name, low in lows.items() if low is not None and low >= 0}
 
     def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
         """The extent that a call passes for a symbol of its callee."""
