@@ -28,6 +28,7 @@ from weft.dialects.graph_shapes import (
     subtract,
     symbol,
 )
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
@@ -138,7 +139,7 @@ class _Preconditions:
     def __post_init__(self) -> None:
         head = self.function.body.block.first_op
         while head is not None and head.name.startswith(_HEAD) and head.next_op is not None:
-            quantity = quantity_of(head.results[0]) if isinstance(head, memref.DimOp) else None
+            quantity = _quantity(head.results[0]) if isinstance(head, memref.DimOp) else None
             if quantity is not None:
                 self.dims.setdefault(quantity, head.results[0])
             head = head.next_op
@@ -162,7 +163,9 @@ class _Preconditions:
 
     def _dim(self, own: Quantity) -> SSAValue:
         if own not in self.dims:
-            dim = memref.DimOp(self.function.args[own.parameter], constant_before(own.dimension, self.anchor))
+            buffer = self.function.args[own.parameter]
+            dim = memref.DimOp(buffer, constant_before(own.dimension, self.anchor))
+            dim.result.name_hint = f"{buffer.name_hint or f'arg{own.parameter}'}_d{own.dimension}"
             self.dims[own] = result_before(dim, self.anchor)
             self.made.append(self.dims[own])
         return self.dims[own]
@@ -224,7 +227,7 @@ class _Preconditions:
         """A value of calls before the anchor: a parameter, or an extent of one."""
         if isinstance(value, BlockArgument):
             return value if value.block is self.function.body.block else None
-        quantity = quantity_of(value)
+        quantity = _quantity(value)
         return None if quantity is None or quantity.is_stride else self._dim(quantity)
 
     # Calls
@@ -250,7 +253,7 @@ class _Preconditions:
 
     def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
         """The extent that a call passes for a symbol of its callee."""
-        quantity = quantity_of(value)
+        quantity = _quantity(value)
         if quantity is None:
             if not isinstance(value, BlockArgument):
                 return None
@@ -266,6 +269,13 @@ class _Preconditions:
             buffer = buffer.owner.source
             found = self.bounds.extent(buffer, dimension)
         return found
+
+
+def _quantity(value: SSAValue) -> Quantity | None:
+    """The extent or stride of a parameter that `value` is, of a constant dimension."""
+    if isinstance(value.owner, memref.DimOp) and constant_integer(value.owner.index) is None:
+        return None
+    return quantity_of(value)
 
 
 _HEAD: Final = ("arith.", "affine.apply", "memref.dim", "low.stride", "tir.assume")
