@@ -187,6 +187,20 @@ class Assumption:
     index: Index
     is_equality: bool
 
+    def negative_alternatives(self) -> list[Index]:
+        """The indices of which one is negative, for the assumption that a minimum of them is; else one index."""
+        value = (self.index * -1 - 1).single_value
+        return [self.index * -1 - 1] if value is None or self.is_equality else operands_of_minimum(Index.of(value))
+
+
+def operands_of_minimum(index: Index) -> list[Index]:
+    """The operands of nested minima; the index itself if it is none."""
+    value = index.single_value
+    meaning = None if value is None else meaning_of(value)
+    if isinstance(meaning, Choice) and not meaning.larger:
+        return [*operands_of_minimum(meaning.left), *operands_of_minimum(meaning.right)]
+    return [index]
+
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
     """The assumptions that mention `symbol`, a parameter or a value at the top level of its function."""

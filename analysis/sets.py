@@ -203,6 +203,8 @@ class System:
     _divisions: Divisions = field(default_factory=Divisions)
     _choices: dict[Variable, tuple[Row, Row]] = field(default_factory=dict[Variable, "tuple[Row, Row]"])
     """A maximum or minimum -> rows of which one is zero: it is the one side or the other."""
+    _assumed: list[list[Row]] = field(default_factory=list[list[Row]])
+    """Disjunctions that the function assumes: one of the rows is not negative."""
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     """Values that the constraints describe in part only: loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -248,8 +250,12 @@ class System:
     def _learn(self, value: SSAValue, naming: Naming) -> None:
         """Add the assumptions of the function about a symbol."""
         for assumed in assumptions_about(value) if is_symbol(value) else ():
-            row = self.row(assumed.index, naming)
-            (self.zeros if assumed.is_equality else self.positives).append(row)
+            negative = assumed.negative_alternatives()
+            if len(negative) == 1:
+                row = self.row(assumed.index, naming)
+                (self.zeros if assumed.is_equality else self.positives).append(row)
+            elif value in negative[0].sources():  # once for all symbols
+                self._assumed.append([self.row(index * -1 - 1, naming) for index in negative])
 
     def _variable(self, value: SSAValue, naming: Naming) -> Row:
         variable = naming(value)
@@ -373,12 +379,11 @@ class System:
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
-        for case in self._choice_cases():
-            variables = case._variables()
-            basic = case._basic_set(variables)
-            if not within_budget(basic.is_empty):
-                return smallest_point(basic, variables)
-        return None
+        case = self._case(self._alternatives(), [CASES])
+        if case is None:
+            return None
+        variables = case._variables()
+        return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
         """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
@@ -387,15 +392,20 @@ class System:
         """
         if self._obviously_empty():
             return True
-        if not self._divisions and not self._choices:
-            return self._has_no_solution()
         bounded = self._with_bounds() if self._divisions else self
-        cases = [((one,), (other,)) for one, other in self._choices.values()]
-        alternatives: list[_Alternatives] = [tuple((zeros, ()) for zeros in either) for either in cases]
+        return bounded._case([*self._alternatives(), *self._quotient_cases()], [CASES]) is None
+
+    def _alternatives(self) -> list[_Alternatives]:
+        """The cases of maxima, minima and assumed disjunctions."""
+        sides = (((one,), (other,)) for one, other in self._choices.values())
+        choices = [tuple((zeros, ()) for zeros in either) for either in sides]
+        return [*choices, *(tuple(((), (row,)) for row in rows) for rows in self._assumed)]
+
+    def _quotient_cases(self) -> Iterator[_Alternatives]:
+        """The cases of each pair of quotients by one symbol."""
         for divisor, one, other in self._divisions.pairs():
             below, above = one.below(other, divisor), other.below(one, divisor)
-            alternatives.append(((one.distance(other), ()), ((), below), ((), above)))
-        return bounded._has_no_case(alternatives, [CASES])
+            yield (one.distance(other), ()), ((), below), ((), above)
 
     @property
     def is_linear(self) -> bool:
@@ -442,17 +452,17 @@ class System:
                     growing = True
         return bounded
 
-    def _has_no_case(self, alternatives: Sequence[_Alternatives], left: list[int]) -> bool:
-        """Whether the rows are contradictory in every combination of cases."""
+    def _case(self, alternatives: Sequence[_Alternatives], left: list[int]) -> System | None:
+        """A combination of cases in which the rows have a solution. Raises `NotProved` past the number of cases."""
         left[0] -= 1
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases")
         if self._has_no_solution():
-            return True
+            return None
         if not alternatives:
-            return False
-        cases = (self._with(zeros, positives) for zeros, positives in alternatives[0])
-        return all(case._has_no_case(alternatives[1:], left) for case in cases)
+            return self
+        cases = (self._with(zeros, positives)._case(alternatives[1:], left) for zeros, positives in alternatives[0])
+        return next((case for case in cases if case is not None), None)
 
     def _choice_cases(self) -> Iterator[System]:
         """The system for each combination of the sides that maxima and minima are."""

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.index import Index, Quotient, Remainder
-from weft.analysis.integer_ranges import Choice, Division, Product, meaning_of
+from weft.analysis.integer_ranges import Choice, Division, Product, meaning_of, operands_of_minimum
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.effects import callee_of
@@ -188,7 +188,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             texts = _Texts(signature, op)
             operands = [Index.of(value) for value in op.symbols]
             left, right = (Index.of_expr(side, operands) for side in (op.left, op.right))
-            alternatives = _alternatives(left) if op.kind is Relation.LESS and right == Index({}) else [left]
+            alternatives = operands_of_minimum(left) if op.kind is Relation.LESS and right == Index({}) else [left]
             if len(alternatives) > 1:
                 # The condition on the extent before those of empty loops.
                 alternatives.sort(key=lambda index: -len(index.terms))
@@ -205,15 +205,6 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
                     own = signature.of_quantity[quantity]
                     facts.append(f"{own} == {_Texts(signature, op).index(Index.of(value))}")
     return list(dict.fromkeys(facts))
-
-
-def _alternatives(index: Index) -> list[Index]:
-    """The operands of nested minima."""
-    value = index.single_value
-    meaning = None if value is None else meaning_of(value)
-    if isinstance(meaning, Choice) and not meaning.larger:
-        return [*_alternatives(meaning.left), *_alternatives(meaning.right)]
-    return [index]
 
 
 class _Texts:

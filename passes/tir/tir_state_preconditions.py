@@ -212,7 +212,9 @@ class _Preconditions:
             value = self._at_top(names[name])
             if value is None:
                 return False
+            hint = value.name_hint
             extents.know(symbol(name), value)
+            value.name_hint = hint  # symbols of signatures keep their names
         sides = [extents.index(side) for side in (fact.left, fact.right)]
         (left, right), operands = exprs_of(sides)
         assumed = AssumeOp(left, fact.relation, right, operands, fact.reason)

@@ -111,7 +111,8 @@ def test_calls_check_computed_extents(way: int):
     array, result = np.ones(3, np.float32), np.zeros(7, np.float32)
     call(array, result)
     assert result.all()
-    with pytest.raises((ValueError, CompileError), match=r"B_d0 == 2 \* n \+ 1, got B_d0 = 8 .axis 0 of 'B'., n = 3 |assumes 7"):
+    message = r"B_d0 == 2 \* n \+ 1, got B_d0 = 8 .axis 0 of 'B'., n = 3 |assumes 7"
+    with pytest.raises((ValueError, CompileError), match=message):
         call(array, np.zeros(8, np.float32))
 
 
