@@ -345,9 +345,10 @@ class Bounds:
         if isinstance(meaning, Choice):
             kind = "max" if meaning.larger else "min"
             return _known(choose(kind, ends[0], number)), _known(choose(kind, ends[1], number))
-        if not is_not_negative(fixed):
-            return None
-        return _known(multiply(ends[0], number)), _known(multiply(ends[1], number))
+        low, high = (_known(multiply(end, number)) for end in ends)
+        if is_not_negative(fixed):
+            return low, high
+        return _known(choose("min", low, high)), _known(choose("max", low, high))
 
 
 def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] = ()) -> Question:

@@ -38,7 +38,7 @@ from weft.analysis.structure import ancestors
 from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, choose, symbol
+from weft.dialects.graph_shapes import KnownExtent, choose, is_not_negative, lone_name, multiply, symbol
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
@@ -516,13 +516,17 @@ def _check_call_facts(
     """A call inside of the module meets what its callee assumes, for all values of what is only known at run time; the
     caller may assume the same (`own`)."""
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
+    not_negative: set[str] | None = None
     for text in callee.facts:
         fact = CallPrecondition(text)
         values = {name: _extent_of(Index.of(given[name]), known) for name in fact.names}
         differences = _differences(fact, values)
-        numbers = [(relation, number) for relation, number in differences or () if isinstance(number, int)]
-        if differences in own or any(_holds(relation, number) for relation, number in numbers):
-            continue
+        if differences is not None:
+            if not_negative is None:
+                lows = {lone_name(extent): range_of(value)[0] for value, extent in known.items()}
+                not_negative = {name for name, low in lows.items() if name is not None and low is not None and low >= 0}
+            if differences in own or any(_holds(*difference, not_negative) for difference in differences):
+                continue
         constants = {name: value for name, value in values.items() if isinstance(value, int)}
         is_known = len(constants) == len(values)
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
@@ -547,8 +551,11 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
     return frozenset(found)
 
 
-def _holds(relation: str, difference: int) -> bool:
-    return difference == 0 if relation == "==" else difference <= 0
+def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:
+    """Whether a relation is true of sides that differ by that much, if the names in `not_negative` are not negative."""
+    if relation == "==":
+        return difference == 0
+    return is_not_negative(cast("KnownExtent", multiply(difference, -1)), not_negative)
 
 
 def _extent_of(index: Index, known: dict[SSAValue, KnownExtent]) -> KnownExtent:
