@@ -16,9 +16,9 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses, is_iterator, is_loop_value, loop_with_variable, range_of
@@ -38,12 +38,14 @@ from weft.analysis.integer_ranges import (
 )
 from weft.analysis.questions import Counterexample, Question, point_text
 from weft.analysis.sets import NotProved, index_of_aff, within_budget
-from weft.dialects.effects import is_same_elements
+from weft.analysis.structure import ancestors
+from weft.dialects.effects import is_same_elements, touches_memory
 from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in, subtract
 from weft.dialects.graph_shapes import is_not_negative as is_extent_not_negative
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import ForOp
+from weft.dialects.traversal import operations_in, sources_in
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -191,12 +193,12 @@ class Bounds:
         except NotProved:
             pass
         if not access.conditions.exact:
-            return Answer.DATA
+            return Answer.DATA if _is_decided_by_data(access, beyond) else Answer.UNKNOWN
         iterators = _inner_iterators(access, beyond)
         values = [v for index in (*access.expressions, beyond, *iterators.values()) for v in index.values()]
         known = (leaf for value in values for leaf in leaves(value))
         if not all(is_loop_value(leaf) or is_symbol(leaf) or leaf in iterators for leaf in known):
-            return Answer.DATA
+            return Answer.DATA if _is_decided_by_data(access, beyond) else Answer.UNKNOWN
         try:
             found = self._bad_sizes(access, dimension, beyond)
         except NotProved:
@@ -372,6 +374,21 @@ def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
         bound = Context.around(access.op).iterators
         return {iterator: bound.get(iterator, Index({iterator: 1})) for iterator in found}
     return found
+
+
+def _is_decided_by_data(access: Access, beyond: Index) -> bool:
+    """Whether subscripts, guards or extents of loops around an access are computed from loaded values, from results of
+    calls, or from scalars that are no indices."""
+    values = [value for index in (*access.expressions, beyond) for value in index.values()]
+    values += [parent.cond for parent in ancestors(access.op) if isinstance(parent, scf.IfOp)]
+    for value in sources_in(values):
+        op = value.owner
+        if isinstance(op, Block):
+            if not isinstance(value.type, IndexType):
+                return True
+        elif any(touches_memory(inner) or isinstance(inner, CallOp) for inner in operations_in(op)):
+            return True
+    return any(isinstance(parent, scf.WhileOp) for parent in ancestors(access.op))
 
 
 def check_bounds(bounds: Bounds, access: Access) -> None:

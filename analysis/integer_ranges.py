@@ -77,24 +77,42 @@ def meaning_of(value: SSAValue) -> Computed | None:
 
 
 def _floor_remainder(op: arith.SelectOp) -> Division | None:
-    """The division of `select(x < 0, x + divisor, x)` with x the remainder of a truncating division."""
-    compare, shifted, remainder = op.cond.owner, op.lhs.owner, op.rhs.owner
-    if not (
-        isinstance(remainder, arith.RemSIOp)
-        and isinstance(shifted, arith.AddiOp)
-        and isinstance(compare, arith.CmpiOp)
-        and (shifted.lhs, shifted.rhs) == (op.rhs, remainder.rhs)
-        and compare.lhs is op.rhs
-        and compare.predicate.value.data == _LESS
-        and constant_integer(compare.rhs) == 0
-    ):
+    """The division of `select(wrong, x + divisor, x)` with x the remainder of a truncating division, which is wrong if
+    it is negative, or if it is not 0 and has another sign than the divisor, which is not negative."""
+    shifted, remainder = op.lhs.owner, op.rhs.owner
+    if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
+        return None
+    if (shifted.lhs, shifted.rhs) != (op.rhs, remainder.rhs) or not _is_wrong(op.cond, op.rhs, remainder.rhs):
         return None
     divisor = Index.of(remainder.rhs)
     return Division(Index.of(remainder.lhs), without_clamp(divisor), False) if is_not_negative(divisor) else None
 
 
-_LESS = 2
-"""The signed predicate of `arith.cmpi`."""
+def _is_wrong(condition: SSAValue, remainder: SSAValue, divisor: SSAValue) -> bool:
+    op = condition.owner
+    if isinstance(op, arith.AndIOp):
+        signs = op.lhs.owner.operands[0].owner if isinstance(op.lhs.owner, arith.CmpiOp) else None
+        return (
+            isinstance(signs, arith.XOrIOp)
+            and set(signs.operands) == {remainder, divisor}
+            and _compares_to_zero(op.lhs, signs.result, _LESS)
+            and _compares_to_zero(op.rhs, remainder, _UNEQUAL)
+        )
+    return _compares_to_zero(condition, remainder, _LESS)
+
+
+def _compares_to_zero(condition: SSAValue, value: SSAValue, predicate: int) -> bool:
+    op = condition.owner
+    return (
+        isinstance(op, arith.CmpiOp)
+        and op.lhs is value
+        and op.predicate.value.data == predicate
+        and constant_integer(op.rhs) == 0
+    )
+
+
+_UNEQUAL, _LESS = 1, 2
+"""Predicates of `arith.cmpi`, the second one signed."""
 
 
 def is_symbol(value: SSAValue) -> bool:
