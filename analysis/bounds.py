@@ -40,7 +40,7 @@ from weft.analysis.questions import Counterexample, Question, point_text
 from weft.analysis.sets import NotProved, index_of_aff, within_budget
 from weft.analysis.structure import ancestors
 from weft.dialects.effects import is_same_elements, touches_memory
-from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in, subtract
+from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in
 from weft.dialects.graph_shapes import is_not_negative as is_extent_not_negative
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import AtomicOp
@@ -71,7 +71,16 @@ class Condition:
 
     access: Access
     dimension: int
+    beyond: Index
+    """Negative in every instance that stays in the buffer."""
     alternatives: tuple[KnownExtent, ...]
+
+    def is_assumed(self) -> bool:
+        """Whether the assumptions that the function states by now prove the access."""
+        try:
+            return _instances(self.access, self.beyond).is_empty()
+        except NotProved:
+            return False
 
     @property
     def text(self) -> str:
@@ -215,7 +224,7 @@ class Bounds:
             varying = tuple(extent for extent in alternatives if not is_extent_not_negative(extent, not_negative))
             if not varying:
                 return Answer.UNKNOWN
-            conditions.append(Condition(access, dimension, varying))
+            conditions.append(Condition(access, dimension, beyond, varying))
         return conditions or Answer.PROVED
 
     # Integer sets
@@ -472,15 +481,6 @@ def _quotients(ends: tuple[KnownExtent, KnownExtent], divisor: KnownExtent) -> t
 
 def _known(extent: KnownExtent | None) -> KnownExtent:
     return 0 if extent is None else extent
-
-
-def implies(stronger: Sequence[KnownExtent], weaker: Sequence[KnownExtent]) -> bool:
-    """Whether alternatives of which one is negative are at least those of another condition: the same up to greater
-    constants."""
-    if len(stronger) != len(weaker):
-        return False
-    differences = (subtract(one, other) for one, other in zip(stronger, weaker, strict=True))
-    return all(isinstance(difference, int) and difference >= 0 for difference in differences)
 
 
 def _report_refuted(access: Access, dimension: int, beyond: Index, sizes: Sequence[SSAValue]) -> None:

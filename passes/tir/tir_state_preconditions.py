@@ -13,7 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.analysis.bounds import Answer, Bounds, Condition, implies
+from weft.analysis.bounds import Answer, Bounds, Condition
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, exprs_of
@@ -80,6 +80,8 @@ class StatePreconditionsPass(ModulePass):
 def state_preconditions(module: ModuleOp) -> None:
     """Give the functions of a module their preconditions, callees first."""
     functions = {function.sym_name.data: function for function in tir_functions(module)}
+    if not any(map(_is_symbolic, functions.values())):
+        return
     done: dict[str, bool] = {}
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
@@ -187,13 +189,10 @@ class _Preconditions:
                     self._remark(access.op, buffer_name(access.buffer), dimension)
                 if not isinstance(answer, Answer):
                     found += answer
+        # The strongest first: what follows from them is not stated.
+        found.sort(key=lambda condition: (len(condition.alternatives), _constants(condition)))
         for at, condition in enumerate(found):
-            others = (*found[:at], *found[at + 1 :])
-            if any(
-                implies(other.alternatives, condition.alternatives)
-                and (index < at or not implies(condition.alternatives, other.alternatives))
-                for index, other in enumerate(others)
-            ):
+            if at and condition.is_assumed():
                 continue
             if not self._state(_fact_of(condition), self.bounds.names.values):
                 self._remark(condition.access.op, buffer_name(condition.access.buffer), condition.dimension)
@@ -294,6 +293,12 @@ def _fact_of(condition: Condition) -> _Fact:
     for other in others:
         smallest = _known(choose("min", smallest, other))
     return _Fact(smallest, Relation.LESS, 0, condition.text, location)
+
+
+def _constants(condition: Condition) -> int:
+    """Smaller for conditions that exclude more sizes, among those that differ by constants alone."""
+    terms = (term for e in condition.alternatives for term in (() if isinstance(e, int) else e.terms))
+    return -sum(factor for monomial, factor in terms if not monomial)
 
 
 def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
