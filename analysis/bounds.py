@@ -21,7 +21,16 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
-from weft.analysis.accesses import Access, Context, accesses, is_iterator, is_loop_value, loop_with_variable, range_of
+from weft.analysis.accesses import (
+    Access,
+    Context,
+    accesses,
+    dynamic_extents,
+    is_iterator,
+    is_loop_value,
+    loop_with_variable,
+    range_of,
+)
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, Quotient, Remainder
@@ -206,14 +215,17 @@ class Bounds:
         iterators = _inner_iterators(access, beyond)
         values = [v for index in (*access.expressions, beyond, *iterators.values()) for v in index.values()]
         known = (leaf for value in values for leaf in leaves(value))
-        if not all(is_loop_value(leaf) or is_symbol(leaf) or leaf in iterators for leaf in known):
-            return Answer.DATA if _is_decided_by_data(access, beyond) else Answer.UNKNOWN
+        of_sizes = all(is_loop_value(leaf) or is_symbol(leaf) or leaf in iterators for leaf in known)
+        undecided = Answer.DATA if not of_sizes and _is_decided_by_data(access, beyond) else Answer.UNKNOWN
         try:
-            found = self._bad_sizes(access, dimension, beyond)
+            find = self._bad_sizes if of_sizes else self._bad_for_all_data
+            found = find(access, dimension, beyond)
         except NotProved:
             found = None
-        if found is None:
+        if found is None and of_sizes:
             found = self._by_intervals(access, beyond, iterators)
+        if not found and not of_sizes:
+            return undecided
         if found is None:
             return Answer.UNKNOWN
         conditions: list[Condition] = []
@@ -231,8 +243,6 @@ class Bounds:
 
     def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
         """The alternatives of each condition; None where products with loop variables are in the way."""
-        import islpy as isl
-
         numbers = _numbers_of_calls([*access.expressions, beyond])
         question = _instances(access, beyond, opaque=numbers)
         if not question.is_exact:
@@ -242,17 +252,52 @@ class Bounds:
             for v in question.variables
             if isinstance(v, SSAValue) and (v in numbers or is_symbol(v)) and not is_loop_value(v)
         ]
-        bad = question.projection(list(keep))
+        return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
+
+    def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
+        """The sizes for which some iteration leaves the buffer whatever is loaded: for clamped subscripts, and buffers
+        without elements."""
+        index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
+        if extent is None or extent.is_constant:
+            return None
+        whether_it_runs = [*access.conditions.indices, *dynamic_extents(access.loops), extent]
+        if not all(is_loop_value(v) or is_symbol(v) for i in whether_it_runs for u in i.values() for v in leaves(u)):
+            return None
+        numbers = _numbers_of_calls([*access.expressions, extent])
+        inside = _instances(access, index, extent - index - 1, opaque=numbers)
+        if not inside.is_affine:
+            return None
+        shared = [v for v in inside.variables if isinstance(v, SSAValue) and (v in numbers or is_symbol(v))]
+        keep = [v for v in shared if not is_loop_value(v)]
+        every = [*keep, *(loop.induction_variable for loop in access.loops)]
+        runs = _instances(access, opaque=numbers)
+        for value in every:
+            runs.row(Index({value: 1}), runs.naming(""))
+        left = within_budget(lambda: runs.projection(list(every)).subtract(inside.projection(list(every))))
+        bad = within_budget(lambda: left.project_out(_set_dims(), len(keep), len(every) - len(keep)))
+        return self._excluded(bad, keep, numbers, access, dimension, beyond)
+
+    def _excluded(
+        self,
+        bad: isl.Set,
+        keep: Sequence[SSAValue],
+        numbers: Collection[SSAValue],
+        access: Access,
+        dimension: int,
+        beyond: Index,
+    ) -> list[tuple[KnownExtent, ...]] | None:
+        """The alternatives that exclude bad sizes, the values `keep`; none of more than a few parts. Raises
+        `CompileError` if all sizes of 1 and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
             known.row(Index({value: 1}), known.naming(""))
         context = known.projection(list(keep))
-        if within_budget(bad.is_empty):
+        if within_budget(lambda: bad.intersect(context).is_empty()):
             return []
         positive = context
         for at, value in enumerate(keep):
             if is_not_negative(Index({value: 1})):
-                positive = positive.lower_bound_val(isl.dim_type.set, at, 1)
+                positive = positive.lower_bound_val(_set_dims(), at, 1)
         if not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
             _report_refuted(access, dimension, beyond, [v for v in keep if is_not_negative(Index({v: 1}))])
         parts = within_budget(lambda: bad.gist(context).compute_divs().coalesce()).get_basic_sets()
@@ -481,6 +526,12 @@ def _quotients(ends: tuple[KnownExtent, KnownExtent], divisor: KnownExtent) -> t
 
 def _known(extent: KnownExtent | None) -> KnownExtent:
     return 0 if extent is None else extent
+
+
+def _set_dims() -> isl.dim_type:
+    import islpy as isl
+
+    return isl.dim_type.set
 
 
 def _report_refuted(access: Access, dimension: int, beyond: Index, sizes: Sequence[SSAValue]) -> None:

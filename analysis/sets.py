@@ -413,19 +413,19 @@ class System:
         return not (self._products or self._divisions or self._choices)
 
     @property
+    def is_affine(self) -> bool:
+        """Whether no variable is a product or a quotient by a symbol."""
+        return not (self._products or self._divisions)
+
+    @property
     def is_exact(self) -> bool:
         """Whether the constraints are exact: each point is feasible in the program."""
-        return not (self._products or self._divisions or self._unknown)
+        return self.is_affine and not self._unknown
 
     @property
     def variables(self) -> list[Variable]:
         """The variables that occur in constraints."""
         return self._variables()
-
-    @property
-    def unknown(self) -> Collection[SSAValue]:
-        """Values that the constraints describe in part only: loaded values, results of other ops."""
-        return self._unknown
 
     def _has_no_solution(self) -> bool:
         """Whether the rows alone are contradictory."""
