@@ -65,7 +65,7 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """What is known of an access, unless it holds under conditions."""
+    """The answer about an access that holds under no condition."""
 
     PROVED = "proved"
     DATA = "data"
@@ -156,7 +156,7 @@ class Bounds:
                     yield replace(access, buffer=buffer, indices=indices)
 
     def extent(self, buffer: SSAValue, dimension: int) -> Index | None:
-        """The extent of a buffer, None where no value holds it."""
+        """The extent of a buffer, None if no value holds it."""
         type_ = buffer.type
         if not isinstance(type_, MemRefType):
             return None
@@ -188,7 +188,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """Whether a divisor is at least 1 where an access runs: by its range, or as a factor of a loop's extent."""
+        """Whether a divisor is at least 1 when an access runs: by its range, or as a factor of a loop's extent."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -242,7 +242,7 @@ class Bounds:
     # Integer sets
 
     def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives of each condition; None where products with loop variables are in the way."""
+        """The alternatives of each condition; None if the question has products with loop variables."""
         numbers = _numbers_of_calls([*access.expressions, beyond])
         question = _instances(access, beyond, opaque=numbers)
         if not question.is_exact:
@@ -322,8 +322,8 @@ class Bounds:
     def _by_intervals(
         self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The condition that the greatest value of `beyond` is negative or a loop is empty; None where that value is
-        not known to be attained."""
+        """The condition that the greatest value of `beyond` is negative or a loop is empty; None unless that value is
+        known to be attained."""
         if access.conditions.indices:
             return None
         used = _Used(iterators)
@@ -464,7 +464,7 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
 
 def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
     """Indices that are not negative where `index` is, and where it is at least the extent; those that ranges refute are
-    left out."""
+    omitted."""
     low, high = index.range(range_of)
     if low is None or low < 0:
         yield index * -1 - 1

@@ -14,7 +14,7 @@ from weft.support.names import free_name
 
 class ExtentNames:
     """Index values as extents: sums, products, quotients, minima and maxima of values that are known, and of values
-    that are not, each of which gets a name of its own."""
+    that are not, each of which gets a new name."""
 
     def __init__(self, known: Mapping[SSAValue, KnownExtent] | None = None) -> None:
         self.values: dict[str, SSAValue] = {}

@@ -206,7 +206,7 @@ class Assumption:
     is_equality: bool
 
     def negative_alternatives(self) -> list[Index]:
-        """The indices of which one is negative, for the assumption that a minimum of them is; else one index."""
+        """The operands of a minimum that is assumed to be negative: one of them is. Otherwise a single index."""
         value = (self.index * -1 - 1).single_value
         return [self.index * -1 - 1] if value is None or self.is_equality else operands_of_minimum(Index.of(value))
 

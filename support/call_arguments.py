@@ -362,7 +362,7 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
 
 
 def _source(signature: Signature, symbol: str) -> str:
-    """What gives a symbol its value, for messages."""
+    """The argument that gives a symbol its value, in words."""
     for spec in signature.args:
         if isinstance(spec, ScalarSpec):
             if spec.symbol == symbol:

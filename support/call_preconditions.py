@@ -29,7 +29,7 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,
 }
 _EMPTY = re.compile(r"\S+ <= 0")
-"""That a loop has no iterations."""
+"""A comparison that holds if a loop has no iterations."""
 _NAME = re.compile(r"[A-Za-z_$.][\w$.\-]*\Z")
 
 
@@ -78,7 +78,7 @@ class CallPrecondition:
     relation: str = field(init=False, compare=False)
     """The text without the reason."""
     reason: str = field(init=False, compare=False)
-    """What happens otherwise, and its place; empty if the program states the precondition itself."""
+    """The consequence of a violation, and its place; empty if the program states the precondition itself."""
     comparisons: tuple[Comparison, ...] = field(init=False, compare=False)
     names: tuple[str, ...] = field(init=False, compare=False)
     defines: str | None = field(init=False, compare=False)
@@ -115,8 +115,8 @@ class CallPrecondition:
             return None
 
     def problem(self, values: Mapping[str, int], given: Mapping[str, str] | None = None) -> str | None:
-        """What was expected and what came, or None when the relation is true. `given` names what gave numbers their
-        values: `{"n": "axis 0 of 'A'"}`."""
+        """The expected relation and the actual numbers, or None when the relation is true. `given` has the sources of
+        numbers: `{"n": "axis 0 of 'A'"}`."""
         if self.holds(values):
             return None
         empty = [c.text.removesuffix(" <= 0") for c in self.comparisons if _EMPTY.fullmatch(c.text)]

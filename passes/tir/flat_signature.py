@@ -227,7 +227,7 @@ class _Texts:
         return text[2:] if text.startswith("+ ") else f"0 {text}"
 
     def negative(self, index: Index) -> str:
-        """That an index is negative, as a comparison of its positive terms with the others."""
+        """The comparison that an index is negative: of its positive terms with the others."""
         above = index + 1
         left = Index({atom: factor for atom, factor in above.terms.items() if factor > 0}, max(above.constant, 0))
         return f"{self.index(left)} <= {self.index(left - above)}"

@@ -513,9 +513,11 @@ def _check_call_facts(
     known: dict[SSAValue, KnownExtent],
     own: Collection[_Differences],
 ) -> None:
-    """A call inside of the module meets what its callee assumes, for all values of what is only known at run time; the
-    caller may assume the same (`own`)."""
+    """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
+    run time; the caller may assume the same (`own`)."""
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
+    loops = (loop for loop in ancestors(op) if isinstance(loop, ForOp))
+    empty = {("<=", _extent_of(Index.of(loop.extent), known)) for loop in loops}
     not_negative: set[str] | None = None
     for text in callee.facts:
         fact = CallPrecondition(text)
@@ -525,7 +527,9 @@ def _check_call_facts(
             if not_negative is None:
                 lows = {lone_name(extent): range_of(value)[0] for value, extent in known.items()}
                 not_negative = {name for name, low in lows.items() if name is not None and low is not None and low >= 0}
-            if differences in own or any(_holds(*difference, not_negative) for difference in differences):
+            if any(differences <= assumed <= differences | empty for assumed in own):
+                continue
+            if any(_holds(*difference, not_negative) for difference in differences):
                 continue
         constants = {name: value for name, value in values.items() if isinstance(value, int)}
         is_known = len(constants) == len(values)

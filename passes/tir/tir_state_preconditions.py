@@ -17,6 +17,7 @@ from weft.analysis.bounds import Answer, Bounds, Condition
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import ancestors
 from weft.dialects.graph_shapes import (
     Expression,
     KnownExtent,
@@ -30,7 +31,7 @@ from weft.dialects.graph_shapes import (
 )
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.strides import dynamic_extents
-from weft.dialects.tir import AssumeShapeOp
+from weft.dialects.tir import AssumeShapeOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.dialects.traversal import operations_in
 from weft.passes.graph.extents import ExtentValues
@@ -57,9 +58,9 @@ class StatePreconditionsPass(ModulePass):
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
     Each access is proved to stay in its buffer for all sizes, refuted for all sizes of 1 and more, conditional, or
-    decided by data (`analysis/bounds.py`). What a called function assumes, and a call does not show, is assumed by the
-    caller, up to the functions that are called from outside; private functions keep their assumptions without the
-    reason, because no call checks them. An access whose sizes decide it, but without a condition in closed form, gets a
+    decided by data (`analysis/bounds.py`). Assumptions of a called function that are not evident at a call are assumed
+    by the caller, up to the functions that are called from outside; private functions keep their assumptions without
+    the reason, because no call checks them. An access that sizes decide, but whose condition has no closed form, gets a
     remark: the caller must keep it in its buffer, as one that data decide. Functions without symbolic sizes stay as
     they are.
 
@@ -234,7 +235,7 @@ class _Preconditions:
     # Calls
 
     def _lift(self, call: CallOp, callee: FuncOp) -> None:
-        """State what the callee assumes in terms of what the call passes."""
+        """State the assumptions of the callee in terms of the arguments of the call."""
         inner = ExtentNames()
         for assumed in assumptions_of(callee):
             operands = [Index.of(value) for value in assumed.symbols]
@@ -246,11 +247,26 @@ class _Preconditions:
             problem = "whether it does is only known at run time"
             if len(known) == len(values):
                 truth = _truth(fact, self.bounds.not_negative())
-                if truth or (truth is None and self._state(fact, self.bounds.names.values)):
+                weaker = self._unless_empty(fact, call)
+                if truth is False and weaker == fact:
+                    problem = "it never does"
+                elif truth or self._state(weaker, self.bounds.names.values):
                     continue
-                problem = problem if truth is None else "it never does"
             text = f"{left} {assumed.kind.value} {right}"
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
+
+    def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
+        """The fact, or that a loop around the call has no iterations."""
+        loops = [op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int)]
+        if not loops or fact.relation is Relation.EQUAL:
+            return fact
+        smallest = subtract(fact.left, fact.right)
+        if fact.relation is Relation.AT_MOST:
+            smallest = add(smallest, -1)
+        for loop in loops:
+            extent = self.bounds.names.of_index(Index.of(loop.extent))
+            smallest = choose("min", smallest, add(extent, -1))
+        return fact._replace(left=_known(smallest), relation=Relation.LESS, right=0)
 
     def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
         """The extent that a call passes for a symbol of its callee."""
