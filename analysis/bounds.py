@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
@@ -124,7 +124,9 @@ class Bounds:
     function: FuncOp
     extents: Extents = field(init=False)
     names: ExtentNames = field(default_factory=ExtentNames)
-    _greatest: dict[tuple[object, ...], object] = field(default_factory=dict[tuple[object, ...], object])
+    _answers: dict[tuple[object, ...], Answer | Sequence[Condition]] = field(
+        default_factory=dict[tuple[object, ...], "Answer | Sequence[Condition]"]
+    )
 
     def __post_init__(self) -> None:
         self.extents = dynamic_extents_of(self.function)
@@ -147,9 +149,7 @@ class Bounds:
             if access.indices is not None:
                 yield access
             elif isinstance(access.op, memref.LoadOp | memref.StoreOp | AtomicOp):
-                buffer = access.op.operands[0 if isinstance(access.op, memref.LoadOp) else 1]
-                if isinstance(access.op, AtomicOp):
-                    buffer = access.op.buffer
+                buffer = access.op.buffer if isinstance(access.op, AtomicOp) else access.op.memref
                 if not is_same_elements(buffer):
                     context = Context.around(access.op)
                     indices = tuple(context.resolve(index) for index in access.op.indices)
@@ -200,9 +200,9 @@ class Bounds:
         """Whether `beyond` is negative in every instance of an access. Raises `CompileError` if it is not for all sizes
         of 1 and more."""
         key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
-        if key not in self._greatest:
-            self._greatest[key] = self._decided(access, dimension, beyond)
-        return cast("Answer | Sequence[Condition]", self._greatest[key])
+        if key not in self._answers:
+            self._answers[key] = self._decided(access, dimension, beyond)
+        return self._answers[key]
 
     def _decided(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
         try:
