@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefT
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.bounds import may_leave
@@ -23,6 +24,7 @@ from weft.dialects.aliasing import add_argument_attributes, set_noalias
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
+from weft.dialects.tir_assume import assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
@@ -70,6 +72,11 @@ class CheckBoundsPass(ModulePass):
     name = "tir-check-bounds"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            if function.sym_visibility == StringAttr("private"):
+                # Conditions that calls do not meet for sure keep their reason (`tir-state-preconditions`).
+                for assumed in [assumed for assumed in assumptions_of(function) if assumed.reason is not None]:
+                    Rewriter.erase_op(assumed)
         guards = [guard for function in tir_functions(op) for guard in _unproved(function)]
         _GUARDED.add(len(guards))
         if guards:

@@ -64,8 +64,8 @@ class StatePreconditionsPass(ModulePass):
     remark: the caller must keep it in its buffer, as one that data decide. Functions without symbolic sizes stay as
     they are.
 
-    Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets what its
-    callee assumes, or where data decide whether it does.
+    Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets a
+    condition of its callee. If data decide whether it does, the call gets a remark.
 
     Requires: functions of block loops (tir).
 
@@ -84,6 +84,8 @@ def state_preconditions(module: ModuleOp) -> None:
     if not any(map(_is_symbolic, functions.values())):
         return
     done: dict[str, bool] = {}
+    called: set[FuncOp] = set()
+    unlifted: set[AssumeOp] = set()
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
     def visit(name: str) -> None:
@@ -97,15 +99,18 @@ def state_preconditions(module: ModuleOp) -> None:
         function = functions[name]
         if lifted or _is_symbolic(function):
             callees = {call: functions[call.callee.string_value()] for call in lifted}
-            _Preconditions(function).state(callees)
+            preconditions = _Preconditions(function)
+            preconditions.state(callees)
+            unlifted.update(preconditions.unlifted)
+            called.update(callees.values())
             done[name] = bool(assumptions_of(function))
 
     for name in functions:
         if name not in done:
             visit(name)
-    for name, function in functions.items():
-        if done[name] and function.sym_visibility == _PRIVATE:
-            for assumed in assumptions_of(function):
+    for function in called:
+        for assumed in assumptions_of(function):
+            if function.sym_visibility == _PRIVATE and assumed not in unlifted:
                 assumed.reason = None
 
 
@@ -137,6 +142,8 @@ class _Preconditions:
     dims: dict[Quantity, SSAValue] = field(default_factory=dict[Quantity, SSAValue])
     """Values of extents of parameters, computed before the anchor."""
     made: list[SSAValue] = field(default_factory=list[SSAValue])
+    unlifted: list[AssumeOp] = field(default_factory=list[AssumeOp])
+    """Conditions of callees that data decide."""
     bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -244,7 +251,7 @@ class _Preconditions:
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [_known(substitute(side, known)) for side in (left, right)]
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, assumed.location)
-            problem = "whether it does is only known at run time"
+            problem = _BY_DATA
             if len(known) == len(values):
                 truth = _truth(fact, self.bounds.not_negative())
                 weaker = self._unless_empty(fact, call)
@@ -253,6 +260,10 @@ class _Preconditions:
                 elif truth or self._state(weaker, self.bounds.names.values):
                     continue
             text = f"{left} {assumed.kind.value} {right}"
+            if problem == _BY_DATA and assumed.reason is not None:
+                remark(call, f"call of @{callee.sym_name.data}, where {text} is the duty of the caller: {problem}")
+                self.unlifted.append(assumed)
+                continue
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
@@ -286,6 +297,9 @@ class _Preconditions:
             buffer = buffer.owner.source
             found = self.bounds.extent(buffer, dimension)
         return found
+
+
+_BY_DATA: Final = "whether it does is only known at run time"
 
 
 def _quantity(value: SSAValue) -> Quantity | None:

@@ -11,7 +11,7 @@ import pytest
 
 import weft
 from weft import te
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, Remark
 
 N, M = te.var("n"), te.var("m")
 A = te.placeholder((N,), "float32", name="A")
@@ -198,3 +198,32 @@ def test_windows_of_linalg(op: str, kind: str) -> None:
         wrong = np.zeros([extent + (d == axis) for d, extent in enumerate(shapes[2])], np.float32)
         with pytest.raises(ValueError, match=r"must be at least|expected shape"):
             function(image, kernel, wrong)
+
+
+PICKED = """
+func.func private @pick(%A: memref<?xf32>, %B: memref<1xf32>, %p: index) {
+  tir.for %i in 1 {
+    tir.block "B" iters(%v: spatial<1>) = [%i] {
+      %a = memref.load %A[%p] : memref<?xf32>
+      memref.store %a, %B[%v] : memref<1xf32>
+    }
+  }
+  func.return
+}
+func.func @main(%A: memref<?xf32>, %I: memref<1xindex>, %B: memref<1xf32>) attributes {tir.function} {
+  %c0 = arith.constant 0 : index
+  %p = memref.load %I[%c0] : memref<1xindex>
+  func.call @pick(%A, %B, %p) : (memref<?xf32>, memref<1xf32>, index) -> ()
+  func.return
+}
+"""
+
+
+def test_data_that_decide_a_condition_of_a_callee_are_checked_on_request() -> None:
+    with pytest.warns(Remark, match=r"call of @pick, where p \+ 1 <= A_d0 is the duty of the caller"):
+        library = weft.build(weft.parse(PICKED))
+    result = np.zeros(1, np.float32)
+    library["main"](ramp(5), np.array([3]), result)
+    assert result[0] == 4
+    with pytest.raises(IndexError, match=r"reads A out of bounds at .*: index 0 is 9, the extent is 5"):
+        weft.build(weft.parse(PICKED), checked=True)["main"](ramp(5), np.array([9]), result)
