@@ -6,18 +6,18 @@ counterexample contradicts the proof. What is undecided within the budget passes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product, takewhile
 from math import prod
 from typing import Final, NoReturn, TypeAlias
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from weft.analysis.accesses import Access, Context, Domain, accesses, domain_of, is_loop_value, is_symbol, range_of
+from weft.analysis.bounds import Bounds, check_bounds
 from weft.analysis.coverage import (
     instance_of_both,
     missed_instance,
@@ -28,7 +28,7 @@ from weft.analysis.coverage import (
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
-from weft.analysis.questions import Counterexample, Question, instances_where, point_text
+from weft.analysis.questions import Counterexample, instances_where, point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
@@ -66,8 +66,9 @@ def check_program(root: Operation) -> None:
 def check_function(function: FuncOp) -> None:
     """Check every block and access of a tir function. Raises `CompileError` at the first that is provably wrong."""
     found = accesses(function)
+    bounds = Bounds(function)
     for access in found:
-        check_bounds(access)
+        check_bounds(bounds, access)
     if IN_STEP in function.attributes or not any(isinstance(op, BlockOp) for op in operations_in(function)):
         return  # loops were checked before blocks were lowered, barriers when they were inserted
     for op in operations_in(function):
@@ -340,53 +341,6 @@ def _report_run_by_both(block: BlockOp, part: BlockOp, domain: Domain, other: Do
 
 def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
     return point_text(found.iteration(role, domain.loops))
-
-
-def check_bounds(access: Access) -> None:
-    """No instance of an access is out of bounds."""
-    type_ = access.buffer.type
-    if access.indices is None or not isinstance(type_, MemRefType):
-        return
-    for dimension, (index, extent) in enumerate(zip(access.indices, type_.get_shape(), strict=True)):
-        for question in _outside(access, index, None if extent == DYNAMIC_INDEX else Index.of(extent)):
-            try:
-                found = question.counterexample() if is_exact(access) else None
-            except NotProved:
-                continue
-            if found is not None and found.holds(otherwise=True):
-                _report_outside(access, dimension, index, found)
-
-
-def _outside(access: Access, index: Index, extent: Index | None) -> Iterator[Question]:
-    """The instances of an access with a negative index, then those with an index past the extent where that is known.
-    Questions that ranges refute are left out."""
-    low, high = index.range(range_of)
-    if low is None or low < 0:
-        yield instances_where(access, index * -1 - 1)
-    if extent is not None and (high is None or not extent.is_constant or high >= extent.constant):
-        yield instances_where(access, index - extent)
-
-
-def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """Whether an instance of an access may be out of bounds in a dimension, whose extent may be unknown: True unless
-    proved otherwise. Loaded values may be anything."""
-    if access.indices is None or extent is None:
-        return True
-    try:
-        return not all(question.is_empty() for question in _outside(access, access.indices[dimension], extent))
-    except NotProved:
-        return True
-
-
-def _report_outside(access: Access, dimension: int, index: Index, found: Counterexample) -> NoReturn:
-    verb = "writes" if access.is_write else "reads"
-    when = f"in iteration {point_text(found.iteration('', access.loops))} " if access.loops else ""
-    value = index.evaluate(partial(found.value, ""))
-    shape: MemRefType[Attribute] | Attribute = access.buffer.type
-    raise CompileError.at(
-        access.op,
-        f"{verb} {buffer_name(access.buffer)} out of bounds: {when}index {dimension} is {value}, the buffer is {shape}",
-    )
 
 
 def check_reads(found: Sequence[Access]) -> None:

@@ -59,7 +59,7 @@ def meaning_of(value: SSAValue) -> Computed | None:
     """The non-affine expression that computes a value, if it is a `Division`, `Product` or `Choice`; else None.
 
     A division counts when its divisor is provably not negative (division by 0 does not execute in a correct program)
-    and truncation equals flooring: the numerator is not negative.
+    and truncation equals flooring: the numerator is not negative, or the divisor is added to a negative remainder.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -73,7 +73,46 @@ def meaning_of(value: SSAValue) -> Computed | None:
         floors = isinstance(op, arith.FloorDivSIOp) or is_not_negative(numerator)
         if floors and is_not_negative(divisor):
             return Division(numerator, without_clamp(divisor), isinstance(op, _QUOTIENTS))
-    return None
+    return _floor_remainder(op) if isinstance(op, arith.SelectOp) else None
+
+
+def _floor_remainder(op: arith.SelectOp) -> Division | None:
+    """The division of `select(wrong, x + divisor, x)` with x the remainder of a truncating division, which is wrong if
+    it is negative, or if it is not 0 and has another sign than the divisor, which is not negative."""
+    shifted, remainder = op.lhs.owner, op.rhs.owner
+    if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
+        return None
+    if (shifted.lhs, shifted.rhs) != (op.rhs, remainder.rhs) or not _is_wrong(op.cond, op.rhs, remainder.rhs):
+        return None
+    divisor = Index.of(remainder.rhs)
+    return Division(Index.of(remainder.lhs), without_clamp(divisor), False) if is_not_negative(divisor) else None
+
+
+def _is_wrong(condition: SSAValue, remainder: SSAValue, divisor: SSAValue) -> bool:
+    op = condition.owner
+    if isinstance(op, arith.AndIOp):
+        signs = op.lhs.owner.operands[0].owner if isinstance(op.lhs.owner, arith.CmpiOp) else None
+        return (
+            isinstance(signs, arith.XOrIOp)
+            and set(signs.operands) == {remainder, divisor}
+            and _compares_to_zero(op.lhs, signs.result, _LESS)
+            and _compares_to_zero(op.rhs, remainder, _UNEQUAL)
+        )
+    return _compares_to_zero(condition, remainder, _LESS)
+
+
+def _compares_to_zero(condition: SSAValue, value: SSAValue, predicate: int) -> bool:
+    op = condition.owner
+    return (
+        isinstance(op, arith.CmpiOp)
+        and op.lhs is value
+        and op.predicate.value.data == predicate
+        and constant_integer(op.rhs) == 0
+    )
+
+
+_UNEQUAL, _LESS = 1, 2
+"""Predicates of `arith.cmpi`, the second one signed."""
 
 
 def is_symbol(value: SSAValue) -> bool:
@@ -165,6 +204,20 @@ class Assumption:
 
     index: Index
     is_equality: bool
+
+    def negative_alternatives(self) -> list[Index]:
+        """The operands of a minimum that is assumed to be negative: one of them is. Otherwise a single index."""
+        value = (self.index * -1 - 1).single_value
+        return [self.index * -1 - 1] if value is None or self.is_equality else operands_of_minimum(Index.of(value))
+
+
+def operands_of_minimum(index: Index) -> list[Index]:
+    """The operands of nested minima; the index itself if it is none."""
+    value = index.single_value
+    meaning = None if value is None else meaning_of(value)
+    if isinstance(meaning, Choice) and not meaning.larger:
+        return [*operands_of_minimum(meaning.left), *operands_of_minimum(meaning.right)]
+    return [index]
 
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:

@@ -30,7 +30,7 @@ from weft.analysis.accesses import Conditions, is_symbol, range_of
 from weft.analysis.dependence import undecided
 from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, exprs_of, mixed_radix, quotient, remainder
 from weft.analysis.questions import Question, point_text, points_that_agree
-from weft.analysis.sets import NotProved, Variable, dimension_limits, smallest_point, within_budget
+from weft.analysis.sets import NotProved, Variable, dimension_limits, index_of_aff, smallest_point, within_budget
 from weft.dialects.intervals import Interval
 from weft.dialects.tir import BlockOp
 from weft.support.errors import Violation
@@ -367,33 +367,9 @@ class LayoutMap:
         positives: list[Index] = []
         zeros: list[Index] = []
         for constraint in basic.get_constraints():
-            (zeros if constraint.is_equality() else positives).append(self._index_of(constraint.get_aff()))
+            index = index_of_aff(constraint.get_aff(), [*self.symbols, *self.outputs])
+            (zeros if constraint.is_equality() else positives).append(index)
         return Piece(tuple(positives), tuple(zeros), tuple(spans))
-
-    def _index_of(self, aff: isl.Aff, scale: int = 1) -> Index:
-        """`scale * aff` as an index over symbols and new indices. The scale makes all coefficients whole."""
-        import islpy as isl
-
-        kind = isl.dim_type
-        values = [*self.symbols, *self.outputs]
-
-        def whole(value: isl.Val) -> int:
-            scaled = value.mul(isl.Val(scale))
-            if not scaled.is_int():
-                raise NotProved("a coefficient is a fraction")
-            return scaled.to_python()
-
-        result = Index({}, whole(aff.get_constant_val()))
-        for at, value in enumerate(values):
-            factor = whole(aff.get_coefficient_val(kind.in_, at))
-            result += Index({value: factor})
-        for at in range(aff.dim(kind.div)):
-            factor = whole(aff.get_coefficient_val(kind.div, at))
-            if factor:
-                inner = aff.get_div(at)
-                divisor: int = inner.get_denominator_val().to_python()
-                result += (self._index_of(inner, divisor) // divisor) * factor
-        return _with_remainders(result)
 
     def inverse(self) -> tuple[Index, ...] | None:
         """The old indices over `outputs`, valid on the image of an injective map; None when they are no single
@@ -426,7 +402,7 @@ class LayoutMap:
             pieces: list[tuple[isl.Set, isl.Aff]] = within_budget(lambda at=at: way_back.get_pw_aff(at)).get_pieces()
             if len(pieces) != 1:
                 return None
-            result.append(self._index_of(pieces[0][1]))
+            result.append(index_of_aff(pieces[0][1], [*self.symbols, *self.outputs]))
         return tuple(result)
 
     def names(self, hints: Sequence[str | None]) -> list[str]:
@@ -461,18 +437,6 @@ def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | Non
     if within_budget(points.is_empty):
         return [None] * count
     return [dimension_limits(points, at) for at in range(skip, skip + count)]
-
-
-def _with_remainders(index: Index) -> Index:
-    """Replaces `x - c * (x floordiv c)` by `x mod c`."""
-    for atom, factor in index.terms.items():
-        if not isinstance(atom, Quotient) or factor % atom.divisor:
-            continue
-        times = -factor // atom.divisor
-        without = index - Index({atom: factor}) - atom.numerator * times
-        if len(without.terms) + 1 < len(index.terms):
-            return _with_remainders(without + Index({Remainder(atom.numerator, atom.divisor): times}))
-    return index
 
 
 @dataclass(frozen=True)

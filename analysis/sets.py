@@ -11,7 +11,8 @@ divisor, which is at least 1, compare linearly in each of three cases; of their 
 - equal quotients: `whole - whole' == rest - rest'`
 - a smaller quotient (of the one or the other): `whole' - whole >= divisor + rest' - rest`
 
-The system is empty when it is empty in every combination of cases. Bounds such as `f < n * m` are pairs too, of a
+Maxima and minima are cases too: one of two sides that they bound. The system is empty when it is empty in every
+combination of cases. Bounds such as `f < n * m` are pairs too, of a
 quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest is 0.
 """
 
@@ -19,8 +20,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, reduce
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -178,6 +179,8 @@ _T = TypeVar("_T")
 Naming: TypeAlias = Callable[[SSAValue], Variable]
 """Maps a value to its variable; two instances of one loop have two variables, or one where they are equal."""
 Point: TypeAlias = Mapping[Variable, int]
+_Alternatives: TypeAlias = tuple[tuple[Sequence[Row], Sequence[Row]], ...]
+"""Cases of which one holds: rows that are zero, and rows that are not negative."""
 
 
 class NotProved(Exception):
@@ -198,8 +201,12 @@ class System:
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
+    _choices: dict[Variable, tuple[Row, Row]] = field(default_factory=dict[Variable, "tuple[Row, Row]"])
+    """A maximum or minimum -> rows of which one is zero: it is the one side or the other."""
+    _assumed: list[list[Row]] = field(default_factory=list[list[Row]])
+    """Disjunctions that the function assumes: one of the rows is not negative."""
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    """Values that the constraints describe in part only: choices, loaded values, results of other ops."""
+    """Values that the constraints describe in part only: loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
@@ -243,8 +250,12 @@ class System:
     def _learn(self, value: SSAValue, naming: Naming) -> None:
         """Add the assumptions of the function about a symbol."""
         for assumed in assumptions_about(value) if is_symbol(value) else ():
-            row = self.row(assumed.index, naming)
-            (self.zeros if assumed.is_equality else self.positives).append(row)
+            negative = assumed.negative_alternatives()
+            if len(negative) == 1:
+                row = self.row(assumed.index, naming)
+                (self.zeros if assumed.is_equality else self.positives).append(row)
+            elif value in negative[0].sources():  # once for all symbols
+                self._assumed.append([self.row(index * -1 - 1, naming) for index in negative])
 
     def _variable(self, value: SSAValue, naming: Naming) -> Row:
         variable = naming(value)
@@ -320,9 +331,11 @@ class System:
         if not distance.terms:
             return sides[0] if (distance.constant >= 0) == choice.larger else sides[1]
         result = self._variable(value, naming)
-        for side in sides:
-            self.less(*((side, result) if choice.larger else (result, side)), by=0)
-        self._unknown[value] = None
+        variable = naming(value)
+        if variable not in self._choices:
+            for side in sides:
+                self.less(*((side, result) if choice.larger else (result, side)), by=0)
+            self._choices[variable] = result.minus(sides[0]), result.minus(sides[1])
         return result
 
     def _range(self, row: Row) -> Interval:
@@ -366,9 +379,11 @@ class System:
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
-        variables = self._variables()
-        basic = self._basic_set(variables)
-        return None if within_budget(basic.is_empty) else smallest_point(basic, variables)
+        case = self._case(self._alternatives(), [CASES])
+        if case is None:
+            return None
+        variables = case._variables()
+        return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
         """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
@@ -377,32 +392,48 @@ class System:
         """
         if self._obviously_empty():
             return True
-        if not self._divisions:
-            return self._has_no_solution()
-        bounded = self._with_bounds()
-        return bounded._has_no_case(self._divisions.pairs(), [CASES])
+        bounded = self._with_bounds() if self._divisions else self
+        return bounded._case([*self._alternatives(), *self._quotient_cases()], [CASES]) is None
+
+    def _alternatives(self) -> list[_Alternatives]:
+        """The cases of maxima, minima and assumed disjunctions."""
+        sides = (((one,), (other,)) for one, other in self._choices.values())
+        choices = [tuple((zeros, ()) for zeros in either) for either in sides]
+        return [*choices, *(tuple(((), (row,)) for row in rows) for rows in self._assumed)]
+
+    def _quotient_cases(self) -> Iterator[_Alternatives]:
+        """The cases of each pair of quotients by one symbol."""
+        for divisor, one, other in self._divisions.pairs():
+            below, above = one.below(other, divisor), other.below(one, divisor)
+            yield (one.distance(other), ()), ((), below), ((), above)
 
     @property
     def is_linear(self) -> bool:
         """Whether no variable is a product, a quotient by a symbol, or a choice."""
-        return not (self._products or self._divisions or any(map(meaning_of, self._unknown)))
+        return not (self._products or self._divisions or self._choices)
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether no variable is a product or a quotient by a symbol."""
+        return not (self._products or self._divisions)
 
     @property
     def is_exact(self) -> bool:
         """Whether the constraints are exact: each point is feasible in the program."""
-        return self.is_linear and not self._unknown
+        return self.is_affine and not self._unknown
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that occur in constraints."""
+        return self._variables()
 
     def _has_no_solution(self) -> bool:
         """Whether the rows alone are contradictory."""
         return self._obviously_empty() or within_budget(self._basic_set(self._variables()).is_empty)
 
     def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
-        return replace(
-            self,
-            bounds=dict(self.bounds),
-            zeros=[*self.zeros, *zeros],
-            positives=[*self.positives, *positives],
-        )
+        """The rows and bounds of this system, and further rows."""
+        return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
 
     def _with_bounds(self) -> System:
         """The system with the bounds that products of symbols give quotients: `f < n * m` bounds `f floordiv m`."""
@@ -421,22 +452,27 @@ class System:
                     growing = True
         return bounded
 
-    def _has_no_case(self, pairs: Sequence[tuple[Row, Part, Part]], left: list[int]) -> bool:
-        """Whether the rows are contradictory in every combination of cases of the pairs."""
+    def _case(self, alternatives: Sequence[_Alternatives], left: list[int]) -> System | None:
+        """A combination of cases in which the rows have a solution. Raises `NotProved` past the number of cases."""
         left[0] -= 1
         if left[0] < 0:
-            raise NotProved(f"quotients by symbols make more than {CASES} cases")
+            raise NotProved(f"quotients, maxima and minima make more than {CASES} cases")
         if self._has_no_solution():
-            return True
-        if not pairs:
-            return False
-        divisor, one, other = pairs[0]
-        cases = (
-            self._with(zeros=one.distance(other)),
-            self._with(positives=one.below(other, divisor)),
-            self._with(positives=other.below(one, divisor)),
-        )
-        return all(case._has_no_case(pairs[1:], left) for case in cases)
+            return None
+        if not alternatives:
+            return self
+        cases = (self._with(zeros, positives)._case(alternatives[1:], left) for zeros, positives in alternatives[0])
+        return next((case for case in cases if case is not None), None)
+
+    def _choice_cases(self) -> Iterator[System]:
+        """The system for each combination of the sides that maxima and minima are."""
+        if not self._choices:
+            yield self
+            return
+        if 2 ** len(self._choices) > CASES:
+            raise NotProved(f"maxima and minima make more than {CASES} cases")
+        for zeros in itertools.product(*self._choices.values()):
+            yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
         """The minimum and maximum of a variable over all points; None where there is none. Raises `NotProved` past the
@@ -536,7 +572,8 @@ class System:
                 raise NotProved("quotients by values that are known at run time only")
             return self._with_bounds().projection(keep)
         variables = [*keep, *(v for v in self._variables() if v not in keep)]
-        points = isl.Set.from_basic_set(self._basic_set(variables))
+        first, *others = (isl.Set.from_basic_set(case._basic_set(variables)) for case in self._choice_cases())
+        points = reduce(isl.Set.union, others, first)
         return within_budget(lambda: points.project_out(isl.dim_type.set, len(keep), len(variables) - len(keep)))
 
 
@@ -624,6 +661,43 @@ def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
     """The minimum and maximum of a dimension of a set that is not empty; None where it is unbounded."""
     low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+
+
+def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> Index:
+    """`scale * aff` as an index over the values of its dimensions. The scale makes all coefficients whole."""
+    import islpy as isl
+
+    kind = isl.dim_type
+
+    def whole(value: isl.Val) -> int:
+        scaled = value.mul(isl.Val(scale))
+        if not scaled.is_int():
+            raise NotProved("a coefficient is a fraction")
+        return scaled.to_python()
+
+    result = Index({}, whole(aff.get_constant_val()))
+    for at, value in enumerate(values):
+        factor = whole(aff.get_coefficient_val(kind.in_, at))
+        result += Index({value: factor})
+    for at in range(aff.dim(kind.div)):
+        factor = whole(aff.get_coefficient_val(kind.div, at))
+        if factor:
+            inner = aff.get_div(at)
+            divisor: int = inner.get_denominator_val().to_python()
+            result += (index_of_aff(inner, values, divisor) // divisor) * factor
+    return _with_remainders(result)
+
+
+def _with_remainders(index: Index) -> Index:
+    """Replaces `x - c * (x floordiv c)` by `x mod c`."""
+    for atom, factor in index.terms.items():
+        if not isinstance(atom, Quotient) or factor % atom.divisor:
+            continue
+        times = -factor // atom.divisor
+        without = index - Index({atom: factor}) - atom.numerator * times
+        if len(without.terms) + 1 < len(index.terms):
+            return _with_remainders(without + Index({Remainder(atom.numerator, atom.divisor): times}))
+    return index
 
 
 def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:

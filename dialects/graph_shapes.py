@@ -8,12 +8,12 @@ order, so that one name in two types means one extent:
     tensor<?x?xf32, #graph.dims<n, ?>>
 
 Without an encoding every `?` is unknown. Expressions are kept canonical, a polynomial with integer coefficients over
-names, floor quotients and remainders, so equal polynomials are equal objects and print alike.
+names, floor quotients, remainders, minima and maxima, so equal polynomials are equal objects and print alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, cast
@@ -29,13 +29,14 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 Division: TypeAlias = Literal["floordiv", "mod"]
 _MOST_PARTS: Final = 512
 """The largest number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
+Choice: TypeAlias = Literal["min", "max"]
 
 
 @dataclass(frozen=True)
-class ExtentDivision:
-    """Floor quotient or remainder that does not simplify; it stands in a monomial as a name does."""
+class ExtentOperation:
+    """Floor quotient, remainder, minimum or maximum that does not simplify; it is in a monomial as a name is."""
 
-    kind: Division
+    kind: Division | Choice
     left: KnownExtent
     right: KnownExtent
 
@@ -46,10 +47,12 @@ class ExtentDivision:
         return 1 + sum(_size(monomial) for side in sides for monomial, _ in side.terms)
 
     def __str__(self) -> str:
+        if self.kind in ("min", "max"):
+            return f"{self.kind}({self.left}, {self.right})"
         return f"{_parenthesised(self.left)} {self.kind} {_parenthesised(self.right)}"
 
 
-Atom: TypeAlias = str | ExtentDivision
+Atom: TypeAlias = str | ExtentOperation
 Monomial: TypeAlias = tuple[Atom, ...]
 
 
@@ -57,8 +60,8 @@ Monomial: TypeAlias = tuple[Atom, ...]
 class Expression:
     """A polynomial that is not constant: pairs of monomial and coefficient, in the order of their text.
 
-    Build it with `symbol`, `add`, `multiply`, `floordiv` and `modulo`, which keep it canonical, or with the operators
-    of Python.
+    Build it with `symbol`, `add`, `multiply`, `floordiv`, `modulo` and `choose`, which keep it canonical, or with the
+    operators of Python.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -89,13 +92,21 @@ class Expression:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def min(self, other: KnownExtent) -> KnownExtent:
+        """The smaller of two extents."""
+        return cast("KnownExtent", choose("min", self, other))
+
+    def max(self, other: KnownExtent) -> KnownExtent:
+        """The greater of two extents."""
+        return cast("KnownExtent", choose("max", self, other))
+
     def __str__(self) -> str:
         text = ""
         for monomial, coefficient in self.terms:
             magnitude = abs(coefficient)
             factors = [] if magnitude == 1 and monomial else [str(magnitude)]
             lone = len(monomial) == 1 and coefficient == 1 and len(self.terms) == 1
-            factors += [str(a) if isinstance(a, str) or lone else f"({a})" for a in monomial]
+            factors += [str(a) if _is_simple(a) or lone else f"({a})" for a in monomial]
             sign = "-" if coefficient < 0 else "+"
             text += f" {sign} {' * '.join(factors)}" if text else f"{'-' * (sign == '-')}{' * '.join(factors)}"
         return text
@@ -109,6 +120,11 @@ Shape: TypeAlias = tuple[Extent, ...]
 
 class ShapeError(VerifyException):
     """Shapes or element types that an op cannot take; the message names the op, the shapes and the extents."""
+
+
+def _is_simple(atom: Atom) -> bool:
+    """Whether an atom needs no parentheses as a factor."""
+    return isinstance(atom, str) or atom.kind in ("min", "max")
 
 
 def _parenthesised(extent: Extent) -> str:
@@ -211,13 +227,43 @@ def divide(kind: Division, a: Extent, b: Extent) -> Extent:
     if b == 0:
         raise ShapeError(f"extent {show_extent(a)} {kind} 0: division by zero")
     if not isinstance(b, int):
-        return 0 if a == 0 else Expression((((ExtentDivision(kind, a, b),), 1),))
+        return 0 if a == 0 else Expression((((ExtentOperation(kind, a, b),), 1),))
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
     if isinstance(rest, int):
         divided: Extent = rest // b if kind == "floordiv" else rest % b
     else:
-        divided = Expression((((ExtentDivision(kind, rest, b),), 1),))
+        divided = Expression((((ExtentOperation(kind, rest, b),), 1),))
     return add(_canonical({m: c // b for m, c in _terms(a).items()}), divided) if kind == "floordiv" else divided
+
+
+def choose(kind: Choice, a: Extent, b: Extent) -> Extent:
+    """The smaller or the greater of two extents: one of them if their difference is a number."""
+    if a is None or b is None:
+        return None
+    difference = subtract(a, b)
+    if isinstance(difference, int):
+        return b if (difference < 0) == (kind == "max") else a
+    left, right = sorted((a, b), key=lambda extent: (isinstance(extent, int), str(extent)))
+    return Expression((((ExtentOperation(kind, left, right),), 1),))
+
+
+def combine(kind: Division | Choice, a: Extent, b: Extent) -> Extent:
+    """The result of an operation. Raises `ShapeError` for a division by zero."""
+    return choose(kind, a, b) if kind == "min" or kind == "max" else divide(kind, a, b)
+
+
+def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
+    """Whether no term of an extent is negative if the `names` in it are not, all of them by default."""
+    if isinstance(extent, int):
+        return extent >= 0
+    return all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms)
+
+
+def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
+    if isinstance(atom, str):
+        return names is None or atom in names
+    found = [is_not_negative(side, names) for side in (atom.left, atom.right)]
+    return any(found) if atom.kind == "max" else all(found)
 
 
 def names_in(extent: Extent) -> set[str]:
@@ -260,7 +306,7 @@ def substitute(extent: Extent, values: Mapping[str, KnownExtent]) -> Extent:
                 term = multiply(term, values.get(atom, symbol(atom)))
             else:
                 left, right = substitute(atom.left, values), substitute(atom.right, values)
-                term = multiply(term, divide(atom.kind, left, right))
+                term = multiply(term, combine(atom.kind, left, right))
         total = add(total, term)
     return total
 
@@ -359,7 +405,13 @@ def _parse_primary(parser: AttrParser) -> Extent:
     name = parser.parse_identifier(" or number as an extent")
     if not name.isascii():
         parser.raise_error(f"the name of an extent is ASCII, got '{name}'", at, parser.pos)
-    return symbol(name)
+    if name not in ("min", "max") or parser.parse_optional_punctuation("(") is None:
+        return symbol(name)
+    left = parse_sum(parser)
+    parser.parse_punctuation(",")
+    right = parse_sum(parser)
+    parser.parse_punctuation(")")
+    return choose("min" if name == "min" else "max", left, right)
 
 
 def shape_of(type_: TensorType[Attribute]) -> Shape:

@@ -7,9 +7,17 @@ from enum import StrEnum
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -35,11 +43,13 @@ class AssumeOp(IRDLOperation):
     tir.assume [%n mod 32] == [0]
     tir.assume [%m] <= [1024]
     tir.assume [%n] == [%m * 2]
+    tir.assume [5] <= [%n] because "block \\"B\\" reads A out of bounds otherwise"
     ```
     Both sides are index expressions over values that are computed from parameters and extents of parameters. Stands
-    at the top of the function, before its loops.
+    at the top of the function, before its loops. A minimum that is less than 0 is a disjunction: one of its operands
+    is. The reason is part of the error of a call.
 
-    Syntax: `tir.assume [expression] relation [expression]`, where the relation is `==`, `<=` or `<`.
+    Syntax: `tir.assume [expression] relation [expression] (because reason)?`, where the relation is `==`, `<=` or `<`.
     """
 
     name = "tir.assume"
@@ -48,15 +58,26 @@ class AssumeOp(IRDLOperation):
     sides = prop_def(AffineMapAttr)
     """The left and the right side, over `symbols`."""
     relation = prop_def(StringAttr)
+    reason = opt_prop_def(StringAttr)
 
     traits = traits_def(StatesFact())
 
-    def __init__(self, left: AffineExpr, relation: Relation, right: AffineExpr, operands: Sequence[SSAValue]) -> None:
+    def __init__(
+        self,
+        left: AffineExpr,
+        relation: Relation,
+        right: AffineExpr,
+        operands: Sequence[SSAValue],
+        reason: str | None = None,
+    ) -> None:
         """Both sides are over `operands`."""
         map_, values = canonical_map([left, right], operands)
-        super().__init__(
-            operands=[values], properties={"sides": AffineMapAttr(map_), "relation": StringAttr(relation.value)}
-        )
+        properties: dict[str, Attribute | None] = {
+            "sides": AffineMapAttr(map_),
+            "relation": StringAttr(relation.value),
+            "reason": None if reason is None else StringAttr(reason),
+        }
+        super().__init__(operands=[values], properties=properties)
 
     @property
     def kind(self) -> Relation:
@@ -92,7 +113,8 @@ class AssumeOp(IRDLOperation):
         right, values = parse_second_map(parser, left, left_values)
         if len(left.results) != 1 or len(right) != 1:
             parser.raise_error("tir.assume compares one expression with one", at, parser.pos)
-        return cls(left.results[0], relation, right[0], values)
+        reason = parser.parse_str_literal() if parser.parse_optional_keyword("because") is not None else None
+        return cls(left.results[0], relation, right[0], values, reason)
 
     @staticmethod
     def _parse_relation(parser: Parser) -> Relation:
@@ -107,6 +129,9 @@ class AssumeOp(IRDLOperation):
         print_index_map(printer, [self.left], self.symbols)
         printer.print_string(f" {self.relation.data} ")
         print_index_map(printer, [self.right], self.symbols)
+        if self.reason is not None:
+            printer.print_string(" because ")
+            printer.print_string_literal(self.reason.data)
 
 
 class AssumeSizesOp(IRDLOperation):

@@ -46,6 +46,7 @@ def lower_to_tir(
     from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
     from weft.passes.insertion import run_step
+    from weft.passes.tir.tir_state_preconditions import state_preconditions
 
     options = options or LoweringOptions()
     # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
@@ -65,6 +66,7 @@ def lower_to_tir(
         lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
         lower.run_steps(Context(), module, run or run_step)
         _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])
+    state_preconditions(module)
 
 
 def _check_lowered(functions: Sequence[FuncOp]) -> None:

@@ -76,6 +76,7 @@ PASSES: Mapping[str, str] = {
     "tir-assign-spaces": "weft.passes.tir.tir_assign_spaces:AssignSpacesPass",
     "tir-async-copies": "weft.passes.tir.tir_async_copies:AsyncCopiesPass",
     "tir-bind-threads": "weft.passes.tir.tir_bind_threads:BindThreadsPass",
+    "tir-state-preconditions": "weft.passes.tir.tir_state_preconditions:StatePreconditionsPass",
     "tir-check-bounds": "weft.passes.tir.tir_check_bounds:CheckBoundsPass",
     "tir-check-scopes": "weft.passes.tir.tir_check_scopes:CheckScopesPass",
     "tir-collect-imports": "weft.passes.tir.tir_collect_imports:CollectImportsPass",

@@ -25,6 +25,7 @@ from weft.dialects.upstream.tensor import ParallelInsertSliceOp
 from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import AssumptionError, InterpreterError
 from weft.interp.registry import emit_nothing, emits
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -465,10 +466,11 @@ def wrong_assertion(op: cf.AssertOp) -> None:
 
 
 def wrong_assumption(op: AssumeOp, values: list[int]) -> None:
-    names = [value.name_hint or f"#{at}" for at, value in enumerate(op.symbols)]
-    sides = (affine_text(side, names) for side in (op.left, op.right))
-    got = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
-    raise AssumptionError(op, f"expected {f' {op.kind.value} '.join(sides)}, got {got}")
+    names = [value.name_hint or f"v{at}" for at, value in enumerate(op.symbols)]
+    left, right = (affine_text(side, names) for side in (op.left, op.right))
+    reason = f" # {op.reason.data}" if op.reason is not None else ""
+    fact = CallPrecondition(f"{left} {op.kind.value} {right}{reason}")
+    raise AssumptionError(op, fact.problem(dict(zip(names, values, strict=True))) or fact.relation)
 
 
 def wrong_shape(op: Operation, buffer: str, actual: list[int], wanted: list[int]) -> None:

@@ -24,6 +24,7 @@ from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
+from weft.passes.tir.tir_state_preconditions import state_preconditions
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.target import Target, is_target_kind, target_kinds
@@ -132,6 +133,8 @@ def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
 def _begin(module: ModuleOp, check_program: bool) -> set[Operation]:
     """The functions to lower, checked and marked: ops of the level vanish on the way."""
     owned: set[Operation] = set()
+    if check_program:
+        state_preconditions(module)
     for function in tir_functions(module):
         if check_program:
             verify_level(function, "tir")

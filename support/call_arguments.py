@@ -356,11 +356,22 @@ def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Sym
                 values[fact.defines] = value
                 symbols[fact.defines] = (value, fact.text)
     for fact in signature.facts:
-        problem = fact.problem(values) if all(name in values for name in fact.names) else None
-        if problem is not None:
-            givers = dict.fromkeys(symbols[name][1] for name in fact.names if name in symbols)
-            given = " (from " + ", ".join(f"'{giver}'" for giver in givers) + ")" if givers else ""
-            raise ValueError(f"{signature.name}: {problem}{given}: {signature}")
+        if all(name in values for name in fact.names) and not fact.holds(values):
+            sources = {name: _source(signature, name) for name in fact.names if name in symbols}
+            raise ValueError(f"{signature.name}: {fact.problem(values, sources)}: {signature}")
+
+
+def _source(signature: Signature, symbol: str) -> str:
+    """The argument that gives a symbol its value, in words."""
+    for spec in signature.args:
+        if isinstance(spec, ScalarSpec):
+            if spec.symbol == symbol:
+                return f"'{spec.name}'"
+        elif symbol in spec.shape:
+            return f"axis {spec.shape.index(symbol)} of '{spec.name}'"
+        elif symbol in spec.symbols:
+            return f"a stride of '{spec.name}'"
+    return "a call"
 
 
 def _dtype_name(array: Array) -> str:

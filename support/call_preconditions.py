@@ -1,7 +1,8 @@
-"""Call preconditions as text: `n % 32 == 0`, `x_d0 == n * (m + 1)`.
+"""Call preconditions as text: `n % 32 == 0`, `x_d0 == n * (m + 1)`, `m + 4 < n or m < 1`.
 
-Names, integers, `+ - * // %`, parentheses, and one `==`, `<=` or `<`, separated by spaces. Quotients round down and
-remainders have the sign of the divisor, as in Python.
+Names, integers, `+ - * // %`, `min(x, y)`, `max(x, y)`, parentheses, and comparisons by `==`, `<=` or `<` that `or`
+joins, separated by spaces. Quotients round down and remainders have the sign of the divisor, as in Python. The reason
+follows ` # `, with the place in the program: `5 <= n # block "B" reads A out of bounds otherwise, at f.py:3:9`.
 """
 
 from __future__ import annotations
@@ -27,67 +28,118 @@ _RELATIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<=": operator.le,
     "<": operator.lt,
 }
+_EMPTY = re.compile(r"\S+ <= 0")
+"""A comparison that holds if a loop has no iterations."""
 _NAME = re.compile(r"[A-Za-z_$.][\w$.\-]*\Z")
 
 
 @dataclass(frozen=True)
-class CallPrecondition:
-    """A relation of numbers that calls check. Raises `ValueError` for text that is none."""
+class Comparison:
+    """Two sums that are compared."""
 
     text: str
-    names: tuple[str, ...] = field(init=False, compare=False)
-    defines: str | None = field(init=False, compare=False)
-    """The name on the left of `name == ...`, where the right side does not have it."""
-    _sides: tuple[Number, Number] = field(init=False, compare=False, repr=False)
-    _compare: Callable[[int, int], bool] = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        reader = _Reader(self.text)
-        left, relation, right = reader.relation()
-        object.__setattr__(self, "_sides", (left, right))
-        object.__setattr__(self, "_compare", _RELATIONS[relation])
-        object.__setattr__(self, "names", tuple(reader.names))
-        first, _, rest = self.text.partition(" == ")
-        alone = first in reader.names and first not in re.findall(r"[^\s()]+", rest)
-        object.__setattr__(self, "defines", first if alone else None)
+    relation: str
+    names: tuple[str, ...]
+    left: Number = field(compare=False, repr=False)
+    right: Number = field(compare=False, repr=False)
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether the relation is true of these numbers. A division by zero makes it false."""
+        """Whether it is true of these numbers. A division by zero makes it false."""
         try:
-            return self._compare(*(side(values) for side in self._sides))
+            return _RELATIONS[self.relation](self.left(values), self.right(values))
         except ZeroDivisionError:
             return False
 
     def difference(self, values: Mapping[str, Any]) -> Any:
         """Left side minus right side, of numbers or of other objects with their arithmetic."""
-        left, right = (side(values) for side in self._sides)
-        return left - right
+        return self.left(values) - self.right(values)
 
     def holds_for(self, difference: int) -> bool:
-        """Whether the relation is true of sides that differ by that much."""
-        return self._compare(difference, 0)
+        """Whether it is true of sides that differ by that much."""
+        return _RELATIONS[self.relation](difference, 0)
+
+    @property
+    def requirement(self) -> str:
+        """The comparison in words: `n must be at least 5`."""
+        left, right = self.text.split(f" {self.relation} ")
+        if self.relation == "==":
+            return f"expected {self.text}"
+        is_strict = self.relation == "<"
+        if _NAME.match(left) and not _NAME.match(right):
+            return f"{left} must be {'less than' if is_strict else 'at most'} {right}"
+        return f"{right} must be {'greater than' if is_strict else 'at least'} {left}"
+
+
+@dataclass(frozen=True)
+class CallPrecondition:
+    """Comparisons of numbers, one of which is true in every call. Raises `ValueError` for text that is none."""
+
+    text: str
+    relation: str = field(init=False, compare=False)
+    """The text without the reason."""
+    reason: str = field(init=False, compare=False)
+    """The consequence of a violation, and its place; empty if the program states the precondition itself."""
+    comparisons: tuple[Comparison, ...] = field(init=False, compare=False)
+    names: tuple[str, ...] = field(init=False, compare=False)
+    defines: str | None = field(init=False, compare=False)
+    """The name on the left of `name == ...`, where the right side does not have it."""
+
+    def __post_init__(self) -> None:
+        relation, _, reason = self.text.partition(" # ")
+        names: dict[str, None] = {}
+        comparisons: list[Comparison] = []
+        for text in relation.split(" or "):
+            reader = _Reader(text)
+            comparisons.append(reader.comparison())
+            names.update(reader.names)
+        first, _, rest = relation.partition(" == ")
+        alone = len(comparisons) == 1 and first in names and first not in re.findall(r"[^\s(),]+", rest)
+        for name, value in (
+            ("relation", relation),
+            ("reason", reason),
+            ("comparisons", tuple(comparisons)),
+            ("names", tuple(names)),
+            ("defines", first if alone else None),
+        ):
+            object.__setattr__(self, name, value)
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether one of the comparisons is true of these numbers."""
+        return any(comparison.holds(values) for comparison in self.comparisons)
 
     def defined(self, values: Mapping[str, Any]) -> Any:
         """The number that the name on the left must be (`defines`), or what stands for it; None where not known."""
         try:
-            return self._sides[1](values) if self.defines else None
+            return self.comparisons[0].right(values) if self.defines else None
         except (KeyError, ZeroDivisionError):
             return None
 
-    def problem(self, values: Mapping[str, int]) -> str | None:
-        """What was expected and what came, or None when the relation is true."""
+    def problem(self, values: Mapping[str, int], given: Mapping[str, str] | None = None) -> str | None:
+        """The expected relation and the actual numbers, or None when the relation is true. `given` has the sources of
+        numbers: `{"n": "axis 0 of 'A'"}`."""
         if self.holds(values):
             return None
-        got = ", ".join(f"{name} = {values[name]}" for name in self.names)
-        return f"expected {self.text}, got {got}"
+        empty = [c.text.removesuffix(" <= 0") for c in self.comparisons if _EMPTY.fullmatch(c.text)]
+        main = [c for c in self.comparisons if not _EMPTY.fullmatch(c.text)] or list(self.comparisons)
+        wanted = " or ".join(comparison.requirement for comparison in main)
+        if empty and len(main) < len(self.comparisons):
+            wanted += f" unless {' or '.join(empty)} is 0"
+        names = [name for name in self.names if any(name in comparison.names for comparison in main)]
+        is_lone = len(names) == 1 and main[0].relation != "=="
+        got = ", ".join(
+            (str(values[name]) if is_lone else f"{name} = {values[name]}")
+            + (f" ({given[name]})" if given and name in given else "")
+            for name in names
+        )
+        return f"{wanted}, got {got}" + (f": {self.reason}" if self.reason else "")
 
 
 class _Reader:
-    """A recursive-descent parser of one precondition."""
+    """A recursive-descent parser of one comparison."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens: Iterator[str] = iter(re.findall(r"[()]|[^\s()]+", text))
+        self._text = text.strip()
+        self._tokens: Iterator[str] = iter(re.findall(r"[(),]|[^\s(),]+", text))
         self._token = next(self._tokens, "")
         self.names: dict[str, None] = {}
 
@@ -96,7 +148,11 @@ class _Reader:
         self._token = next(self._tokens, "")
         return token
 
-    def relation(self) -> tuple[Number, str, Number]:
+    def _expect(self, token: str, problem: str) -> None:
+        if self._take() != token:
+            raise ValueError(f"'{self._text}' is no call precondition: {problem}")
+
+    def comparison(self) -> Comparison:
         left = self._sum()
         relation = self._take()
         if relation not in _RELATIONS:
@@ -104,7 +160,7 @@ class _Reader:
         right = self._sum()
         if self._token:
             raise ValueError(f"'{self._text}' is no call precondition: '{self._token}' is left over")
-        return left, relation, right
+        return Comparison(self._text, relation, tuple(self.names), left, right)
 
     def _sum(self) -> Number:
         return self._joined(_SUMS, self._product)
@@ -122,8 +178,7 @@ class _Reader:
         token = self._take()
         if token == "(":
             result = self._sum()
-            if self._take() != ")":
-                raise ValueError(f"'{self._text}' is no call precondition: a parenthesis is not closed")
+            self._expect(")", "a parenthesis is not closed")
             return result
         if re.fullmatch(r"-?\d+", token):
             number = int(token)
@@ -134,8 +189,35 @@ class _Reader:
             return _combined(operator.sub, lambda _: 0, self._primary())
         if not _NAME.match(token):
             raise ValueError(f"'{self._text}' is no call precondition: expected a name or a number, got '{token}'")
+        if token in _CHOICES and self._token == "(":
+            return self._choice(_CHOICES[token])
         self.names[token] = None
         return operator.itemgetter(token)
+
+    def _choice(self, choose: Callable[[Any, Any], Any]) -> Number:
+        self._take()
+        left = self._sum()
+        self._expect(",", "min and max take two sums")
+        right = self._sum()
+        self._expect(")", "a parenthesis is not closed")
+        return _combined(choose, left, right)
+
+
+def _least(left: Any, right: Any) -> Any:
+    return min(left, right) if isinstance(left, int) and isinstance(right, int) else _of_expression("min", left, right)
+
+
+def _greatest(left: Any, right: Any) -> Any:
+    return max(left, right) if isinstance(left, int) and isinstance(right, int) else _of_expression("max", left, right)
+
+
+def _of_expression(kind: str, left: Any, right: Any) -> Any:
+    """The smaller or greater of two objects with the arithmetic of numbers, one of which is no number."""
+    expression, other = (right, left) if isinstance(left, int) else (left, right)
+    return getattr(expression, kind)(other)
+
+
+_CHOICES: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"min": _least, "max": _greatest}
 
 
 def _combined(combine: Callable[[Any, Any], Any], left: Number, right: Number) -> Number:

@@ -34,7 +34,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import IfOp
 from xdsl.dialects.scf import YieldOp as ScfYieldOp
-from xdsl.dialects.tensor import ExtractOp
+from xdsl.dialects.tensor import DimOp, ExtractOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.irdl import IRDLOperation
@@ -42,6 +42,7 @@ from xdsl.irdl import IRDLOperation
 from weft.dialects.element_types import STORED
 from weft.dialects.index_map import canonical_map
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, interval_of
 from weft.dialects.te import UNSIGNED, ReduceOp, YieldOp
 from weft.dialects.upstream.arith import RemFOp
 from weft.support.errors import InternalError
@@ -255,6 +256,27 @@ class ElementEmitter:
                 case _:
                     pass
         return _dimension(self._index_leaf(expr), operands)
+
+    def is_not_negative(self, value: SSAValue) -> bool:
+        """Whether an index is known not to be negative: made of iterators and of extents of tensors."""
+        low = self._range(value)[0]
+        return low is not None and low >= 0
+
+    def _range(self, value: SSAValue) -> Interval:
+        if not isinstance(value.type, IndexType):
+            return UNBOUNDED
+        op = value.owner
+        if isinstance(op, Block):
+            return UNBOUNDED if op is self._blocks[0] else (0, None)
+        if isinstance(op, DimOp):
+            return 0, None
+        number = constant_integer(value)
+        if number is not None:
+            return number, number
+        if isinstance(op, ApplyOp):
+            return interval_of(op.map.data.results[0], lambda at: self._range(op.mapOperands[at]))
+        combine = INTERVALS_OF_ARITH.get(type(op))
+        return UNBOUNDED if combine is None else combine(*(self._range(operand) for operand in op.operands))
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
         """An index value that is not affine in other values."""
@@ -496,9 +518,11 @@ def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) ->
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
     """The remainder with the sign of `right`, from that with the sign of `left`."""
-    zero = body.constant(0, left.type)
     remainder = _apply(body, arith.RemSIOp, left, right)
-    if (constant_integer(right) or 0) > 0:
+    if body.is_not_negative(left) and body.is_not_negative(right):
+        return remainder
+    zero = body.constant(0, left.type)
+    if (constant_integer(right) or 0) > 0 or body.is_not_negative(right):
         wrong = body.append(arith.CmpiOp(remainder, zero, "slt"))
     else:
         signs = _apply(body, arith.XOrIOp, remainder, right)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
 from typing import Final, TypeAlias, cast
 
 from weft.dialects import graph_shapes
-from weft.dialects.graph_shapes import Atom, ExtentDivision, KnownExtent
+from weft.dialects.graph_shapes import Atom, KnownExtent
 from weft.support.argument_types import shown
 from weft.texpr.expr import (
     Binary,
@@ -68,7 +68,8 @@ def checked_extent(extent: object, what: str) -> Extent:
         expr = as_index(extent, what)
         if not isinstance(expr, Const):
             if not is_extent(expr):
-                raise error(f"{what} is `{expr}`: extents are made of integers and integer variables by + - * // and %")
+                made_of = "integers and integer variables by + - * // %, min and max"
+                raise error(f"{what} is `{expr}`: extents are made of {made_of}")
             return expr
         number = expr.value
     if isinstance(number, bool) or not isinstance(number, int):
@@ -148,6 +149,14 @@ _COMBINE = {
     BinaryKind.MUL: graph_shapes.multiply,
     BinaryKind.FLOORDIV: graph_shapes.floordiv,
     BinaryKind.FLOORMOD: graph_shapes.modulo,
+    BinaryKind.MIN: partial(graph_shapes.choose, "min"),
+    BinaryKind.MAX: partial(graph_shapes.choose, "max"),
+}
+_KINDS = {
+    "floordiv": BinaryKind.FLOORDIV,
+    "mod": BinaryKind.FLOORMOD,
+    "min": BinaryKind.MIN,
+    "max": BinaryKind.MAX,
 }
 
 
@@ -200,10 +209,9 @@ class ExtentNames:
         return 0 if result is None else result
 
     def _atom(self, atom: Atom) -> Expr:
-        if not isinstance(atom, ExtentDivision):
+        if isinstance(atom, str):
             return self._exprs[atom]
-        kind = BinaryKind.FLOORDIV if atom.kind == "floordiv" else BinaryKind.FLOORMOD
-        return binary(kind, self.extent(atom.left), self.extent(atom.right))
+        return binary(_KINDS[atom.kind], self.extent(atom.left), self.extent(atom.right))
 
 
 def simplified(extent: Extent) -> Extent:

@@ -132,7 +132,7 @@ def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
         if isinstance(argument.type, IndexType)
     }
     for precondition in preconditions_of(function):
-        match = _MULTIPLE.fullmatch(precondition.text) or _BOUND.fullmatch(precondition.text)
+        match = _MULTIPLE.fullmatch(precondition.relation) or _BOUND.fullmatch(precondition.relation)
         known = None if match is None else found.get(arguments[match[1]])
         if match is None or known is None:
             continue

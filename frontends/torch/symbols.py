@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final
 
-from weft.dialects.graph_shapes import Extent, Shape, add, divide, multiply, show_shape, symbol
+from weft.dialects.graph_shapes import Extent, Shape, add, choose, divide, multiply, show_shape, symbol
 from weft.frontends.torch.library import torch
 from weft.texpr import math
 from weft.texpr.reductions import max as greatest
@@ -94,6 +94,8 @@ def _extent(expr: Any) -> Extent:
         return divide("floordiv", *parts)
     if kind in ("Mod", "PythonMod"):
         return divide("mod", *parts)
+    if kind in ("Max", "Min"):
+        return reduce(partial(choose, "max" if kind == "Max" else "min"), parts)
     if kind in ("Pow", "PowByNatural") and isinstance(parts[1], int) and parts[1] > 0:
         return reduce(multiply, [parts[0]] * parts[1])
     return None

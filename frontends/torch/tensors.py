@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, multiply, subtract
+from weft.dialects.graph_shapes import Expression, Extent, KnownExtent, add, choose, multiply
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import (
     Conversion,
@@ -21,7 +21,6 @@ from weft.frontends.torch.converters import (
 )
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.math import if_then_else, select
-from weft.texpr.ops.arguments import constant
 from weft.texpr.reductions import all as all_of
 from weft.texpr.tensor import compute
 
@@ -110,14 +109,19 @@ def _stack(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
 
 
 def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
-    """The place that a start or an index of an axis means, negative ones counted from the end."""
+    """The place that the start of a slice means: negative ones count from the end, and not beyond the first element."""
+    place = place_of(index, extent)
+    if isinstance(place, int) and isinstance(extent, int):
+        return min(max(place, 0), extent)
+    return place if place is index else cast("KnownExtent", choose("max", place, 0))
+
+
+def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
+    """The place that an index of an axis means, negative ones counted from the end."""
     if index is None:
         return 0
     if isinstance(index, int):
-        if index >= 0:
-            return index if not isinstance(extent, int) else min(index, extent)
-        found = add(extent, index)
-        return max(found, 0) if isinstance(found, int) else cast("KnownExtent", found)
+        return index if index >= 0 else cast("KnownExtent", add(extent, index))
     negative = all(coefficient < 0 for _, coefficient in index.terms)
     return cast("KnownExtent", add(extent, index)) if negative else index
 
@@ -141,17 +145,12 @@ def _slice(
 
 
 def _part(cx: Conversion, x: Value, axis: int, first: KnownExtent, step: int, count: KnownExtent) -> Value:
-    """`count` slices along an axis. Calls need not have so many of them: zeros stand for those outside of the axis."""
-    rest = subtract(x.shape[axis], add(first, multiply(count, step)))
-    starts_inside, ends_inside = isinstance(first, int), isinstance(rest, int) and rest >= 0
+    """`count` slices along an axis, which calls have."""
 
     def part(source: Any, first: Any, count: Any) -> Any:
         def element(*at: Any) -> Any:
             place = at[axis] * step + first
-            inside = [] if starts_inside else [place >= 0]
-            inside += [] if ends_inside else [place < source.shape[axis]]
-            value = source(*(place if d == axis else i for d, i in enumerate(at)))
-            return if_then_else(all_of(*inside), value, constant(0, source.dtype)) if inside else value
+            return source(*(place if d == axis else i for d, i in enumerate(at)))
 
         return compute([*source.shape[:axis], count, *source.shape[axis + 1 :]], element, name="slice")
 
@@ -160,7 +159,7 @@ def _part(cx: Conversion, x: Value, axis: int, first: KnownExtent, step: int, co
 
 @register("aten.select.int")
 def _select(cx: Conversion, x: Value, dim: int, index: KnownExtent) -> Value:
-    axis, place = dim % x.ndim, start_of(index, x.shape[dim])
+    axis, place = dim % x.ndim, place_of(index, x.shape[dim])
     if isinstance(place, int) and isinstance(x.shape[axis], int):
         part = apply("strided_slice", x, begin=[place], end=[place + 1], axes=[axis])
     else:
@@ -170,7 +169,7 @@ def _select(cx: Conversion, x: Value, dim: int, index: KnownExtent) -> Value:
 
 @register("aten.narrow.default")
 def _narrow(cx: Conversion, x: Value, dim: int, start: KnownExtent, length: KnownExtent) -> Value:
-    return _part(cx, x, dim % x.ndim, start_of(start, x.shape[dim]), 1, length)
+    return _part(cx, x, dim % x.ndim, place_of(start, x.shape[dim]), 1, length)
 
 
 @register("aten.split_with_sizes.default")
@@ -469,7 +468,7 @@ def _select_scatter(cx: Conversion, x: Value, source: Value, dim: int, index: Kn
 
         return compute(old.shape, element, name="select_scatter")
 
-    return cx.te(replaced, x, cast_to(source, x.dtype), start_of(index, x.shape[axis]))
+    return cx.te(replaced, x, cast_to(source, x.dtype), place_of(index, x.shape[axis]))
 
 
 @register("aten.slice_scatter.default")

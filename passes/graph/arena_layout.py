@@ -18,11 +18,12 @@ from typing import Final
 
 from weft.dialects.graph_shapes import (
     Expression,
-    ExtentDivision,
+    ExtentOperation,
     KnownExtent,
     add,
     evaluate,
     floordiv,
+    is_not_negative,
     multiply,
     names_in,
     subtract,
@@ -118,26 +119,10 @@ def _rounded(number: int) -> int:
     return -(-number // ALIGNMENT) * ALIGNMENT
 
 
-def _is_rounded_whole(monomial: tuple[str | ExtentDivision, ...], factor: int, not_negative: Collection[str]) -> bool:
+def _is_rounded_whole(monomial: tuple[str | ExtentOperation, ...], factor: int, not_negative: Collection[str]) -> bool:
     if factor % ALIGNMENT == 0 or not monomial:
         return True
-    return factor >= _ROUNDED_FROM and _is_not_negative(monomial, not_negative)
-
-
-def _is_not_negative(monomial: Iterable[str | ExtentDivision], names: Collection[str]) -> bool:
-    for atom in monomial:
-        if isinstance(atom, str):
-            if atom not in names:
-                return False
-        elif not all(_has_no_negative_term(side, names) for side in (atom.left, atom.right)):
-            return False
-    return True
-
-
-def _has_no_negative_term(extent: KnownExtent, names: Collection[str]) -> bool:
-    if isinstance(extent, int):
-        return extent >= 0
-    return all(factor > 0 and _is_not_negative(monomial, names) for monomial, factor in extent.terms)
+    return factor >= _ROUNDED_FROM and is_not_negative(Expression(((monomial, 1),)), not_negative)
 
 
 def _typical(size: KnownExtent) -> int:
@@ -167,17 +152,17 @@ def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Gr
     number = max(numbers, default=0)
     if not kept or (number and not any(_is_at_least(size, number, not_negative) for size in kept)):
         kept.append(number)
-    if len(kept) > _MOST_ALTERNATIVES and all(_has_no_negative_term(size, not_negative) for size in kept):
+    if len(kept) > _MOST_ALTERNATIVES and all(is_not_negative(size, not_negative) for size in kept):
         kept = [_at_least_each(kept)]
     return tuple(kept)
 
 
 def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
     """Whether `left` is known not to be less than `right`, whatever the extents are."""
-    if _has_no_negative_term(_known(subtract(left, right)), not_negative):
+    if is_not_negative(_known(subtract(left, right)), not_negative):
         return True
     most = _not_less(right, not_negative)
-    return most != right and _has_no_negative_term(_known(subtract(left, most)), not_negative)
+    return most != right and is_not_negative(_known(subtract(left, most)), not_negative)
 
 
 def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
@@ -187,13 +172,13 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
     for monomial, factor in size.terms if isinstance(size, Expression) else (((), size),):
         atom = monomial[0] if len(monomial) == 1 else None
         term: KnownExtent = Expression(((monomial, factor),)) if monomial else factor
-        if isinstance(atom, ExtentDivision) and factor > 0 and isinstance(atom.left, Expression):
+        if isinstance(atom, ExtentOperation) and factor > 0 and isinstance(atom.left, Expression):
             terms = dict(atom.left.terms)
             if (
                 atom.kind == "floordiv"
                 and atom.right == ALIGNMENT
                 and terms.pop((), 0) < ALIGNMENT
-                and _has_no_negative_term(Expression(tuple(terms.items())), not_negative)
+                and is_not_negative(Expression(tuple(terms.items())), not_negative)
             ):
                 rounded = tuple((inner, -(-times // ALIGNMENT) * factor) for inner, times in terms.items())
                 term = Expression(rounded)
@@ -204,7 +189,7 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
 def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
     """The polynomial with the greatest coefficient of each monomial: at least each of `sizes`, which have no negative
     term."""
-    total: dict[tuple[str | ExtentDivision, ...], int] = {}
+    total: dict[tuple[str | ExtentOperation, ...], int] = {}
     for size in sizes:
         for monomial, factor in (((), size),) if isinstance(size, int) else size.terms:
             total[monomial] = max(factor, total.get(monomial, 0))

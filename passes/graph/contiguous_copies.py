@@ -16,16 +16,19 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
+from weft.analysis.extents import ExtentNames
 from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.effects import is_pure
 from weft.dialects.graph import CallTirOp, callee_of
 from weft.dialects.graph_shapes import (
     Expression,
-    ExtentDivision,
+    ExtentOperation,
     KnownExtent,
     ShapeError,
     add,
+    choose,
     divide,
+    is_not_negative,
     multiply,
     names_in,
     shape_of,
@@ -36,7 +39,6 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.traversal import operations_in
-from weft.passes.graph.extents import ExtentNames, is_not_negative
 
 
 @dataclass(frozen=True)
@@ -196,11 +198,13 @@ def without_remainders(extent: KnownExtent) -> KnownExtent:
     return total
 
 
-def _by_quotient(atom: ExtentDivision) -> KnownExtent:
+def _by_quotient(atom: ExtentOperation) -> KnownExtent:
     left, right = without_remainders(atom.left), without_remainders(atom.right)
+    if atom.kind == "min" or atom.kind == "max":
+        return _known(choose(atom.kind, left, right))
     quotient = _known(divide("floordiv", left, right))
     match left:
-        case Expression(terms=(((ExtentDivision(kind="floordiv", left=inner, right=int(by)),), 1),)) if (
+        case Expression(terms=(((ExtentOperation(kind="floordiv", left=inner, right=int(by)),), 1),)) if (
             isinstance(right, int) and by > 0 and right > 0
         ):
             quotient = _known(divide("floordiv", inner, by * right))

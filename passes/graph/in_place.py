@@ -16,6 +16,7 @@ from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.effects import is_pure
@@ -27,7 +28,6 @@ from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, SPATIAL
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.graph.contiguous_copies import elements
-from weft.passes.graph.extents import ExtentNames
 from weft.passes.index_ops import erase_if_unused
 from weft.passes.module_functions import named_ops, symbol_uses
 from weft.passes.tir.flat_signature import ParameterAccesses

@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.extents import ExtentNames
 from weft.dialects.arena import ARENA_BYTES, arena_attribute
 from weft.dialects.element_types import bytes_of
 from weft.dialects.graph_shapes import KnownExtent, multiply, symbol
@@ -26,7 +27,7 @@ from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import ancestors
 from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
-from weft.passes.graph.extents import ExtentNames, ExtentValues
+from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.in_place import InPlaceFunctions, write_over_operands
 from weft.passes.index_ops import extent_before, insert_before, result_before
 from weft.passes.tir.nest import buffer_functions, buffer_type

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.index import Index, Quotient, Remainder
-from weft.analysis.integer_ranges import Division, Product, meaning_of
+from weft.analysis.integer_ranges import Choice, Division, Product, meaning_of, operands_of_minimum
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
 from weft.dialects.effects import callee_of
@@ -25,11 +25,12 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, ParamAttr, params_of, preconditions_of, symbols_of
 from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp, access_by
 from weft.dialects.strides import dynamic_extents, dynamic_strides
-from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
+from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, Relation
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
+from weft.support.locations import location_of
 from weft.support.names import free_name
 
 
@@ -186,8 +187,18 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
         if isinstance(op, AssumeOp):
             texts = _Texts(signature, op)
             operands = [Index.of(value) for value in op.symbols]
-            left, right = (texts.index(Index.of_expr(side, operands)) for side in (op.left, op.right))
-            facts.append(f"{left} {op.kind.value} {right}")
+            left, right = (Index.of_expr(side, operands) for side in (op.left, op.right))
+            alternatives = operands_of_minimum(left) if op.kind is Relation.LESS and right == Index({}) else [left]
+            if len(alternatives) > 1:
+                # The condition on the extent before those of empty loops.
+                alternatives.sort(key=lambda index: -len(index.terms))
+                fact = " or ".join(map(texts.negative, alternatives))
+            else:
+                fact = f"{texts.index(left)} {op.kind.value} {texts.index(right)}"
+            if op.reason is not None:
+                place = location_of(op)
+                fact += f" # {op.reason.data}" + ("" if place is None else f", at {place}")
+            facts.append(fact)
         elif isinstance(op, AssumeSizesOp):
             for quantity, value in stated_quantities(op):
                 if quantity_of(value) is None and not isinstance(value, BlockArgument):
@@ -215,6 +226,12 @@ class _Texts:
         text = " ".join(parts)
         return text[2:] if text.startswith("+ ") else f"0 {text}"
 
+    def negative(self, index: Index) -> str:
+        """The comparison that an index is negative: of its positive terms with the others."""
+        above = index + 1
+        left = Index({atom: factor for atom, factor in above.terms.items() if factor > 0}, max(above.constant, 0))
+        return f"{self.index(left)} <= {self.index(left - above)}"
+
     def _digit(self, atom: Quotient | Remainder) -> str:
         return f"{_wrapped(self.index(atom.numerator))} {'//' if isinstance(atom, Quotient) else '%'} {atom.divisor}"
 
@@ -226,6 +243,8 @@ class _Texts:
         if isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), FuncOp):
             return self._signature.of_scalar.get(value.index, self._signature.labels[value.index])
         meaning = meaning_of(value)
+        if isinstance(meaning, Choice):
+            return f"{'max' if meaning.larger else 'min'}({self.index(meaning.left)}, {self.index(meaning.right)})"
         if isinstance(meaning, Product):
             return f"{_wrapped(self.index(meaning.left))} * {_wrapped(self.index(meaning.right))}"
         if isinstance(meaning, Division):

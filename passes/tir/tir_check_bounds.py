@@ -21,9 +21,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.checks import may_leave
+from weft.analysis.bounds import may_leave
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
@@ -33,6 +34,7 @@ from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
+from weft.dialects.tir_assume import assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
@@ -70,7 +72,7 @@ class CheckBoundsPass(ModulePass):
     Callers pass zeros and read it after the call; a function of the module that calls one passes its own log on.
     Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
 
-    What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.checks.may_leave`), is
+    What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.bounds.may_leave`), is
     not touched. A division of integers, not of indices, gets a row too if its divisor is no constant: the first number
     is 2 after a division by zero.
 
@@ -95,6 +97,11 @@ class CheckBoundsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = list(tir_functions(op))
+        for function in functions:
+            if function.sym_visibility == StringAttr("private"):
+                # Conditions that calls do not meet for sure keep their reason (`tir-state-preconditions`).
+                for assumed in [assumed for assumed in assumptions_of(function) if assumed.reason is not None]:
+                    Rewriter.erase_op(assumed)
         guards = [guard for function in functions for guard in _unproved(function)]
         divisions = [division for function in functions for division in _divisions(function)]
         _GUARDED.add(len(guards))

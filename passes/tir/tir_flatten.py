@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
@@ -37,7 +38,7 @@ from weft.analysis.structure import ancestors
 from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, symbol
+from weft.dialects.graph_shapes import KnownExtent, choose, is_not_negative, lone_name, multiply, symbol
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
@@ -229,6 +230,7 @@ class _Flattener:
         self.frame = 0
         self.known: dict[SSAValue, KnownExtent] = {}
         """Symbols as polynomials of others, where the function's own facts tell them."""
+        self.own_facts: set[_Differences] = set()
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
@@ -258,6 +260,12 @@ class _Flattener:
             if fact.defines is not None:
                 others = {name: _extent_of(Index.of(given[name]), self.known) for name in fact.names}
                 self.known[given[fact.defines]] = fact.defined(others)
+        for text in signature.facts:
+            fact = CallPrecondition(text)
+            values = {name: _extent_of(Index.of(given[name]), self.known) for name in fact.names}
+            differences = _differences(fact, values)
+            if differences is not None:
+                self.own_facts.add(differences)
         for op in operations_in(self.function):
             self._flatten_op(op)
 
@@ -470,7 +478,7 @@ class _Flattener:
                 buffer = op.arguments[position]
                 given = self._stride(buffer, dimension, op) if is_stride else self.shapes[buffer][dimension]
                 values[name] = given if isinstance(given, SSAValue) else index_before(_as_index(given), op)
-        _check_call_facts(op, callee, values, self.known)
+        _check_call_facts(op, callee, values, self.known, self.own_facts)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
 
     def _check_aligned(self, op: CallOp | CallRegisteredOp) -> None:
@@ -501,23 +509,61 @@ class _Flattener:
 
 
 def _check_call_facts(
-    op: CallOp, callee: FlatSignature, symbols: dict[str, SSAValue], known: dict[SSAValue, KnownExtent]
+    op: CallOp,
+    callee: FlatSignature,
+    symbols: dict[str, SSAValue],
+    known: dict[SSAValue, KnownExtent],
+    own: Collection[_Differences],
 ) -> None:
-    """A call inside of the module meets what its callee assumes, for all values of what is only known at run time."""
+    """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
+    run time; the caller may assume the same (`own`)."""
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
+    loops = (loop for loop in ancestors(op) if isinstance(loop, ForOp))
+    empty = {("<=", _extent_of(Index.of(loop.extent), known)) for loop in loops}
+    not_negative: set[str] | None = None
     for text in callee.facts:
         fact = CallPrecondition(text)
         values = {name: _extent_of(Index.of(given[name]), known) for name in fact.names}
+        differences = _differences(fact, values)
+        if differences is not None:
+            if not_negative is None:
+                lows = {lone_name(extent): range_of(value)[0] for value, extent in known.items()}
+                not_negative = {name for name, low in lows.items() if name is not None and low is not None and low >= 0}
+            if any(differences <= assumed <= differences | empty for assumed in own):
+                continue
+            if any(_holds(*difference, not_negative) for difference in differences):
+                continue
+        constants = {name: value for name, value in values.items() if isinstance(value, int)}
+        is_known = len(constants) == len(values)
+        if fact.reason and not is_known:
+            continue  # data decide: `tir-state-preconditions` has given a remark
+        problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
+        raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
+
+
+_Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
+"""The relations of a fact, and by how much the left sides exceed the right ones."""
+
+
+def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
+    """None for a division by zero."""
+    found: set[tuple[str, KnownExtent]] = set()
+    for comparison in fact.comparisons:
         try:
-            difference = fact.difference(values)
+            difference = comparison.difference(values)
         except (VerifyException, ZeroDivisionError):
-            difference = None
-        if isinstance(difference, int) and fact.holds_for(difference):
-            continue
-        numbers = {name: value for name, value in values.items() if isinstance(value, int)}
-        is_known = len(numbers) == len(values)
-        problem = fact.problem(numbers) if is_known else f"whether {text} is only known at run time"
-        raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {text}: {problem}")
+            return None
+        # Integers: less is at most one less.
+        is_less = comparison.relation == "<"
+        found.add(("<=" if is_less else comparison.relation, difference + 1 if is_less else difference))
+    return frozenset(found)
+
+
+def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:
+    """Whether a relation is true of sides that differ by that much, if the names in `not_negative` are not negative."""
+    if relation == "==":
+        return difference == 0
+    return is_not_negative(cast("KnownExtent", multiply(difference, -1)), not_negative)
 
 
 def _extent_of(index: Index, known: dict[SSAValue, KnownExtent]) -> KnownExtent:
@@ -532,6 +578,10 @@ def _extent_of(index: Index, known: dict[SSAValue, KnownExtent]) -> KnownExtent:
         elif isinstance(atom.owner, arith.MuliOp | arith.FloorDivSIOp):
             left, right = (_extent_of(Index.of(operand), known) for operand in atom.owner.operands)
             value = left * right if isinstance(atom.owner, arith.MuliOp) else left // right
+        elif isinstance(atom.owner, arith.MinSIOp | arith.MaxSIOp):
+            left, right = (_extent_of(Index.of(operand), known) for operand in atom.owner.operands)
+            kind = "min" if isinstance(atom.owner, arith.MinSIOp) else "max"
+            value = cast("KnownExtent", choose(kind, left, right))
         else:
             value = known.setdefault(atom, symbol(f"v{len(known)}"))
         total = total + value * coefficient

@@ -87,7 +87,7 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
         for kind, binding in zip(block.kinds, bindings, strict=True)
         if kind is IterKind.REDUCE
     ]
-    if all(binding == Index({}) for binding in reduce):
+    if all(binding == Index({}) for binding in reduce) and not _may_be_empty(block):
         # Every instance is a first one: the init runs before the update.
         block.body.block.insert_ops_before(detached_ops(init.body.block), init)
     elif (hoist := _plan_hoist(block, reduce)) is not None:
@@ -104,6 +104,12 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
         ]
         insert_before(init, [if_around(conjunction_before(conditions, init), detached_ops(init.body.block))])
     Rewriter.erase_op(init)
+
+
+def _may_be_empty(block: BlockOp) -> bool:
+    """Whether a loop of the reduction has an extent that is known at run time only: of at most 1, it may be 0."""
+    extents = zip(block.kinds, block.extents, strict=True)
+    return any(kind is IterKind.REDUCE and isinstance(extent, SSAValue) for kind, extent in extents)
 
 
 def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:

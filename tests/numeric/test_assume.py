@@ -93,7 +93,7 @@ def calls(text: str) -> list[Callable[..., object]]:
 @pytest.mark.parametrize("way", range(4))
 def test_calls_check_facts(way: int):
     call = calls(COPY)[way]
-    for shape, text in (((3, 33), r"expected n % 32 == 0, got n = 33"), ((9, 32), r"expected m <= 8, got m = 9")):
+    for shape, text in (((3, 33), r"expected n % 32 == 0, got n = 33"), ((9, 32), r"m must be at most 8, got 9")):
         array = np.ones(shape, np.float32)
         result = np.zeros_like(array)
         with pytest.raises(ValueError, match=text):
@@ -111,7 +111,8 @@ def test_calls_check_computed_extents(way: int):
     array, result = np.ones(3, np.float32), np.zeros(7, np.float32)
     call(array, result)
     assert result.all()
-    with pytest.raises((ValueError, CompileError), match=r"B_d0 == 2 \* n \+ 1, got B_d0 = 8, n = 3|assumes 7"):
+    message = r"B_d0 == 2 \* n \+ 1, got B_d0 = 8 .axis 0 of 'B'., n = 3 |assumes 7"
+    with pytest.raises((ValueError, CompileError), match=message):
         call(array, np.zeros(8, np.float32))
 
 

@@ -41,7 +41,10 @@ def test_extents_computed_from_others():
 
 @pytest.mark.parametrize(
     ("extra", "text"),
-    [((1, 0, 0), "P_d0 == n + 1, got P_d0 = 7, n = 5"), ((0, 1, 0), "C_d0 == 2 * n, got C_d0 = 11, n = 5")],
+    [
+        ((1, 0, 0), "P_d0 == n + 1, got P_d0 = 7 (axis 0 of 'P'), n = 5 (axis 0 of 'Q')"),
+        ((0, 1, 0), "C_d0 == 2 * n, got C_d0 = 11 (axis 0 of 'C'), n = 5"),
+    ],
 )
 def test_wrong_computed_extents(extra: tuple[int, int, int], text: str):
     n = te.var("n")
@@ -76,8 +79,8 @@ def test_facts_of_a_stage_schedule():
     assert (result == 2).all()
     for shape, message in (
         ((4, 65), "n % 32 == 0, got n = 65"),
-        ((1, 32), "2 <= m, got m = 1"),
-        ((1024, 32), "m < 1024"),
+        ((1, 32), "m must be at least 2, got 1"),
+        ((1024, 32), "m must be less than 1024, got 1024"),
     ):
         with pytest.raises(ValueError, match=message):
             function(np.ones(shape, np.float32), np.zeros(shape, np.float32))

@@ -13,6 +13,7 @@ from weft.dialects.graph_shapes import (
     Expression,
     ShapeError,
     add,
+    choose,
     evaluate,
     floordiv,
     lone_name,
@@ -71,7 +72,26 @@ def test_names():
     assert names_in(floordiv(add(N, M), 3)) == {"n", "m"}
 
 
-operations = st.sampled_from([add, subtract, multiply, floordiv, modulo])
+def test_minima_and_maxima_simplify_where_the_difference_is_a_number():
+    assert choose("max", add(N, 2), N) == add(N, 2)
+    assert choose("min", add(N, 2), N) == N
+    assert choose("min", 3, 5) == 3
+    assert choose("max", N, M) == choose("max", M, N)
+    assert choose("min", None, 2) is None
+    assert show_extent(multiply(2, choose("max", subtract(N, 3), 0))) == "2 * max(n - 3, 0)"
+    assert names_in(choose("min", N, M)) == {"n", "m"}
+    assert lone_name(symbol("min")) == "min"
+
+
+def smaller(a, b):
+    return choose("min", a, b)
+
+
+def greater(a, b):
+    return choose("max", a, b)
+
+
+operations = st.sampled_from([add, subtract, multiply, floordiv, modulo, smaller, greater])
 extents = st.recursive(
     st.one_of(st.integers(-5, 9), st.sampled_from([symbol(name) for name in "kmn"])),
     lambda inner: st.tuples(operations, inner, inner),
@@ -101,6 +121,7 @@ def value_of(tree, values: dict[str, int]) -> int:
         return values[str(lone_name(tree))]
     left, right = value_of(tree[1], values), value_of(tree[2], values)
     python = {add: int.__add__, subtract: int.__sub__, multiply: int.__mul__, floordiv: int.__floordiv__}
+    python |= {smaller: min, greater: max}
     return python.get(tree[0], int.__mod__)(left, right)
 
 

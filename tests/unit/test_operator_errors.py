@@ -135,7 +135,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.swapaxes(T(2, 3), 0, 2), "swapaxes: there is no axis 2 in rank 2"),
     (lambda: ops.roll(T(2, 3), (1, 2), 0), r"roll: shift takes one integer or 1, got \(1, 2\)"),
     (lambda: ops.unstack(T(N)), "unstack: axis 0 of A has the symbolic extent n"),
-    (lambda: ops.diagonal(T(N, 3)), "diagonal: extents n and 3 are symbolic and differ"),
     (lambda: ops.diagonal(T(3)), "diagonal: there is no axis 1 in rank 1"),
     (lambda: ops.meshgrid(T(3), indexing="yx"), "meshgrid: indexing is 'xy' or 'ij', got 'yx'"),
     (lambda: ops.depth_to_space(T(1, 6, 2, 2), 2), r"depth_to_space: 4 does not divide 6 of A of shape \(1, 6, 2, 2\)"),
@@ -312,8 +311,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.layer_norm(T(2), axis=()), "layer_norm needs an axis"),
     (lambda: ops.rms_norm(T(2), axis=()), "rms_norm needs an axis"),
     (lambda: ops.strided_slice(T(3), 0, 2, 0), "strided_slice: a stride is 0"),
-    (lambda: ops.strided_slice(T(N), -1, None, 2), "an axis of symbolic extent n begins at 0 or above, got -1"),
-    (lambda: ops.strided_slice(T(N), 3, None, -1), "symbolic extent n takes no bounds beside a negative stride"),
     (lambda: ops.strided_slice(T(3), (0, 1), (2,)), "strided_slice: 2 bounds begin and 1 end"),
     (lambda: ops.strided_slice(T(3), (0, 1), (2, 2)), "strided_slice: 2 bounds for 1 axes"),
     # Subscripts

@@ -97,7 +97,7 @@ def test_sizes_are_expressions_in_text() -> None:
     x, out = np.ones((6, 64), np.float32), zeros(6, 40)
     f(x, out)
     np.testing.assert_array_equal(out, 40 * x[:, :40])
-    with pytest.raises(ValueError, match=r"expected A_d1 == 32 \* \(\(n \+ 31\) // 32\), got A_d1 = 32, n = 40"):
+    with pytest.raises(ValueError, match=r"expected A_d1 == 32 \* \(\(n \+ 31\) // 32\), got A_d1 = 32 .*, n = 40 "):
         f(zeros(6, 32), out)
 
 

@@ -303,7 +303,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "extent that is read": (
         lambda: te.compute((INT[0, 0],), lambda i: i),
-        "compute compute: extent 0 is `I[0, 0]`: extents are made of integers and integer variables by + - * // and %",
+        "compute compute: extent 0 is `I[0, 0]`: extents are made of integers and integer variables by + - * // %, min "
+        "and max",
     ),
     "name": (
         lambda: te.placeholder((4,), name="a b"),

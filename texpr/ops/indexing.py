@@ -43,10 +43,9 @@ def strided_slice(
 ) -> Tensor:
     """The elements from `begin` to `end` (exclusive), `strides` apart, along the first axes or along `axes`.
 
-    Bounds are those of Python's slices: negative ones count from the end, those beyond the axis are clamped, None is
-    the respective end of the axis. Negative strides read backwards. Axes of symbolic extent take None, or with a
-    positive stride bounds from 0 that calls must not exceed; a negative end counts from the end. Raises CompileError
-    for a stride of 0 and for other bounds of symbolic axes.
+    Bounds are those of Python's slices, also along axes of symbolic extent: negative ones count from the end, those
+    beyond the axis are clamped, None is the respective end of the axis. Negative strides read backwards. Raises
+    CompileError for a stride of 0.
 
     Dtypes: all.
     Equals: `data[begin:end:strides, ...]`.
@@ -81,18 +80,23 @@ def _line(extent: Extent, first: int | None, last: int | None, step: int) -> tup
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
-    if step < 0:
-        if first is not None or last is not None:
-            raise error(f"strided_slice: an axis of symbolic extent {extent} takes no bounds beside a negative stride")
-        return extent - 1, simplified((extent - 1) // -step + 1)
-    start = first or 0
-    if start < 0:
-        raise error(f"strided_slice: an axis of symbolic extent {extent} begins at 0 or above, got {start}")
-    end = extent if last is None else last if last >= 0 else extent + last
-    if isinstance(end, int) and end < start:
-        return start, 0
-    count = end - start if start else end
-    return start, count if step == 1 else simplified((count + (step - 1)) // step)
+    if step > 0:
+        # A start beyond the end needs no clamp: no element is read.
+        start = first or 0 if first is None or first >= 0 else greater(extent + first, 0)
+        end = extent if last is None else less(last, extent) if last >= 0 else extent + last
+        if first is not None and first < 0 and last is None:
+            return start, _steps(less(extent, -first), step)
+        if start == 0 and (last is None or last >= 0):
+            return start, _steps(end, step)
+        return start, _steps(greater(end - start, 0), step)
+    start = extent - 1 if first is None else less(extent - 1, first) if first >= 0 else greater(extent + first, -1)
+    end = -1 if last is None else less(extent - 1, last) if last >= 0 else greater(extent + last, -1)
+    return start, _steps(start + 1 if last is None else greater(start - end, 0), -step)
+
+
+def _steps(length: Extent, step: int) -> Extent:
+    """The number of elements of a part of an axis that are `step` apart."""
+    return simplified((length + (step - 1)) // step)
 
 
 def checked_mode(what: str, mode: object) -> str:

@@ -18,7 +18,9 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.convolution import checked_layout
 from weft.texpr.ops.transforms import flatten, moved, reshape, transpose
-from weft.texpr.shapes import Extent, is_same, items, quotient, shape_text, simplified
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as less
+from weft.texpr.shapes import Extent, items, quotient, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["channel_shuffle", "depth_to_space", "diagonal", "meshgrid", "moveaxis", "roll", "space_to_depth"]
@@ -106,8 +108,6 @@ def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tens
 def diagonal(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "diagonal") -> Tensor:
     """The diagonals of the matrices that two axes are, as a last axis; `offset` 1 is the diagonal above the main one.
 
-    Raises CompileError for symbolic extents that differ.
-
     Dtypes: all.
     Equals: `np.diagonal(data, offset, axis1, axis2)`.
     """
@@ -128,9 +128,8 @@ def diagonal(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, n
 def _diagonal_length(rows: Extent, columns: Extent, down: int, right: int) -> Extent:
     if isinstance(rows, int) and isinstance(columns, int):
         return max(min(rows - down, columns - right), 0)
-    if not is_same(rows, columns):
-        raise error(f"diagonal: extents {rows} and {columns} are symbolic and differ: their minimum is not known")
-    return simplified(rows - (down + right))
+    length = less(rows - down, columns - right)
+    return simplified(greater(length, 0) if down or right else length)
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> tuple[Tensor, ...]:

@@ -397,8 +397,8 @@ def pad(
     the edge twice (symmetric), or those of the other end (wrap).
 
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. A border may be longer than
-    its axis, but `reflect` and `symmetric` need shorter ones along symbolic axes. Raises CompileError for negative
-    widths, for a border of an empty axis that is not constant, and for other modes.
+    its axis, but `reflect` and `symmetric` require axes of symbolic extent to be as long as their borders, which calls
+    check. Raises CompileError for negative widths, a border of an empty axis that is not constant, and other modes.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.

@@ -67,7 +67,7 @@ func.func @theirs(%A: memref<4x4xf32>, %B: memref<4x4xf32>, %t: memref<4xf32>) -
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 // CHECK-NEXT:  func.func @shift_flat(%A: memref<16xf32>, %B: memref<?xf32>, %B_d0: index)
-// CHECK-SAME:  low.params
+// CHECK-SAME:  low.assume = ["4 <= B_d0 # block \22B\22 writes B out of bounds otherwise, at {{.*}}foreign-functions.mlir:17:7"]
 // CHECK:         memref.get_global @w_flat : memref<4xf32>
 // CHECK:       func.func @flat(%A: memref<4xf32>) attributes {low.params
 // CHECK:       func.func @main(%A: memref<16xf32>, %B: memref<16xf32>) attributes {low.params

@@ -1,0 +1,556 @@
+"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided.
+
+An access leaves its buffer in a dimension where an index is negative, or at least the extent. The sizes for which some
+instance does are the *bad* ones. Integer sets project the instances onto the symbols: the projection is the bad sizes.
+If it is empty, the access is proved; if it holds every size of 1 and more, it is refuted; otherwise each conjunction of
+the projection gives a condition: one of its constraints is violated. Products and quotients of symbols are numbers
+that a call computes. For products with loop variables the greatest index is found by interval arithmetic on
+polynomials, if it is attained. Subscripts, guards and extents that data decide give no condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Block, SSAValue
+
+from weft.analysis.accesses import (
+    Access,
+    Context,
+    accesses,
+    dynamic_extents,
+    is_iterator,
+    is_loop_value,
+    loop_with_variable,
+    range_of,
+)
+from weft.analysis.dependence import buffer_name
+from weft.analysis.extents import ExtentNames
+from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.integer_ranges import (
+    Choice,
+    Division,
+    Product,
+    dynamic_extents_of,
+    is_fixed,
+    is_not_negative,
+    is_symbol,
+    leaves,
+    meaning_of,
+)
+from weft.analysis.questions import Counterexample, Question, point_text
+from weft.analysis.sets import NotProved, index_of_aff, within_budget
+from weft.analysis.structure import ancestors
+from weft.dialects.effects import is_same_elements, touches_memory
+from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in
+from weft.dialects.graph_shapes import is_not_negative as is_extent_not_negative
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.low_kernel import AtomicOp
+from weft.dialects.tir import ForOp
+from weft.dialects.traversal import operations_in, sources_in
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
+"""(buffer, dimension) -> the value of a dynamic extent."""
+
+
+class Answer(Enum):
+    """The answer about an access that holds under no condition."""
+
+    PROVED = "proved"
+    DATA = "data"
+    """It depends on values that are loaded, or on guards that are not comparisons of indices."""
+    UNKNOWN = "unknown"
+    """It depends on the sizes alone, but there is no closed form of the condition."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The sizes for which an access stays in its buffer: those at which one of `alternatives` is negative."""
+
+    access: Access
+    dimension: int
+    beyond: Index
+    """Negative in every instance that stays in the buffer."""
+    alternatives: tuple[KnownExtent, ...]
+
+    def is_assumed(self) -> bool:
+        """Whether the assumptions that the function states by now prove the access."""
+        try:
+            return _instances(self.access, self.beyond).is_empty()
+        except NotProved:
+            return False
+
+    @property
+    def text(self) -> str:
+        """The access, for messages: `block "B" reads A out of bounds otherwise`."""
+        verb = "writes" if self.access.is_write else "reads"
+        return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
+
+
+@dataclass
+class _Used:
+    """The loop variables that an index depends on, and the bindings of iterators that it is computed from."""
+
+    iterators: Mapping[SSAValue, Index]
+    variables: set[SSAValue] = field(default_factory=set[SSAValue])
+    is_repeated: bool = False
+
+    def add(self, variable: SSAValue) -> None:
+        self.is_repeated = self.is_repeated or variable in self.variables
+        self.variables.add(variable)
+
+
+_MOST_PARTS: Final = 8
+"""The number of conjunctions of bad sizes that become conditions."""
+_MOST_ALTERNATIVES: Final = 8
+"""The number of constraints of one conjunction."""
+
+
+@dataclass
+class Bounds:
+    """Answers about the accesses of one function. `names` holds the values that conditions are made of."""
+
+    function: FuncOp
+    extents: Extents = field(init=False)
+    names: ExtentNames = field(default_factory=ExtentNames)
+    _answers: dict[tuple[object, ...], Answer | Sequence[Condition]] = field(
+        default_factory=dict[tuple[object, ...], "Answer | Sequence[Condition]"]
+    )
+
+    def __post_init__(self) -> None:
+        self.extents = dynamic_extents_of(self.function)
+        for argument in self.function.args:
+            for use in argument.uses:
+                if isinstance(use.operation, memref.DimOp):
+                    dimension = constant_integer(use.operation.index)
+                    first = None if dimension is None else self.extents.get((argument, dimension))
+                    if first is not None and first is not use.operation.result:
+                        self.names.know(use.operation.result, self.names.extent(first))
+
+    def not_negative(self) -> set[str]:
+        """The names of values that are not negative."""
+        lows = {name: range_of(value)[0] for name, value in self.names.values.items()}
+        return {name for name, low in lows.items() if low is not None and low >= 0}
+
+    def accesses(self) -> Iterator[Access]:
+        """The accesses at known indices; those through views as accesses to the view."""
+        for access in accesses(self.function):
+            if access.indices is not None:
+                yield access
+            elif isinstance(access.op, memref.LoadOp | memref.StoreOp | AtomicOp):
+                buffer = access.op.buffer if isinstance(access.op, AtomicOp) else access.op.memref
+                if not is_same_elements(buffer):
+                    context = Context.around(access.op)
+                    indices = tuple(context.resolve(index) for index in access.op.indices)
+                    yield replace(access, buffer=buffer, indices=indices)
+
+    def extent(self, buffer: SSAValue, dimension: int) -> Index | None:
+        """The extent of a buffer, None if no value holds it."""
+        type_ = buffer.type
+        if not isinstance(type_, MemRefType):
+            return None
+        shape = type_.get_shape()
+        if shape[dimension] != DYNAMIC_INDEX:
+            return Index({}, shape[dimension])
+        named = self.extents.get((buffer, dimension))
+        if named is not None:
+            return Index.of(named)
+        op = buffer.owner
+        if isinstance(op, Block):
+            return None
+        sizes: Sequence[SSAValue] = ()
+        if isinstance(op, memref.AllocOp | memref.AllocaOp):
+            sizes = op.dynamic_sizes
+        elif isinstance(op, memref.ReinterpretCastOp | memref.ViewOp | memref.SubviewOp):
+            sizes = op.sizes
+        at = sum(extent == DYNAMIC_INDEX for extent in shape[:dimension])
+        return Index.of(sizes[at]) if at < len(sizes) else None
+
+    def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
+        """Dimensions of an access and indices that are not negative where it leaves the buffer, or where a divisor in
+        its subscripts is not positive, unless ranges show that they are negative."""
+        for dimension, index in enumerate(access.indices or ()):
+            for divisor in dict.fromkeys(_divisors(index.values())):
+                if not self._is_positive(divisor, access):
+                    yield dimension, divisor * -1
+            for beyond in _beyond(index, self.extent(access.buffer, dimension)):
+                yield dimension, beyond
+
+    def _is_positive(self, divisor: Index, access: Access) -> bool:
+        """Whether a divisor is at least 1 when an access runs: by its range, or as a factor of a loop's extent."""
+        low = divisor.range(range_of)[0]
+        if low is not None and low > 0:
+            return True
+        factor = self.names.of_index(divisor)
+        extents = (self.names.of_index(Index.of(loop.extent)) for loop in access.loops)
+        return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
+
+    def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
+        """Whether `beyond` is negative in every instance of an access. Raises `CompileError` if it is not for all sizes
+        of 1 and more."""
+        key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
+        if key not in self._answers:
+            self._answers[key] = self._decided(access, dimension, beyond)
+        return self._answers[key]
+
+    def _decided(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
+        try:
+            if _instances(access, beyond).is_empty():
+                return Answer.PROVED
+        except NotProved:
+            pass
+        if not access.conditions.exact:
+            return Answer.DATA if _is_decided_by_data(access, beyond) else Answer.UNKNOWN
+        iterators = _inner_iterators(access, beyond)
+        values = [v for index in (*access.expressions, beyond, *iterators.values()) for v in index.values()]
+        known = (leaf for value in values for leaf in leaves(value))
+        of_sizes = all(is_loop_value(leaf) or is_symbol(leaf) or leaf in iterators for leaf in known)
+        undecided = Answer.DATA if not of_sizes and _is_decided_by_data(access, beyond) else Answer.UNKNOWN
+        try:
+            find = self._bad_sizes if of_sizes else self._bad_for_all_data
+            found = find(access, dimension, beyond)
+        except NotProved:
+            found = None
+        if found is None and of_sizes:
+            found = self._by_intervals(access, beyond, iterators)
+        if not found and not of_sizes:
+            return undecided
+        if found is None:
+            return Answer.UNKNOWN
+        conditions: list[Condition] = []
+        not_negative = self.not_negative()
+        for alternatives in found:
+            if any(isinstance(extent, int) and extent < 0 for extent in alternatives):
+                continue  # for all sizes
+            varying = tuple(extent for extent in alternatives if not is_extent_not_negative(extent, not_negative))
+            if not varying:
+                return Answer.UNKNOWN
+            conditions.append(Condition(access, dimension, beyond, varying))
+        return conditions or Answer.PROVED
+
+    # Integer sets
+
+    def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
+        """The alternatives of each condition; None if the question has products with loop variables."""
+        numbers = _numbers_of_calls([*access.expressions, beyond])
+        question = _instances(access, beyond, opaque=numbers)
+        if not question.is_exact:
+            return None
+        keep = [
+            v
+            for v in question.variables
+            if isinstance(v, SSAValue) and (v in numbers or is_symbol(v)) and not is_loop_value(v)
+        ]
+        return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
+
+    def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
+        """The sizes for which some iteration leaves the buffer whatever is loaded: for clamped subscripts, and buffers
+        without elements."""
+        index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
+        if extent is None or extent.is_constant:
+            return None
+        whether_it_runs = [*access.conditions.indices, *dynamic_extents(access.loops), extent]
+        if not all(is_loop_value(v) or is_symbol(v) for i in whether_it_runs for u in i.values() for v in leaves(u)):
+            return None
+        numbers = _numbers_of_calls([*access.expressions, extent])
+        inside = _instances(access, index, extent - index - 1, opaque=numbers)
+        if not inside.is_affine:
+            return None
+        shared = [v for v in inside.variables if isinstance(v, SSAValue) and (v in numbers or is_symbol(v))]
+        keep = [v for v in shared if not is_loop_value(v)]
+        every = [*keep, *(loop.induction_variable for loop in access.loops)]
+        runs = _instances(access, opaque=numbers)
+        for value in every:
+            runs.row(Index({value: 1}), runs.naming(""))
+        left = within_budget(lambda: runs.projection(list(every)).subtract(inside.projection(list(every))))
+        bad = within_budget(lambda: left.project_out(_set_dims(), len(keep), len(every) - len(keep)))
+        return self._excluded(bad, keep, numbers, access, dimension, beyond)
+
+    def _excluded(
+        self,
+        bad: isl.Set,
+        keep: Sequence[SSAValue],
+        numbers: Collection[SSAValue],
+        access: Access,
+        dimension: int,
+        beyond: Index,
+    ) -> list[tuple[KnownExtent, ...]] | None:
+        """The alternatives that exclude bad sizes, the values `keep`; none of more than a few parts. Raises
+        `CompileError` if all sizes of 1 and more are bad."""
+        known = Question(own=(), opaque=numbers)
+        for value in keep:
+            known.row(Index({value: 1}), known.naming(""))
+        context = known.projection(list(keep))
+        if within_budget(lambda: bad.intersect(context).is_empty()):
+            return []
+        positive = context
+        for at, value in enumerate(keep):
+            if is_not_negative(Index({value: 1})):
+                positive = positive.lower_bound_val(_set_dims(), at, 1)
+        if not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
+            _report_refuted(access, dimension, beyond, [v for v in keep if is_not_negative(Index({v: 1}))])
+        parts = within_budget(lambda: bad.gist(context).compute_divs().coalesce()).get_basic_sets()
+        if len(parts) > _MOST_PARTS:
+            return None
+        found = [self._alternatives(part.remove_redundancies(), keep) for part in parts]
+        return found if all(0 < len(alternatives) <= _MOST_ALTERNATIVES for alternatives in found) else None
+
+    def _alternatives(self, part: isl.BasicSet, keep: Sequence[SSAValue]) -> tuple[KnownExtent, ...]:
+        """The constraints of a conjunction as extents that are not negative at its points."""
+        found: list[KnownExtent] = []
+        for constraint in part.get_constraints():
+            extent = self.names.of_index(index_of_aff(constraint.get_aff(), keep))
+            found.append(extent)
+            if constraint.is_equality():
+                found.append(_known(multiply(extent, -1)))
+        # The constraint on the extent before those that exclude empty loops.
+        return tuple(sorted(found, key=lambda extent: (-len(names_in(extent)), str(extent))))
+
+    # Intervals of polynomials
+
+    def _by_intervals(
+        self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
+    ) -> list[tuple[KnownExtent, ...]] | None:
+        """The condition that the greatest value of `beyond` is negative or a loop is empty; None unless that value is
+        known to be attained."""
+        if access.conditions.indices:
+            return None
+        used = _Used(iterators)
+        ends = self._ends_of(beyond, used)
+        if ends is None or used.is_repeated:
+            return None
+        alternatives = [ends[1]]
+        for loop in access.loops:
+            if not isinstance(loop.extent, int):
+                extent = Index.of(loop.extent)
+                if any(map(_is_of_loops, extent.values())):
+                    return None
+                alternatives.append(_known(add(self.names.of_index(extent), -1)))
+        return [tuple(dict.fromkeys(alternatives))]
+
+    def _ends_of(self, index: Index, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
+        """The least and the greatest value of an index, both attained if no loop variable is used twice."""
+        low: KnownExtent = index.constant
+        high: KnownExtent = index.constant
+        for atom, factor in index.terms.items():
+            ends = self._ends_of_atom(atom, used)
+            if ends is None:
+                return None
+            first, last = ends if factor > 0 else ends[::-1]
+            low = _known(add(low, multiply(first, factor)))
+            high = _known(add(high, multiply(last, factor)))
+        return low, high
+
+    def _ends_of_atom(
+        self, atom: SSAValue | Quotient | Remainder, used: _Used
+    ) -> tuple[KnownExtent, KnownExtent] | None:
+        if isinstance(atom, Quotient):
+            ends = self._ends_of(atom.numerator, used)
+            return None if ends is None else _quotients(ends, atom.divisor)
+        if isinstance(atom, Remainder):
+            if any(map(_is_of_loops, atom.numerator.values())):
+                return None
+            rest = _known(divide("mod", self.names.of_index(atom.numerator), atom.divisor))
+            return rest, rest
+        if atom in used.iterators:
+            return self._ends_of(used.iterators[atom], used)
+        loop = loop_with_variable(atom)
+        if loop is not None:
+            used.add(atom)
+            return self._ends_of_loop(loop)
+        if not _is_of_loops(atom):
+            number = self.names.extent(atom)
+            return number, number
+        return self._ends_of_computed(atom, used)
+
+    def _ends_of_loop(self, loop: ForOp) -> tuple[KnownExtent, KnownExtent] | None:
+        extent = Index.of(loop.extent)
+        if any(map(_is_of_loops, extent.values())):
+            return None
+        return 0, _known(add(self.names.of_index(extent), -1))
+
+    def _ends_of_computed(self, value: SSAValue, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
+        """Of monotone functions of one varying side."""
+        meaning = meaning_of(value)
+        if isinstance(meaning, Division):
+            if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
+                return None
+            ends = self._ends_of(meaning.numerator, used)
+            return None if ends is None else _quotients(ends, self.names.of_index(meaning.divisor))
+        if not isinstance(meaning, Product | Choice):
+            return None
+        varying, fixed = meaning.left, meaning.right
+        if any(map(_is_of_loops, fixed.values())):
+            varying, fixed = fixed, varying
+        if any(map(_is_of_loops, fixed.values())):
+            return None
+        ends, number = self._ends_of(varying, used), self.names.of_index(fixed)
+        if ends is None:
+            return None
+        if isinstance(meaning, Choice):
+            kind = "max" if meaning.larger else "min"
+            return _known(choose(kind, ends[0], number)), _known(choose(kind, ends[1], number))
+        low, high = (_known(multiply(end, number)) for end in ends)
+        if is_not_negative(fixed):
+            return low, high
+        return _known(choose("min", low, high)), _known(choose("max", low, high))
+
+
+def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] = ()) -> Question:
+    """The instances of an access at which no index of `positives` is negative."""
+    question = Question(own=(), opaque=opaque)
+    question.add("", access)
+    for index in positives:
+        question.not_negative((index, ""))
+    for iterator, binding in _inner_iterators(access, *positives).items():
+        question.equate((Index({iterator: 1}), ""), (binding, ""))
+    return question
+
+
+def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
+    """The block iterators that products, quotients and choices in indices are computed from, and their bindings."""
+    found: dict[SSAValue, Index] = {}
+    for value in (v for index in (*access.expressions, *indices) for v in index.values()):
+        if meaning_of(value) is not None:
+            found.update((leaf, Index({})) for leaf in leaves(value) if is_iterator(leaf))
+    if found:
+        bound = Context.around(access.op).iterators
+        return {iterator: bound.get(iterator, Index({iterator: 1})) for iterator in found}
+    return found
+
+
+def _is_decided_by_data(access: Access, beyond: Index) -> bool:
+    """Whether subscripts, guards or extents of loops around an access are computed from loaded values, from results of
+    calls, or from scalars that are no indices."""
+    values = [value for index in (*access.expressions, beyond) for value in index.values()]
+    values += [parent.cond for parent in ancestors(access.op) if isinstance(parent, scf.IfOp)]
+    for value in sources_in(values):
+        op = value.owner
+        if isinstance(op, Block):
+            if not isinstance(value.type, IndexType):
+                return True
+        elif any(touches_memory(inner) or isinstance(inner, CallOp) for inner in operations_in(op)):
+            return True
+    return any(isinstance(parent, scf.WhileOp) for parent in ancestors(access.op))
+
+
+def check_bounds(bounds: Bounds, access: Access) -> None:
+    """No access leaves its buffer for all sizes of 1 and more. Raises `CompileError` with a counterexample."""
+    for dimension, beyond in bounds.outside(access):
+        bounds.decide(access, dimension, beyond)
+
+
+def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
+    """Whether an instance of an access may be out of bounds in a dimension, whose extent may be unknown: True unless
+    proved otherwise. Loaded values may be anything."""
+    if access.indices is None or extent is None:
+        return True
+    try:
+        return not all(_instances(access, beyond).is_empty() for beyond in _beyond(access.indices[dimension], extent))
+    except NotProved:
+        return True
+
+
+def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
+    """Indices that are not negative where `index` is, and where it is at least the extent; those that ranges refute are
+    omitted."""
+    low, high = index.range(range_of)
+    if low is None or low < 0:
+        yield index * -1 - 1
+    if extent is None:
+        return
+    if not extent.is_constant:
+        if not _is_last_at_most(index, extent):
+            yield index - extent
+    elif high is None or high >= extent.constant:
+        yield index - extent
+
+
+def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
+    """The divisors, none of which is constant, in what computes `values`."""
+    for value in values:
+        meaning = meaning_of(value)
+        if isinstance(meaning, Division):
+            if not meaning.divisor.is_constant:
+                yield meaning.divisor
+            yield from _divisors([*meaning.numerator.values(), *meaning.divisor.values()])
+        elif meaning is not None:
+            yield from _divisors([*meaning.left.values(), *meaning.right.values()])
+
+
+def _is_last_at_most(index: Index, extent: Index) -> bool:
+    """Whether an index is a loop variable whose loop has the extent, as most subscripts are."""
+    loop = loop_with_variable(index.single_value)
+    return loop is not None and not isinstance(loop.extent, int) and Index.of(loop.extent) == extent
+
+
+def _is_of_loops(value: SSAValue) -> bool:
+    """Whether a value may differ from iteration to iteration."""
+    return not is_fixed(value) and not all(is_symbol(leaf) for leaf in leaves(value))
+
+
+def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
+    """The products and quotients in indices that are made of symbols alone, and that integer sets cannot express."""
+    found: dict[SSAValue, None] = {}
+    pending = [value for index in indices for value in index.values()]
+    while pending:
+        value = pending.pop()
+        meaning = meaning_of(value)
+        if meaning is None or value in found:
+            continue
+        if isinstance(meaning, Product | Division) and all(map(is_symbol, leaves(value))):
+            divisor = meaning.divisor if isinstance(meaning, Division) else None
+            if divisor is None or not divisor.is_constant:
+                found[value] = None
+                continue
+        sides = (meaning.numerator, meaning.divisor) if isinstance(meaning, Division) else (meaning.left, meaning.right)
+        pending += [inner for side in sides for inner in side.values()]
+    return list(found)
+
+
+def _quotients(ends: tuple[KnownExtent, KnownExtent], divisor: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
+    low, high = (_known(divide("floordiv", end, divisor)) for end in ends)
+    return low, high
+
+
+def _known(extent: KnownExtent | None) -> KnownExtent:
+    return 0 if extent is None else extent
+
+
+def _set_dims() -> isl.dim_type:
+    import islpy as isl
+
+    return isl.dim_type.set
+
+
+def _report_refuted(access: Access, dimension: int, beyond: Index, sizes: Sequence[SSAValue]) -> None:
+    """Report an access that leaves its buffer for all sizes, unless evaluation of the program contradicts."""
+    question = _instances(access, beyond, *(Index({size: 1}, -1) for size in sizes))
+    try:
+        found = question.counterexample()
+    except NotProved:
+        return
+    if found is not None and found.holds(otherwise=True):
+        _report_outside(access, dimension, found)
+
+
+def _report_outside(access: Access, dimension: int, found: Counterexample) -> NoReturn:
+    verb = "writes" if access.is_write else "reads"
+    when = f"in iteration {point_text(found.iteration('', access.loops))} " if access.loops else ""
+    value = (access.indices or ())[dimension].evaluate(partial(found.value, ""))
+    shape: MemRefType[Attribute] | Attribute = access.buffer.type
+    raise CompileError.at(
+        access.op,
+        f"{verb} {buffer_name(access.buffer)} out of bounds: {when}index {dimension} is {value}, the buffer is {shape}",
+    )

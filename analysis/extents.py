@@ -1,0 +1,68 @@
+"""Index values as symbolic extents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp
+from xdsl.ir import SSAValue
+
+from weft.analysis.index import Atom, Index, Quotient, Remainder
+from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, is_not_negative, multiply, symbol
+from weft.support.names import free_name
+
+
+class ExtentNames:
+    """Index values as extents: sums, products, quotients, minima and maxima of values that are known, and of values
+    that are not, each of which gets a new name."""
+
+    def __init__(self, known: Mapping[SSAValue, KnownExtent] | None = None) -> None:
+        self.values: dict[str, SSAValue] = {}
+        """The values that were named."""
+        self._extents = dict(known or {})
+
+    def extent(self, value: SSAValue) -> KnownExtent:
+        """The extent that an index value is."""
+        if value not in self._extents:
+            self._extents[value] = self._computed(value)
+        return self._extents[value]
+
+    def _computed(self, value: SSAValue) -> KnownExtent:
+        op = value.owner
+        if isinstance(op, MuliOp) and not Index.of(value).is_constant:
+            return _known(multiply(self.extent(op.lhs), self.extent(op.rhs)))
+        if isinstance(op, FloorDivSIOp):
+            return _known(divide("floordiv", self.extent(op.lhs), self.extent(op.rhs)))
+        # By truncation, as by rounding down then.
+        if isinstance(op, RemSIOp) and is_not_negative(numerator := self.extent(op.lhs)):
+            return _known(divide("mod", numerator, self.extent(op.rhs)))
+        if isinstance(op, MinSIOp | MaxSIOp):
+            kind = "min" if isinstance(op, MinSIOp) else "max"
+            return _known(choose(kind, self.extent(op.lhs), self.extent(op.rhs)))
+        index = Index.of(value)
+        if index.single_value is value:
+            name = free_name(value.name_hint or "n", self.values)
+            self.values[name] = value
+            return symbol(name)
+        return self.of_index(index)
+
+    def know(self, value: SSAValue, extent: KnownExtent) -> None:
+        """Let a value be an extent."""
+        self._extents[value] = extent
+
+    def of_index(self, index: Index) -> KnownExtent:
+        """The extent that an index expression is."""
+        total: KnownExtent = index.constant
+        for atom, factor in index.terms.items():
+            total = _known(add(total, multiply(self._atom(atom), factor)))
+        return total
+
+    def _atom(self, atom: Atom) -> KnownExtent:
+        if isinstance(atom, Quotient | Remainder):
+            kind = "floordiv" if isinstance(atom, Quotient) else "mod"
+            return _known(divide(kind, self.of_index(atom.numerator), atom.divisor))
+        return self.extent(atom)
+
+
+def _known(extent: KnownExtent | None) -> KnownExtent:
+    return 0 if extent is None else extent

@@ -1,0 +1,362 @@
+"""tir-state-preconditions: the conditions on sizes under which accesses stay in their buffers become `tir.assume`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import IndexType, LocationAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.bounds import Answer, Bounds, Condition
+from weft.analysis.dependence import buffer_name
+from weft.analysis.extents import ExtentNames
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import ancestors
+from weft.dialects.graph_shapes import (
+    Expression,
+    KnownExtent,
+    add,
+    choose,
+    is_not_negative,
+    names_in,
+    substitute,
+    subtract,
+    symbol,
+)
+from weft.dialects.integer_arith import constant_integer
+from weft.dialects.strides import dynamic_extents
+from weft.dialects.tir import AssumeShapeOp, ForOp
+from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
+from weft.dialects.traversal import operations_in
+from weft.passes.graph.extents import ExtentValues
+from weft.passes.index_ops import constant_before, erase_if_unused, insert_before, result_before
+from weft.passes.tir.flat_signature import Quantity, quantity_of
+from weft.passes.tir.nest import tir_functions
+from weft.support.errors import CompileError, remark
+from weft.support.statistics import Statistic
+
+_STATED: Final = Statistic("tir-state-preconditions", "preconditions-stated", "conditions that calls check")
+
+
+@dataclass(frozen=True)
+class StatePreconditionsPass(ModulePass):
+    """State the conditions on sizes under which accesses stay in their buffers; calls check them.
+
+    ```mlir
+    func.func @f(%A: memref<?xf32>, %B: memref<8xf32>) {
+      tir.for %i in 8 {
+        %a = memref.load %A[%i] : memref<?xf32>
+    // becomes
+    func.func @f(%A: memref<?xf32>, %B: memref<8xf32>) {
+      %n = memref.dim %A, %c0 : memref<?xf32>
+      tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
+    ```
+    Each access is proved to stay in its buffer for all sizes, refuted for all sizes of 1 and more, conditional, or
+    decided by data (`analysis/bounds.py`). Assumptions of a called function that are not evident at a call are assumed
+    by the caller, up to the functions that are called from outside; private functions keep their assumptions without
+    the reason, because no call checks them. An access that sizes decide, but whose condition has no closed form, gets a
+    remark: the caller must keep it in its buffer, as one that data decide. Functions without symbolic sizes stay as
+    they are.
+
+    Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets a
+    condition of its callee. If data decide whether it does, the call gets a remark.
+
+    Requires: functions of block loops (tir).
+
+    Leaves: functions whose conditions are stated before their loops.
+    """
+
+    name = "tir-state-preconditions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        state_preconditions(op)
+
+
+def state_preconditions(module: ModuleOp) -> None:
+    """Give the functions of a module their preconditions, callees first."""
+    functions = {function.sym_name.data: function for function in tir_functions(module)}
+    if not any(map(_is_symbolic, functions.values())):
+        return
+    done: dict[str, bool] = {}
+    called: set[FuncOp] = set()
+    unlifted: set[AssumeOp] = set()
+    calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
+
+    def visit(name: str) -> None:
+        """Recursive calls pass nothing on."""
+        done[name] = False
+        for call in calls[name]:
+            callee = call.callee.string_value()
+            if callee in functions and callee not in done:
+                visit(callee)
+        lifted = [call for call in calls[name] if done.get(call.callee.string_value(), False)]
+        function = functions[name]
+        if lifted or _is_symbolic(function):
+            callees = {call: functions[call.callee.string_value()] for call in lifted}
+            preconditions = _Preconditions(function)
+            preconditions.state(callees)
+            unlifted.update(preconditions.unlifted)
+            called.update(callees.values())
+            done[name] = bool(assumptions_of(function))
+
+    for name in functions:
+        if name not in done:
+            visit(name)
+    for function in called:
+        for assumed in assumptions_of(function):
+            if function.sym_visibility == _PRIVATE and assumed not in unlifted:
+                assumed.reason = None
+
+
+_PRIVATE: Final = StringAttr("private")
+
+
+def _is_symbolic(function: FuncOp) -> bool:
+    """Whether a call decides sizes of a function."""
+    return any(isinstance(a.type, IndexType) or dynamic_extents(a.type) for a in function.args)
+
+
+class _Fact(NamedTuple):
+    """`left relation right`, why it is assumed, and where."""
+
+    left: KnownExtent
+    relation: Relation
+    right: KnownExtent
+    reason: str | None
+    location: LocationAttr
+
+
+@dataclass
+class _Preconditions:
+    """States what one function assumes."""
+
+    function: FuncOp
+    anchor: Operation = field(init=False)
+    """The first op after those that compute extents."""
+    dims: dict[Quantity, SSAValue] = field(default_factory=dict[Quantity, SSAValue])
+    """Values of extents of parameters, computed before the anchor."""
+    made: list[SSAValue] = field(default_factory=list[SSAValue])
+    unlifted: list[AssumeOp] = field(default_factory=list[AssumeOp])
+    """Conditions of callees that data decide."""
+    bounds: Bounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        head = self.function.body.block.first_op
+        while head is not None and head.name.startswith(_HEAD) and head.next_op is not None:
+            quantity = _quantity(head.results[0]) if isinstance(head, memref.DimOp) else None
+            if quantity is not None:
+                self.dims.setdefault(quantity, head.results[0])
+            head = head.next_op
+        if head is None:
+            raise CompileError.at(self.function, f"@{self.function.sym_name.data} has no terminator")
+        self.anchor = head
+        for argument in self.function.args:
+            if isinstance(argument.type, MemRefType):
+                known = self._stated_dimensions(argument)
+                for dimension in dynamic_extents(argument.type):
+                    if dimension not in known:
+                        self._dim(Quantity(argument.index, dimension))
+        self.bounds = Bounds(self.function)
+
+    def _stated_dimensions(self, buffer: SSAValue) -> set[int]:
+        """The dimensions of a parameter whose extents are values at the top of the function."""
+        known = {own.dimension for own in self.dims if self.function.args[own.parameter] is buffer}
+        if any(isinstance(use.operation, AssumeShapeOp) for use in buffer.uses):
+            known.update(dynamic_extents(buffer.type))
+        return known
+
+    def _dim(self, own: Quantity) -> SSAValue:
+        if own not in self.dims:
+            buffer = self.function.args[own.parameter]
+            dim = memref.DimOp(buffer, constant_before(own.dimension, self.anchor))
+            dim.result.name_hint = f"{buffer.name_hint or f'arg{own.parameter}'}_d{own.dimension}"
+            self.dims[own] = result_before(dim, self.anchor)
+            self.made.append(self.dims[own])
+        return self.dims[own]
+
+    def state(self, callees: Mapping[CallOp, FuncOp]) -> None:
+        self._state_accesses()
+        for call, callee in callees.items():
+            self._lift(call, callee)
+        erase_if_unused(self.made)
+
+    # Accesses
+
+    def _state_accesses(self) -> None:
+        found: list[Condition] = []
+        for access in self.bounds.accesses():
+            for dimension, beyond in self.bounds.outside(access):
+                answer = self.bounds.decide(access, dimension, beyond)
+                if answer is Answer.UNKNOWN:
+                    self._remark(access.op, buffer_name(access.buffer), dimension)
+                if not isinstance(answer, Answer):
+                    found += answer
+        # The strongest first: what follows from them is not stated.
+        found.sort(key=lambda condition: (len(condition.alternatives), _constants(condition)))
+        for at, condition in enumerate(found):
+            if at and condition.is_assumed():
+                continue
+            if not self._state(_fact_of(condition), self.bounds.names.values):
+                self._remark(condition.access.op, buffer_name(condition.access.buffer), condition.dimension)
+
+    def _remark(self, op: Operation, buffer: str, dimension: int) -> None:
+        remark(
+            op,
+            f"index {dimension} of {buffer} depends on sizes in a way that calls do not check: callers keep it in the "
+            "array (checked=True checks it at run time)",
+        )
+
+    def _state(self, fact: _Fact, names: Mapping[str, SSAValue]) -> bool:
+        """Insert a fact over named values; False if one of them is not known before the loops."""
+        extents = ExtentValues(self.anchor, self.function)
+        for name in sorted(names_in(fact.left) | names_in(fact.right)):
+            value = self._at_top(names[name])
+            if value is None:
+                return False
+            hint = value.name_hint
+            extents.know(symbol(name), value)
+            value.name_hint = hint  # symbols of signatures keep their names
+        sides = [extents.index(side) for side in (fact.left, fact.right)]
+        (left, right), operands = exprs_of(sides)
+        assumed = AssumeOp(left, fact.relation, right, operands, fact.reason)
+        if any(_is_same(assumed, other) for other in assumptions_of(self.function)):
+            return True
+        insert_before(self.anchor, [assumed])
+        assumed.location = fact.location
+        _STATED.add()
+        return True
+
+    def _at_top(self, value: SSAValue) -> SSAValue | None:
+        """A value of calls before the anchor: a parameter, or an extent of one."""
+        if isinstance(value, BlockArgument):
+            return value if value.block is self.function.body.block else None
+        quantity = _quantity(value)
+        return None if quantity is None or quantity.is_stride else self._dim(quantity)
+
+    # Calls
+
+    def _lift(self, call: CallOp, callee: FuncOp) -> None:
+        """State the assumptions of the callee in terms of the arguments of the call."""
+        inner = ExtentNames()
+        for assumed in assumptions_of(callee):
+            operands = [Index.of(value) for value in assumed.symbols]
+            left, right = (inner.of_index(Index.of_expr(side, operands)) for side in (assumed.left, assumed.right))
+            values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
+            known = {name: extent for name, extent in values.items() if extent is not None}
+            sides = [_known(substitute(side, known)) for side in (left, right)]
+            fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, assumed.location)
+            problem = _BY_DATA
+            if len(known) == len(values):
+                truth = _truth(fact, self.bounds.not_negative())
+                weaker = self._unless_empty(fact, call)
+                if truth is False and weaker == fact:
+                    problem = "it never does"
+                elif truth or self._state(weaker, self.bounds.names.values):
+                    continue
+            text = f"{left} {assumed.kind.value} {right}"
+            if problem == _BY_DATA and assumed.reason is not None:
+                remark(call, f"call of @{callee.sym_name.data}, where {text} is the duty of the caller: {problem}")
+                self.unlifted.append(assumed)
+                continue
+            raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
+
+    def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
+        """The fact, or that a loop around the call has no iterations."""
+        loops = [op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int)]
+        if not loops or fact.relation is Relation.EQUAL:
+            return fact
+        smallest = subtract(fact.left, fact.right)
+        if fact.relation is Relation.AT_MOST:
+            smallest = add(smallest, -1)
+        for loop in loops:
+            extent = self.bounds.names.of_index(Index.of(loop.extent))
+            smallest = choose("min", smallest, add(extent, -1))
+        return fact._replace(left=_known(smallest), relation=Relation.LESS, right=0)
+
+    def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
+        """The extent that a call passes for a symbol of its callee."""
+        quantity = _quantity(value)
+        if quantity is None:
+            if not isinstance(value, BlockArgument):
+                return None
+            return self.bounds.names.of_index(Index.of(call.arguments[value.index]))
+        if quantity.is_stride:
+            return None
+        extent = self._extent(call.arguments[quantity.parameter], quantity.dimension)
+        return None if extent is None else self.bounds.names.of_index(extent)
+
+    def _extent(self, buffer: SSAValue, dimension: int) -> Index | None:
+        found = self.bounds.extent(buffer, dimension)
+        while found is None and isinstance(buffer.owner, memref.CastOp):
+            buffer = buffer.owner.source
+            found = self.bounds.extent(buffer, dimension)
+        return found
+
+
+_BY_DATA: Final = "whether it does is only known at run time"
+
+
+def _quantity(value: SSAValue) -> Quantity | None:
+    """The extent or stride of a parameter that `value` is, of a constant dimension."""
+    if isinstance(value.owner, memref.DimOp) and constant_integer(value.owner.index) is None:
+        return None
+    return quantity_of(value)
+
+
+_HEAD: Final = ("arith.", "affine.apply", "memref.dim", "low.stride", "tir.assume")
+"""Ops that compute extents, and facts about them."""
+
+
+def _fact_of(condition: Condition) -> _Fact:
+    """The condition as a fact: its only alternative is negative, or the smallest of them."""
+    location = condition.access.op.location
+    if len(condition.alternatives) == 1:
+        at_most, at_least = _split(_known(add(condition.alternatives[0], 1)))
+        return _Fact(at_most, Relation.AT_MOST, at_least, condition.text, location)
+    smallest, *others = condition.alternatives
+    for other in others:
+        smallest = _known(choose("min", smallest, other))
+    return _Fact(smallest, Relation.LESS, 0, condition.text, location)
+
+
+def _constants(condition: Condition) -> int:
+    """Smaller for conditions that exclude more sizes, among those that differ by constants alone."""
+    terms = (term for e in condition.alternatives for term in (() if isinstance(e, int) else e.terms))
+    return -sum(factor for monomial, factor in terms if not monomial)
+
+
+def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
+    """The positive terms of an extent, and the negative ones without their sign."""
+    if isinstance(extent, int):
+        return max(extent, 0), max(-extent, 0)
+    positive: KnownExtent = 0
+    for monomial, factor in extent.terms:
+        if factor > 0:
+            positive = _known(add(positive, Expression(((monomial, factor),)) if monomial else factor))
+    return positive, _known(subtract(positive, extent))
+
+
+def _truth(fact: _Fact, not_negative: Collection[str]) -> bool | None:
+    """Whether a fact holds for all sizes, or for none of them; None if neither is seen."""
+    difference = _known(subtract(fact.right, fact.left))
+    if fact.relation is Relation.EQUAL:
+        return difference == 0 if isinstance(difference, int) else None
+    if fact.relation is Relation.LESS:
+        difference = _known(add(difference, -1))
+    if isinstance(difference, int):
+        return difference >= 0
+    return True if is_not_negative(difference, not_negative) else None
+
+
+def _is_same(one: AssumeOp, other: AssumeOp) -> bool:
+    return one.sides == other.sides and one.relation == other.relation and tuple(one.symbols) == tuple(other.symbols)
+
+
+def _known(extent: KnownExtent | None) -> KnownExtent:
+    return 0 if extent is None else extent

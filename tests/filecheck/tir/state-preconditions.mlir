@@ -1,0 +1,139 @@
+// RUN: weft-opt %s --split-input-file -p tir-state-preconditions | filecheck %s
+// RUN: weft-opt %s --split-input-file -p tir-state-preconditions | weft-opt --split-input-file | filecheck %s
+// RUN: weft-opt %s --split-input-file -p lower-tir-to-low | filecheck %s --check-prefix=LOW
+
+// Extents that differ: a disjunction, because an empty loop accesses nothing.
+
+func.func @shift(%A: memref<?xf32>, %B: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  %m = memref.dim %B, %c0 : memref<?xf32>
+  tir.for %i in %m {
+    tir.block "B" iters(%v: spatial<%m>) = [%i] {
+      %next = affine.apply affine_map<(d0) -> (d0 + 5)> (%v)
+      %a = memref.load %A[%next] : memref<?xf32>
+      memref.store %a, %B[%v] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @shift
+// CHECK:         %[[LEAST:.*]] = arith.minsi %{{.*}}, %{{.*}} : index
+// CHECK-NEXT:    tir.assume [%[[LEAST]]] < [0] because "block \22B\22 reads A out of bounds otherwise"
+// CHECK-NEXT:    tir.for
+// LOW-LABEL: @shift
+// LOW-SAME:    low.assume = ["m + 5 <= n or m <= 0 # block \22B\22 reads A out of bounds otherwise, at {{.*}}"]
+
+// -----
+
+// A parameter whose extent no op reads; the strongest of three conditions is stated.
+
+func.func @fixed(%A: memref<?xf32>, %B: memref<8xf32>) {
+  tir.for %i in 8 {
+    tir.block "B" iters(%v: spatial<8>) = [%i] {
+      %a = memref.load %A[%v] : memref<?xf32>
+      %next = affine.apply affine_map<(d0) -> (d0 + 3)> (%v)
+      %b = memref.load %A[%next] : memref<?xf32>
+      %other = affine.apply affine_map<(d0) -> (d0 floordiv 2 + 2)> (%v)
+      %c = memref.load %A[%other] : memref<?xf32>
+      %ab = arith.addf %a, %b : f32
+      %abc = arith.addf %ab, %c : f32
+      memref.store %abc, %B[%v] : memref<8xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @fixed
+// CHECK-NEXT:    %[[C0:.*]] = arith.constant 0 : index
+// CHECK-NEXT:    %A_d0 = memref.dim %A, %[[C0]] : memref<?xf32>
+// CHECK-NEXT:    tir.assume [11] <= [%A_d0] because "block \22B\22 reads A out of bounds otherwise"
+// CHECK-NEXT:    tir.for
+
+// -----
+
+// What is proved, by the extents, by guards or by facts, is not stated; nor what data decide.
+
+func.func @proved(%A: memref<?xf32>, %I: memref<?xindex>, %B: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.assume_shape %I[%n] : memref<?xindex>
+  tir.assume_shape %B[%n] : memref<?xf32>
+  tir.assume [%n mod 4] == [0]
+  %last = affine.apply affine_map<(d0) -> (d0 - 1)> (%n)
+  %quarters = affine.apply affine_map<(d0) -> (d0 floordiv 4)> (%n)
+  tir.for %i in %quarters {
+    tir.for %j in 4 {
+      tir.block "B" iters(%v: spatial<%n>) = [%i * 4 + %j] {
+        %before = affine.apply affine_map<(d0) -> (d0 - 1)> (%v)
+        %after = affine.apply affine_map<(d0) -> (d0 + 1)> (%v)
+        %low = arith.maxsi %before, %c0 : index
+        %high = arith.minsi %after, %last : index
+        %a = memref.load %A[%low] : memref<?xf32>
+        %b = memref.load %A[%high] : memref<?xf32>
+        %p = memref.load %I[%v] : memref<?xindex>
+        %c = memref.load %A[%p] : memref<?xf32>
+        %ab = arith.addf %a, %b : f32
+        %abc = arith.addf %ab, %c : f32
+        memref.store %abc, %B[%v] : memref<?xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @proved
+// CHECK:         tir.assume [%n mod 4] == [0]
+// CHECK-NOT:     because
+
+// -----
+
+// Products of a symbol and a loop variable: the greatest index, by intervals.
+
+func.func @flat(%A: memref<?xf32>, %B: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %B, %c0 : memref<?x?xf32>
+  %n = memref.dim %B, %c1 : memref<?x?xf32>
+  tir.for %i in %m {
+    tir.for %j in %n {
+      tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i, %j] {
+        %row = arith.muli %vi, %n : index
+        %at = arith.addi %row, %vj : index
+        %a = memref.load %A[%at] : memref<?xf32>
+        memref.store %a, %B[%vi, %vj] : memref<?x?xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @flat
+// LOW-LABEL: @flat
+// LOW-SAME:    low.assume = ["m * n <= A_d0 or m <= 0 or n <= 0 # block \22B\22 reads A out of bounds otherwise, at {{.*}}"]
+
+// -----
+
+// A call: what the callee assumes is assumed by the caller, in its own terms; a private callee needs no reason.
+
+func.func private @first(%A: memref<?xf32>, %B: memref<8xf32>) {
+  tir.for %i in 8 {
+    tir.block "B" iters(%v: spatial<8>) = [%i] {
+      %a = memref.load %A[%v] : memref<?xf32>
+      memref.store %a, %B[%v] : memref<8xf32>
+    }
+  }
+  func.return
+}
+func.func @main(%X: memref<?xf32>, %Y: memref<8xf32>) attributes {tir.function} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %X, %c0 : memref<?xf32>
+  %twice = affine.apply affine_map<(d0) -> (d0 * 2)> (%n)
+  %t = memref.alloc(%twice) : memref<?xf32>
+  func.call @first(%X, %Y) : (memref<?xf32>, memref<8xf32>) -> ()
+  func.call @first(%t, %Y) : (memref<?xf32>, memref<8xf32>) -> ()
+  func.return
+}
+// CHECK-LABEL: @first
+// CHECK:         tir.assume [8] <= [%A_d0]{{$}}
+// CHECK-LABEL: @main
+// CHECK:         tir.assume [8] <= [%n] because "block \22B\22 reads A out of bounds otherwise"
+// CHECK-NEXT:    tir.assume [8] <= [%n * 2] because
