@@ -115,6 +115,7 @@ def prepare(folder: Path) -> None:
     shown = types.ModuleType("IPython.display")
     shown.Code = shown.HTML = _Displayed  # type: ignore[attr-defined]
     python = types.ModuleType("IPython")
+    python.version_info = (8, 24)  # pyright: ignore[reportAttributeAccessIssue]  # matplotlib reads it
     python.display = shown  # type: ignore[attr-defined]
     table = types.ModuleType("tabulate")
     table.tabulate = lambda rows, headers=(): "\n".join(map(str, [headers, *rows]))  # type: ignore[attr-defined]

@@ -86,9 +86,10 @@ def test_unknown_device() -> None:
 def test_weft_run_says_which_device_it_picked(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(EXAMPLES / "vector_add.mlir")
     assert execute(["run", file, "--target", TARGET, "--shape", "A=1000", "--check", "--time"]) == 0
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:])
+    output = capsys.readouterr().out
+    lines = dict(line.split(maxsplit=1) for line in output.splitlines()[1:])
     assert "Portable Computing Language" in lines["device"]
-    assert "of the interpreter" in lines["check"] and lines["time"].startswith("mean")
+    assert "of the interpreter" in output and lines["time"].startswith("mean")
 
 
 LONG = """
