@@ -72,8 +72,8 @@ class CheckBoundsPass(ModulePass):
     Callers pass zeros and read it after the call; a function of the module that calls one passes its own log on.
     Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
 
-    What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.bounds.may_leave`), is
-    not touched. A division of integers, not of indices, gets a row too if its divisor is no constant: the first number
+    Accesses that are proved to be in bounds, from the extents of loops, guards and assumptions
+    (`analysis.bounds.may_leave`), are not touched. A division of integers, not of indices, gets a row too if its divisor is no constant: the first number
     is 2 after a division by zero.
 
     ```mlir
