@@ -933,6 +933,32 @@ class ReduceWindowOp(CombiningOp):
     padding = opt_prop_def(DenseIntOrFPElementsAttr)
 
 
+_PlacesOfDims: TypeAlias = "Mapping[str, int]"
+"""Key of dimension numbers -> the position of the tensor whose dimensions they are, results last (-1)."""
+_GATHER_DIMS: Final[_PlacesOfDims] = {
+    **{"collapsed_slice_dims": 0, "operand_batching_dims": 0, "start_index_map": 0},
+    **{"start_indices_batching_dims": 1, "offset_dims": -1},
+}
+_SCATTER_DIMS: Final[_PlacesOfDims] = {
+    **{"inserted_window_dims": 0, "input_batching_dims": 0, "scatter_dims_to_operand_dims": 0},
+    **{"scatter_indices_batching_dims": 1, "update_window_dims": 2},
+}
+
+
+def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operands: int, indices: int = 1) -> None:
+    """Check the number of operands, and that dimension numbers are different dimensions of their tensors."""
+    if len(op.operands) < operands or not op.results:
+        raise VerifyException(f"'{op.name}' has {operands} operands or more and a result, got {len(op.operands)}")
+    types = [*(operand.type for operand in op.operands), op.results[0].type]
+    for key, place in places.items():
+        rank, dims = cast("TensorType[Attribute]", types[place]).get_num_dims(), layout.dims(key)
+        if len({*dims}) < len(dims) or not all(0 <= dim < rank for dim in dims):
+            raise VerifyException(f"'{op.name}': {key} are different dimensions of {types[place]}, got {[*dims]}")
+    rank, vector = cast("TensorType[Attribute]", types[indices]).get_num_dims(), layout.number("index_vector_dim")
+    if not 0 <= vector <= rank:
+        raise VerifyException(f"'{op.name}': index_vector_dim is 0 to {rank}, got {vector}")
+
+
 @irdl_op_definition
 class GatherOp(IRDLOperation):
     """Slices of an operand at the places that indices say."""
@@ -944,6 +970,9 @@ class GatherOp(IRDLOperation):
     slice_sizes = prop_def(_NUMBERS)
     indices_are_sorted = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        _verify_dims(self, self.dimension_numbers, _GATHER_DIMS, 2)
 
 
 @irdl_op_definition
@@ -957,6 +986,9 @@ class DynamicGatherOp(IRDLOperation):
     indices_are_sorted = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
 
+    def verify_(self) -> None:
+        _verify_dims(self, self.dimension_numbers, _GATHER_DIMS, 3)
+
 
 @irdl_op_definition
 class ScatterOp(CombiningOp):
@@ -966,6 +998,12 @@ class ScatterOp(CombiningOp):
     scatter_dimension_numbers = prop_def(ScatterDimensionNumbersAttr)
     indices_are_sorted = opt_prop_def(BoolAttr)
     unique_indices = opt_prop_def(BoolAttr)
+
+    def verify_(self) -> None:
+        # Several operands are updated at once by one tensor of indices.
+        count = len(self.operands) // 2
+        places = {key: place * count for key, place in _SCATTER_DIMS.items()}
+        _verify_dims(self, self.scatter_dimension_numbers, places, 3, count)
 
 
 @irdl_op_definition

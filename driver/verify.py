@@ -174,7 +174,7 @@ def _redefinition(table: Operation) -> Operation | None:
     """The first op of a symbol table whose symbol is defined before."""
     known: set[str] = set()
     if table.has_trait(SymbolTable, value_if_unregistered=False):
-        for op in table.regions[0].block.ops:
+        for op in [op for region in table.regions[:1] for block in region.blocks for op in block.ops]:
             trait = op.get_trait(SymbolOpInterface)
             symbol = None if trait is None else trait.get_sym_attr_name(op)
             if symbol is not None and symbol.data in known:

@@ -348,3 +348,32 @@ func.func @main(%x: tensor<4x2xf32>) -> tensor<f32> {
   %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0, 2] : (tensor<4x2xf32>, tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+func.func @gathered(%x: tensor<4x3xf32>, %i: tensor<2xi32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{'stablehlo.gather': offset_dims are different dimensions of tensor<2x3xf32>, got [4294967296]}}
+  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [4294967296], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @scattered(%x: tensor<4xf32>, %i: tensor<2xi32>, %u: tensor<2xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{'stablehlo.scatter': index_vector_dim is 0 to 1, got 2}}
+  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<4xf32>, tensor<2xi32>, tensor<2xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A symbol table that lacks its region.
+func.func @table() {
+  // expected-error@+1 {{Expected 1 region}}
+  "gpu.module"() <{sym_name = "kernels"}> : () -> ()
+  return
+}
