@@ -8,19 +8,18 @@ pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onn
 
 from onnx_graphs import OnnxProgram, check
 
-WITHOUT = ("Slice", "Pad")
 CASES = 12
 
 
 @pytest.mark.parametrize("seed", range(CASES))
 def test_random_onnx_graph(seed: int) -> None:
-    check(OnnxProgram(seed, without=WITHOUT), "llvm -num-threads=1 -opt-level=0")
+    check(OnnxProgram(seed), "llvm -num-threads=1 -opt-level=0")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(CASES, CASES + 60))
 def test_another_random_onnx_graph(seed: int) -> None:
-    check(OnnxProgram(seed, without=WITHOUT))
+    check(OnnxProgram(seed))
 
 
 def test_programs_repeat() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft import te
+from weft import graph, te
 from weft.support.errors import CompileError, Remark
 
 N, M = te.var("n"), te.var("m")
@@ -227,3 +227,19 @@ def test_data_that_decide_a_condition_of_a_callee_are_checked_on_request() -> No
     assert result[0] == 4
     with pytest.raises(IndexError, match=r"reads A out of bounds at .*: index 0 is 9, the extent is 5"):
         weft.build(weft.parse(PICKED), checked=True)["main"](ramp(5), np.array([9]), result)
+
+
+def test_more_elements_than_an_axis_has() -> None:
+    """`topk` of a symbolic axis: calls have at least `k` elements."""
+    builder = graph.BlockBuilder()
+    x = graph.var("x", ("n", 3), "float32")
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            values, indices = graph.topk(x, 2, axis=0)
+            outputs = [builder.emit_output(values), builder.emit_output(indices)]
+        builder.emit_func_output(outputs)
+    function = weft.build(builder.get(), "llvm -num-threads=1")["main"]
+    array = np.array([[3, 1, 2], [5, 0, 9], [4, 7, 8]], np.float32)
+    np.testing.assert_array_equal(function(array)[0], np.sort(array, axis=0)[::-1][:2])
+    with pytest.raises(ValueError, match=r"n must be at least 2, got 1 \(axis 0 of 'x'\)"):
+        function(array[:1])
