@@ -45,6 +45,9 @@ _INTERLEAVED = 4
 spread the cost of the loop."""
 _SHORT_BODY = 6
 """Accesses and computations of a body that is short."""
+_UNROLLED = 8
+"""Iterations of a short body up to which the loop over its vectors is unrolled: a matmul whose innermost loop is
+elementwise is 1.3 times faster (Zen 4)."""
 _ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
 _COMBINED_FREELY = frozenset(COMBINATIONS) - {arith.AddfOp, arith.MulfOp}
 _MATH: Final = frozenset(
@@ -73,7 +76,7 @@ class VectorizeSerialPass(FunctionPass):
     - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long runs that are
       consecutive from end to end stay scalar: LLVM replaces them by `memset` and `memcpy`.
     - Elementwise computations. A load of a stored buffer is of the same element, or at least a vector away. The
-      remainder of the extent, which may be dynamic, is a second loop.
+      remainder of the extent, which may be dynamic, is a second loop. A short loop over vectors is unrolled.
     - Reductions into one element by a combiner whose order is free, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
       vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
       the loop lets them be reassociated.
@@ -141,6 +144,9 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
         if body.kind is _Kind.COMPUTES and not _are_independent(places, lanes):
             continue
         rest = _split(loop, outer, inner, value, lanes)
+        is_repeated = outer.parent is not None and isinstance(outer.extent, int) and outer.extent <= _UNROLLED
+        if is_repeated and body.kind is _Kind.COMPUTES and _is_short(inner):
+            outer.kind = LoopKindAttr(LoopKind.UNROLLED)
         _VECTORIZED.add()
         if rest is not None and isinstance(rest.extent, int):
             vectorize_serial(rest, vector_bytes)
@@ -271,14 +277,13 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
     """The powers of two that may be the number of lanes, the best first: those that divide the extent, from several
     vectors of the widest elements down to one, then those that leave a remainder."""
-    ops = [op for op in loop.body.block.ops if not _is_index_arithmetic(op)]
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
-        values = [result.type for op in ops for result in op.results]
+        values = [result.type for op in _computations(loop) for result in op.results]
         types += [type_ for type_ in values if not isinstance(type_, IndexType)]
     register = vector_bytes // max(map(bytes_of, types))
     extent, most = loop.extent, register
-    is_short = isinstance(extent, int) and len(ops) <= _SHORT_BODY
+    is_short = isinstance(extent, int) and _is_short(loop)
     if body.kind is _Kind.COMBINES or (body.kind is _Kind.COMPUTES and is_short):
         most *= _INTERLEAVED
     if isinstance(extent, int):
@@ -291,6 +296,15 @@ def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iter
         extent = most * _LEAST_VECTORS if bound is None else bound // _LEAST_VECTORS
     most = most if body.kind is _Kind.COMBINES else register
     yield from (lanes for lanes in _powers(most, _LEAST_LANES) if lanes <= extent)
+
+
+def _computations(loop: ForOp) -> list[Operation]:
+    """The ops of a body, without index arithmetic."""
+    return [op for op in loop.body.block.ops if not _is_index_arithmetic(op)]
+
+
+def _is_short(loop: ForOp) -> bool:
+    return len(_computations(loop)) <= _SHORT_BODY
 
 
 def _powers(most: int, least: int) -> Iterator[int]:

@@ -199,9 +199,9 @@ func.func @computed(%A: memref<128xf32>, %B: memref<21xf32>, %C: memref<16xi16>,
   func.return
 }
 // CHECK-LABEL: @computed
-// CHECK:         tir.for %{{.*}} in 4 {
+// CHECK:         tir.for %{{.*}} in 4 unrolled {
 // CHECK:           arith.mulf {{.*}} : vector<32xf32>
-// CHECK:         tir.for %{{.*}} in 2 {
+// CHECK:         tir.for %{{.*}} in 2 unrolled {
 // CHECK:           math.exp {{.*}} : vector<8xf32>
 // CHECK:         math.exp {{.*}} : vector<4xf32>
 // CHECK:         tir.for %{{.*}} in 1 {
