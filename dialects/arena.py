@@ -45,9 +45,22 @@ def _sizes(size: Attribute) -> list[str]:
         case IntegerAttr():
             return [str(size.value.data)]
         case StringAttr(data=text):
-            return text.removeprefix("max(").removesuffix(")").split(", ") if text.startswith("max(") else [text]
+            return _operands_of_max(text)
         case _:
             raise InternalError(f"{ARENA_BYTES} is {size}")
+
+
+def _operands_of_max(text: str) -> list[str]:
+    """The operands of `max(x, y, ...)`, which may be maxima themselves; other text is one size."""
+    depth, start, found = 0, len("max("), list[str]()
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and letter == ")" and at < len(text) - 1:
+            return [text]  # as in `max(n, 4) + 1`
+        if depth == 1 and letter == ",":
+            found.append(text[start:at])
+            start = at + len(", ")
+    return [*found, text[start:-1]] if text.startswith("max(") else [text]
 
 
 def planned_bytes(function: FuncOp, extents: Mapping[str, int]) -> int | None:

@@ -73,8 +73,8 @@ class CheckBoundsPass(ModulePass):
     Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
 
     Accesses that are proved to be in bounds, from the extents of loops, guards and assumptions
-    (`analysis.bounds.may_leave`), are not touched. A division of integers, not of indices, gets a row too if its divisor is no constant: the first number
-    is 2 after a division by zero.
+    (`analysis.bounds.may_leave`), are not touched. A division of integers, not of indices, gets a row too if its
+    divisor is no constant: the first number is 2 after a division by zero.
 
     ```mlir
       %q = arith.divsi %x, %y : i32

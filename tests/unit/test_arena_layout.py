@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects.arena import ARENA_BYTES, arena_attribute, planned_bytes
+from weft.dialects.arena import ARENA_BYTES, arena_attribute, arena_sizes, planned_bytes
 from weft.dialects.graph_shapes import KnownExtent, evaluate, multiply, parse_extent, symbol
 from weft.passes.graph.arena_layout import (
     ALIGNMENT,
@@ -244,3 +244,14 @@ def test_the_time_of_a_plan_grows_as_its_length() -> None:
         arena_layout(chain(count), ())
         seconds.append(time.process_time() - start)
     assert seconds[1] < 8 * seconds[0]
+
+
+def test_sizes_that_are_maxima() -> None:
+    """Sizes of a symbolic arena are separated by the commas of the outer `max` alone."""
+    function = FuncOp("f", ((), ()))
+    sizes = ["16 * max(n, m - 1)", "4 * (n + max(m, 2))"]
+    function.attributes[ARENA_BYTES] = StringAttr(f"max({', '.join(sizes)})")
+    assert arena_sizes(function) == [sizes]
+    assert planned_bytes(function, {"n": 1, "m": 3}) == 32
+    function.attributes[ARENA_BYTES] = StringAttr("max(n, 2) + max(m, 4)")
+    assert arena_sizes(function) == [["max(n, 2) + max(m, 4)"]]
