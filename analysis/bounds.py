@@ -438,7 +438,8 @@ def _is_decided_by_data(access: Access, beyond: Index) -> bool:
     for value in sources_in(values):
         op = value.owner
         if isinstance(op, Block):
-            if not isinstance(value.type, IndexType):
+            # Buffers are operands of `memref.dim`; what is loaded from them is found at the load.
+            if not isinstance(value.type, IndexType | MemRefType):
                 return True
         elif any(touches_memory(inner) or isinstance(inner, CallOp) for inner in operations_in(op)):
             return True

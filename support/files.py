@@ -11,12 +11,15 @@ from pathlib import Path
 from weft.support.errors import CompileError
 
 
-def check_output(path: Path) -> None:
-    """Raises `CompileError` when `path` lies in no folder, or is one: to be found out before the work is done."""
+def check_output(path: Path, *inputs: Path) -> None:
+    """Raises `CompileError` if `path` is in no folder, is one, or is one of the `inputs`: before the work is done."""
     if not os.path.isdir(path.parent):
         raise CompileError(f"'{path}': there is no folder '{path.parent}'")
     if os.path.isdir(path):
         raise CompileError(f"'{path}' is a folder, expected a file to write")
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise CompileError(f"'{path}' is read: it cannot be the output as well")
 
 
 def write_output(path: Path, data: bytes | str | Iterable[bytes | memoryview], *, executable: bool = False) -> None:

@@ -3,6 +3,7 @@ things are registered when the modules of the entry points are imported."""
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from weft.support.errors import CompileError
@@ -20,5 +21,16 @@ def installed_universe() -> Universe:
         return Universe.get_multiverse()
     except Exception as error:
         raise CompileError(
-            f"a package with an entry point of 'xdsl.universe' cannot be loaded: {type(error).__name__}: {error}"
+            f"{_broken_package()} with an entry point of 'xdsl.universe' cannot be loaded: "
+            f"{type(error).__name__}: {error}"
         ) from error
+
+
+def _broken_package() -> str:
+    """The first package whose entry point cannot be loaded, for messages."""
+    for entry in entry_points(group="xdsl.universe"):
+        try:
+            entry.load()
+        except Exception:  # noqa: BLE001  any code of the package may run
+            return f"package '{entry.dist.name if entry.dist else entry.name}'"
+    return "a package"

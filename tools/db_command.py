@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             case "show":
                 _show(database, names[0])
             case "export":
-                check_output(Path(names[0]))
+                check_output(Path(names[0]), Path(arguments.database))
                 with open(names[0], "w", encoding="utf-8") as file:
                     print(f"exported  {database.export(file)} records to {names[0]}")
             case "import":

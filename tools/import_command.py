@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output or source.with_suffix(".mlir"))
     weights = Path(arguments.weights or output.with_suffix(".safetensors"))
     for path in (output, weights):
-        check_output(path)
+        check_output(path, source)
     if weights.resolve().parent != output.resolve().parent or weights.resolve() == output.resolve():
         raise CompileError(f"the weights '{weights}' must be another file in the folder of '{output}'")
     shapes = {name: _shape(text) for name, text in assigned(arguments.shape, "--shape").items()}

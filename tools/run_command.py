@@ -99,6 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Returns 1 when `--check` finds a difference. Raises `CompileError` and `OSError`."""
+    if arguments.seed < 0:
+        raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.repeat < 1:
         raise CompileError(f"--repeat must be at least 1, got {arguments.repeat}")
     target = _target(arguments.target, arguments.threads)

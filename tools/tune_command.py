@@ -60,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises `CompileError`, `OSError` and what the space raises."""
+    if arguments.seed < 0:
+        raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.plot is not None:
         check_output(Path(arguments.plot))
     target = Target.parse(arguments.target)
@@ -86,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
     failures = [record.failure for task in tuned.tasks for record in task.trials if record.failure]
     for reason in dict.fromkeys(failures):
         print(f"failed    {failures.count(reason)} trials: {reason}")
+    if arguments.seed < 0:
+        raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.plot is not None:
         tuned.plot(arguments.plot)
     for path in (arguments.database, arguments.plot):

@@ -13,6 +13,7 @@ Unsigned elements lose their sign. Parameters state the elements of their arrays
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final, TypeAlias, cast
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FixedBitwidthType,
+    Float16Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -35,6 +37,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     VectorType,
     f32,
+    i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -239,9 +242,22 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
     value, type_ = op.operands[0], op.results[0].type
     if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") and _is_narrow(source):
         value = writer.masked(value, _bits(source))
-    if value.type != type_:
+    if op.name in ("arith.fptosi", "arith.fptoui") and _is_narrow(target) and _bits(target) < 8:
+        value = _saturated(writer, value)
+        value = writer.op(arith.TruncIOp, (value,), type_, {"overflowFlags": _NO_FLAGS})
+    elif value.type != type_:
         value = writer.op(type(op), (value,), type_, op.properties, op.attributes)
     writer.replace(writer.wrapped(value, _bits(target)) if _is_narrow(target) else value)
+
+
+def _saturated(writer: _Writer, value: SSAValue) -> SSAValue:
+    """A float as a signed integer of 64 bits, the greatest one from 2^63 on: the low bits of that are the conversion to
+    an integer of fewer than 8 bits (`weft.support.float_to_integer`)."""
+    least = math.inf if isinstance(value.type, Float16Type) else 2.0**63
+    limit = writer.insert(arith.ConstantOp(FloatAttr(least, cast("AnyFloat", value.type))))
+    beyond = writer.insert(arith.CmpfOp(value, limit, "oge"))
+    converted = writer.insert(arith.FPToSIOp(value, i64))
+    return writer.insert(arith.SelectOp(beyond, writer.number(-1, i64), converted))
 
 
 def _extend_small(op: Operation, source: Attribute) -> None:

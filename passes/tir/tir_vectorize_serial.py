@@ -25,7 +25,7 @@ from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.arith import RemFOp
-from weft.passes.index_ops import detached_ops, index_before, insert_before
+from weft.passes.index_ops import constant_before, detached_ops, index_before, insert_before, result_before
 from weft.passes.low.low_expand_math import EXPANDED
 from weft.passes.schedule.loop_nests import set_loop_extent
 from weft.passes.tir.nest import FunctionPass, buffer_type, range_of_difference, remembered_ranges, replace_variable
@@ -331,7 +331,7 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) ->
 
     `outer` is omitted if it has one iteration, and so is the remainder if the lanes divide the extent.
     """
-    extent = Index.of(loop.extent) if isinstance(loop.extent, SSAValue) else Index({}, loop.extent)
+    extent = _iterations(loop)
     ranges = remembered_ranges()
     vectors, left = (part(extent, lanes, ranges) for part in (quotient, remainder))
     rest = None
@@ -358,6 +358,18 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) ->
     loop.induction_variable.replace_all_uses_with(index_before(value, body[0]))
     Rewriter.erase_op(loop)
     return rest
+
+
+def _iterations(loop: ForOp) -> Index:
+    """The number of iterations: of a dynamic extent that may be negative, its maximum with 0, computed before the
+    loop."""
+    extent = loop.extent
+    if isinstance(extent, int):
+        return Index({}, extent)
+    low, _ = Index.of(extent).range(remembered_ranges())
+    if low is None or low < 0:
+        extent = result_before(arith.MaxSIOp(extent, constant_before(0, loop)), loop)
+    return Index.of(extent)
 
 
 def _set_extent(loop: ForOp, extent: Index) -> None:

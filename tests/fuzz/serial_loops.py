@@ -30,7 +30,7 @@ _PROMISES = ("", "", ' attributes {tir.promises = ["contract"]}', ' attributes {
 
 @dataclass
 class SerialLoop:
-    """The program of a seed: `@f(A, B, C, N)`, where `N` gives a dynamic extent."""
+    """The program of a seed: `@f(A, B, C, N)`, where `N` gives a dynamic extent, which may be negative."""
 
     seed: int
     text: str = ""
@@ -41,7 +41,7 @@ class SerialLoop:
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
         self.type_ = self.draw.choice(_TYPES)
-        extent = self.draw.choice((str(self.draw.randint(1, 80)), str(self.draw.randint(1, 80)), "%n"))
+        extent = self.draw.choice((str(self.draw.randint(1, 80)), str(self.draw.randint(1, 80)), "%n", "%less"))
         for _ in range(self.draw.choice((1, 1, 2))):
             self._statement()
         body = "\n".join(f"    {line}" for line in self._lines)
@@ -50,6 +50,7 @@ class SerialLoop:
             f"func.func @f(%A: {buffer}, %B: {buffer}, %C: {buffer}, %N: memref<?xf32>)"
             f"{self.draw.choice(_PROMISES)} {{\n"
             "  %c0 = arith.constant 0 : index\n  %n = memref.dim %N, %c0 : memref<?xf32>\n"
+            "  %less = affine.apply affine_map<(d0) -> (d0 - 40)> (%n)\n"
             f"  tir.for %i in {extent} {{\n{body}\n  }}\n  func.return\n}}\n"
         )
 

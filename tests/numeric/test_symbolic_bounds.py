@@ -243,3 +243,13 @@ def test_more_elements_than_an_axis_has() -> None:
     np.testing.assert_array_equal(function(array)[0], np.sort(array, axis=0)[::-1][:2])
     with pytest.raises(ValueError, match=r"n must be at least 2, got 1 \(axis 0 of 'x'\)"):
         function(array[:1])
+
+
+@pytest.mark.parametrize("element", [lambda i: A[i // M], lambda i: A[i % M]], ids=["quotient", "remainder"])
+def test_divisors_that_may_be_negative(element: Callable[[Any], Any]) -> None:
+    """Calls do not check the index, and the build says so."""
+    with pytest.warns(Remark, match="index 0 of A depends on sizes in a way that calls do not check"):
+        function = built(A, M, te.compute((N,), element, name="B"))
+    result = np.zeros(4, np.float32)
+    function(ramp(4), 2, result)
+    assert result.tolist() in ([1, 1, 2, 2], [1, 2, 1, 2])

@@ -345,3 +345,27 @@ def test_linalg_of_another_level_stays() -> None:
         CompileError, match=r"linalg\.exp stays as it is: it is on tensors, in a function of another level"
     ):
         ConvertLinalgToTirPass(strict=True).apply(Context(), module)
+
+
+@pytest.mark.parametrize("source", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("target", ["i2", "i3", "i4"])
+def test_floats_to_integers_of_fewer_than_8_bits(source: str, target: str) -> None:
+    """As the interpreter computes on the program itself: from 2^63 on all bits are set."""
+    for op, extension in (("fptosi", "extsi"), ("fptoui", "extui")):
+        text = f"""func.func @f(%A: memref<8x{source}>, %B: memref<8xi32>) {{
+  affine.for %i = 0 to 8 {{
+    %x = affine.load %A[%i] : memref<8x{source}>
+    %y = arith.{op} %x : {source} to {target}
+    %z = arith.{extension} %y : {target} to i32
+    affine.store %z, %B[%i] : memref<8xi32>
+  }}
+  return
+}}"""
+        a = np.array(
+            [np.inf, -np.inf, np.nan, 5.7, -3.2, 300.0, 3e4, 1e20], {"f16": "f2", "f32": "f4", "f64": "f8"}[source]
+        )
+        expected, result = np.zeros(8, np.int32), np.zeros(8, np.int32)
+        weft.Interpreter(weft.parse(text)).call("f", a, expected)
+        weft.build(text)["f"](a, result)
+        np.testing.assert_array_equal(result, expected)
+        assert result[0] == (-1 if op == "fptosi" else (1 << int(target[1:])) - 1)

@@ -140,7 +140,9 @@ def test_wrong_passes_of_the_package_are_noticed(site: Path, capsys: pytest.Capt
 
 def test_a_package_that_cannot_be_loaded_is_named(site: Path) -> None:
     (site / "acmesim.py").write_text("import no_such_module\n")
-    message = "a package with an entry point of 'xdsl.universe' cannot be loaded: ModuleNotFoundError: No module named"
+    message = (
+        "package 'acmesim' with an entry point of 'xdsl.universe' cannot be loaded: ModuleNotFoundError: No module"
+    )
     with pytest.raises(weft.CompileError, match=message):
         weft.Target("acmesim")
     with pytest.raises(weft.CompileError, match=message):

@@ -15,6 +15,7 @@ from xdsl.rewriter import Rewriter
 from weft.driver.build import build
 from weft.runtime.library import Library
 from weft.support.errors import CompileError, ScheduleError
+from weft.support.files import check_output
 from weft.support.target import Target
 from weft.tools import run_command
 from weft.tools.failures import run_tool
@@ -278,3 +279,21 @@ def test_the_check_runs_on_edge_values(
     monkeypatch.setattr(run_command, "build", broken)
     assert execute(["run", str(tmp_path / "relu6.mlir"), "--check"]) == 1
     assert f"error: output 'B' differs from the interpreter on {values} in A" in capsys.readouterr().err
+
+
+def test_outputs_are_no_inputs(tmp_path: Path) -> None:
+    """Commands do not overwrite what they read."""
+    database = tmp_path / "tune.db"
+    database.write_bytes(b"")
+    link = tmp_path / "link.db"
+    link.symlink_to(database)
+    with pytest.raises(CompileError, match="is read: it cannot be the output as well"):
+        check_output(link, database)
+
+
+def test_seeds_are_not_negative(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "p.mlir"
+    program.write_text("func.func @f(%A: memref<4xf32>) { func.return }")
+    for command in ("run", "tune"):
+        assert run_tool(lambda command=command: execute([command, str(program), "--seed", "-1"]), debug=False) == 1
+        assert "error: --seed must not be negative, got -1" in capsys.readouterr().err

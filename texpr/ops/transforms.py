@@ -397,8 +397,9 @@ def pad(
     the edge twice (symmetric), or those of the other end (wrap).
 
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. A border may be longer than
-    its axis, but `reflect` and `symmetric` require axes of symbolic extent to be as long as their borders, which calls
-    check. Raises CompileError for negative widths, a border of an empty axis that is not constant, and other modes.
+    its axis, but `reflect` requires axes of symbolic extent to be longer than their borders, `symmetric` as long, which
+    calls check. Raises CompileError for negative widths, a border of an empty axis that is not constant, and other
+    modes.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.
