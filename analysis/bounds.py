@@ -386,8 +386,10 @@ class Bounds:
         if isinstance(meaning, Division):
             if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
                 return None
-            ends = self._ends_of(meaning.numerator, used)
-            return None if ends is None else _quotients(ends, self.names.of_index(meaning.divisor))
+            ends, divisor = self._ends_of(meaning.numerator, used), self.names.of_index(meaning.divisor)
+            if not is_extent_not_negative(divisor, self.not_negative()):
+                divisor = _known(choose("max", divisor, 1))  # the division runs for positive divisors only
+            return None if ends is None else _quotients(ends, divisor)
         if not isinstance(meaning, Product | Choice):
             return None
         varying, fixed = meaning.left, meaning.right

@@ -253,3 +253,27 @@ def test_divisors_that_may_be_negative(element: Callable[[Any], Any]) -> None:
     result = np.zeros(4, np.float32)
     function(ramp(4), 2, result)
     assert result.tolist() in ([1, 1, 2, 2], [1, 2, 1, 2])
+
+
+def test_quotients_of_fused_loops_of_an_extent_that_may_be_negative() -> None:
+    """A table of three rows, of an array without its two border elements: no size is refused, and none fails."""
+    text = """func.func @f(%A: memref<?xf32>, %X: memref<3xf32>, %B: memref<3x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  %inner = affine.apply affine_map<(d0) -> (d0 - 2)> (%n)
+  tir.assume_shape %B[%inner] : memref<3x?xf32>
+  tir.for %i in 3 { tir.for %j in %inner {
+    tir.block "B" iters(%vi: spatial<3>, %vj: spatial<%inner>) = [%i, %j] {
+      %x = memref.load %X[%vi] : memref<3xf32>
+      memref.store %x, %B[%vi, %vj] : memref<3x?xf32>
+    }
+  } }
+  func.return
+}"""
+    schedule = weft.Schedule(weft.parse(text))
+    schedule.fuse(*schedule.get_loops("B"))
+    function = weft.build(schedule.mod, default_schedule=False)["f"]
+    for size in (2, 3, 7):
+        result = np.zeros((3, size - 2), np.float32)
+        function(ramp(size), ramp(3), result)
+        np.testing.assert_array_equal(result, np.repeat([[1], [2], [3]], size - 2, axis=1))
