@@ -20,7 +20,7 @@ from weft.driver.programs import parse_file
 from weft.passes.insertion import parse_insertions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
-from weft.support.target import Target
+from weft.support.target import Target, registered_kind
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     stopwatch = Stopwatch()
     with stopwatch.measure("read"):
         module = parse_file(arguments.file)
+    if registered_kind(target.kind) is not None:
+        raise CompileError(f"weft build makes programs for CPUs by llvm and c; '{target.kind}' loads its own")
     lower_to_low(module, target, lowering_options(arguments), stopwatch)
     from weft.runtime.export.program import program_of
     from weft.runtime.low_module import load_c_module

@@ -138,6 +138,12 @@ def test_wrong_passes_of_the_package_are_noticed(site: Path, capsys: pytest.Capt
     assert "error: output 'B' differs from the interpreter on saturating values" in capsys.readouterr().err
 
 
+def test_programs_of_the_kind_are_not_exported(site: Path, tmp_path: Path) -> None:
+    """The package generates their code: `weft build` writes code for CPUs."""
+    with pytest.raises(weft.CompileError, match="by llvm and c; 'acmesim' loads its own"):
+        execute(["build", str(site / "relu6.mlir"), "--target", "acmesim", "-o", str(tmp_path / "f.o")])
+
+
 def test_a_package_that_cannot_be_loaded_is_named(site: Path) -> None:
     (site / "acmesim.py").write_text("import no_such_module\n")
     message = (
