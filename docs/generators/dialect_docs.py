@@ -163,7 +163,7 @@ def _link(name: str) -> str:
 
 _OPERATOR_SYNTAX = (
     "`graph.{name} %operand, ... [{{property = ...}}] : type, ... [-> type, ...]`: result types are optional; "
-    "`none` stands for an operand that is left out before others."
+    "`none` is an omitted operand that precedes others."
 )
 
 
