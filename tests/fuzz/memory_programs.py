@@ -77,6 +77,10 @@ class MemoryGenerator(Generator):
             replace(stage, guards=(), conditions=stage.guards) if stage.guards and stage.target in outputs else stage
             for stage in self.stages
         ]
+        return self._text(outputs)
+
+    def _text(self, outputs: list[Buffer]) -> ProgramText:
+        """The program of the stages drawn so far, whose results are in `outputs`."""
         return ProgramText(
             (),
             (*self.inputs, *(b for b, _ in self.gathers)),

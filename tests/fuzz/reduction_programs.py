@@ -53,16 +53,7 @@ class ReductionGenerator(MemoryGenerator):
                 self._plain()
         read = {load.buffer.name for stage in self.stages for load in stage.loads() if load.buffer != stage.target}
         outputs = [b for b in self.written if b in self.updated or b.name not in read]
-        return ProgramText(
-            (),
-            (*self.inputs, *(b for b, _ in self.gathers)),
-            tuple(outputs),
-            tuple(b for b in self.written if b not in outputs),
-            tuple(self._groups()),
-            self.dtype,
-            tuple((buffer.name, extent) for buffer, extent in self.gathers),
-            updated=frozenset(b.name for b in self.updated),
-        )
+        return self._text(outputs)
 
     def _reduction(self) -> None:
         draw = self.draw
