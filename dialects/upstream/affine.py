@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.irdl import (
     IRDLOperation,
@@ -33,7 +33,7 @@ from xdsl.parser.core import UnresolvedOperand
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.upstream.custom_syntax import with_parser
+from weft.dialects.upstream.custom_syntax import parse_optional_results, parse_variables, terminated, with_parser
 from weft.dialects.upstream.memref import ATOMIC_KINDS
 from weft.support.errors import did_you_mean
 
@@ -156,22 +156,16 @@ def _parse_if(parser: Parser) -> Operation:
     if not isinstance(condition, AffineSetAttr):
         parser.raise_error("affine.if takes an affine_set", at, parser.pos)
     operands = _operands(parser)
-    types: Sequence[Attribute] = ()
-    if parser.parse_optional_punctuation("->") is not None:
-        several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-        types = [parser.parse_type()] if several is None else several
-    regions = [parser.parse_region()]
-    if parser.parse_optional_keyword("else") is not None:
-        regions.append(parser.parse_region())
-    for region in regions:
-        if not isinstance(region.block.last_op, affine.YieldOp):
-            region.block.add_op(affine.YieldOp.get())
+    types = parse_optional_results(parser)
+    then = terminated(parser.parse_region(), affine.YieldOp)
+    has_else = parser.parse_optional_keyword("else") is not None
+    other = terminated(parser.parse_region(), affine.YieldOp) if has_else else Region()
     return affine.IfOp.create(
         operands=operands,
         result_types=types,
         properties={"condition": condition},
         attributes=parser.parse_optional_attr_dict(),
-        regions=regions if len(regions) == 2 else [*regions, Region()],
+        regions=[then, other],
     )
 
 
@@ -191,10 +185,7 @@ def _bounds(parser: Parser, word: str) -> tuple[list[AffineExpr], list[SSAValue]
         before = len(exprs)
         if parser.parse_optional_keyword(word) is not None:
             with parser.in_parens():
-                while True:
-                    add(_expression(parser))
-                    if parser.parse_optional_punctuation(",") is None:
-                        break
+                parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: add(_expression(parser)))
         else:
             add(_expression(parser))
         groups.append(len(exprs) - before)
@@ -214,9 +205,7 @@ def _expression(parser: Parser) -> tuple[AffineMap, Sequence[SSAValue]]:
 
 def _parse_parallel(parser: Parser) -> Operation:
     """`affine.parallel (%i, %j) = (0, %l) to (min(%n, 8), 10) step (2, 1) reduce ("addf") -> (f32) { ... }`"""
-    variables = parser.parse_comma_separated_list(
-        parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False).resolve(IndexType())
-    )
+    variables = parse_variables(parser)
     parser.parse_punctuation("=")
     lower, lower_values, lower_groups = _bounds(parser, "max")
     parser.parse_keyword("to")
@@ -230,13 +219,8 @@ def _parse_parallel(parser: Parser) -> Operation:
     for kind in kinds:
         if kind not in ATOMIC_KINDS:
             parser.raise_error(f"affine.parallel knows no reduction '{kind}'{did_you_mean(kind, ATOMIC_KINDS)}")
-    types: Sequence[Attribute] = ()
-    if parser.parse_optional_punctuation("->") is not None:
-        several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-        types = [parser.parse_type()] if several is None else several
-    body = parser.parse_region(variables)
-    if not isinstance(body.block.last_op, affine.YieldOp):
-        body.block.add_op(affine.YieldOp.get())
+    types = parse_optional_results(parser)
+    body = terminated(parser.parse_region(variables), affine.YieldOp)
 
     def groups(sizes: list[int]) -> DenseIntElementsAttr:
         return DenseIntElementsAttr.from_list(TensorType(i32, [len(sizes)]), sizes)

@@ -1,30 +1,44 @@
-"""Operations of xDSL that lack the custom syntax of MLIR, or take fewer types than their MLIR namesakes.
+"""The custom syntax of upstream operations: of those of xDSL that lack MLIR's, or take fewer types than their MLIR
+namesakes, and the parts of syntax that operations share.
 
-A class made here is registered in the place of an operation of the same name. It reads text as MLIR prints it, and
-gives operations of xDSL's own class: no op of the class itself ever exists.
+A class that `with_format` or `with_parser` makes is registered in the place of an operation of the same name. It reads
+text as MLIR prints it, and gives operations of xDSL's own class: no op of the class itself ever exists.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    FormatProgram,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from xdsl.ir import Operation
+    from xdsl.ir import Attribute, Operation, Region, SSAValue
     from xdsl.irdl import IRDLOperation
-    from xdsl.parser import Parser
 
 
-def with_format(op: type[IRDLOperation], assembly_format: str) -> type[Operation]:
-    """Reads `op` by a declarative format."""
+def with_format(
+    op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]
+) -> type[Operation]:
+    """Reads `op` by a declarative format, which may use `directives`."""
 
     @cache
     def program() -> FormatProgram:
-        return FormatProgram.from_str(assembly_format, op.get_irdl_definition())
+        definition = op.get_irdl_definition()
+        custom = {directive.__name__: directive for directive in directives}
+        return FormatProgram.from_str(assembly_format, replace(definition, custom_directives=custom))
 
     return with_parser(op, lambda parser: program().parse(parser, op))
 
@@ -41,3 +55,78 @@ def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -
     return type(
         op.__name__, (op,), {"parse": classmethod(parse_op), "create": classmethod(create), "__module__": __name__}
     )
+
+
+# Directives of assembly formats
+
+
+@irdl_custom_directive
+class _Word(CustomDirective):
+    """An integer attribute as one of several words: the position of the word is the integer."""
+
+    stored: AttributeVariable
+    WORDS: ClassVar[Sequence[str]] = ()
+    TYPE: ClassVar[IntegerType] = IntegerType(64)
+    UNKNOWN: ClassVar[str] = ""
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        at = parser.pos
+        word = parser.parse_identifier()
+        if word not in self.WORDS:
+            message = self.UNKNOWN.format(word=word, op=state.op_type.name, words=", ".join(self.WORDS))
+            parser.raise_error(message, at, parser.pos)
+        self.stored.set(state, IntegerAttr(self.WORDS.index(word), self.TYPE))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        number = self.stored.get(op)
+        if isinstance(number, IntegerAttr):
+            state.print_whitespace(printer)
+            printer.print_string(self.WORDS[abs(number.value.data)])  # true is -1
+
+
+def word_directive(name: str, words: Sequence[str], unknown: str, type_: int = 64) -> type[CustomDirective]:
+    """The directive `custom<name>($attribute)`: an integer of `type_` bits by the word at its position. `unknown` is
+    the error for other words, of `{word}`, `{words}` and `{op}`."""
+    return type(name, (_Word,), {"WORDS": words, "UNKNOWN": unknown, "TYPE": IntegerType(type_)})
+
+
+# Parts of syntax
+
+
+def parse_indices(parser: Parser, delimiter: Parser.Delimiter = Parser.Delimiter.PAREN) -> list[SSAValue]:
+    """`(%i, %j)`: operands of type `index`."""
+    return parser.parse_comma_separated_list(delimiter, lambda: parser.parse_operand(IndexType()))
+
+
+def parse_variables(parser: Parser) -> list[Parser.Argument]:
+    """`(%i, %j)`: the variables of loops."""
+    return parser.parse_comma_separated_list(
+        Parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False).resolve(IndexType())
+    )
+
+
+def parse_typed_operands(parser: Parser) -> list[SSAValue]:
+    """`%a, %b : type, type`"""
+    at = parser.pos
+    values = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+    parser.parse_punctuation(":")
+    types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+    return list(parser.resolve_operands(values, types, at))
+
+
+def parse_optional_results(parser: Parser) -> list[Attribute]:
+    """`-> type` or `-> (type, type)`, which may be missing."""
+    return [] if parser.parse_optional_punctuation("->") is None else parse_types(parser)
+
+
+def parse_types(parser: Parser) -> list[Attribute]:
+    """`type` or `(type, type)`"""
+    types = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if types is None else types
+
+
+def terminated(region: Region, terminator: type[Operation]) -> Region:
+    """A region of one block, which ends in a terminator without operands where the text has none."""
+    if not isinstance(region.block.last_op, terminator):
+        region.block.add_op(terminator.create())
+    return region

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar, Final
 
 from xdsl.dialects import gpu
@@ -11,7 +10,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DictionaryAttr,
     FunctionType,
-    IndexType,
     IntegerType,
     SymbolRefAttr,
     UnitAttr,
@@ -30,11 +28,18 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.effects import Synchronizes
-from weft.dialects.upstream.custom_syntax import with_format, with_parser
+from weft.dialects.upstream.custom_syntax import parse_indices, parse_optional_results, with_format, with_parser
 
 KERNEL: Final = "gpu.kernel"
 """Unit attribute of a `gpu.func` that is a kernel."""
@@ -82,23 +87,16 @@ class ShuffleOp(IRDLOperation):
     assembly_format = "$mode $value `,` $offset `,` $width attr-dict `:` type($value)"
 
 
-def _parse_place(parser: Parser, kind: type[Operation]) -> Operation:
-    """`gpu.thread_id x`; an upper bound is a hint, which is not kept."""
-    dimension = gpu.DimensionAttr(gpu.DimensionAttr.parse_parameter(parser))
-    if parser.parse_optional_keyword("upper_bound") is not None:
-        parser.parse_integer()
-    attributes = parser.parse_optional_attr_dict()
-    return kind.create(result_types=[IndexType()], properties={"dimension": dimension}, attributes=attributes)
+@irdl_custom_directive
+class UpperBound(CustomDirective):
+    """An upper bound, which is a hint and is not kept."""
 
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        if parser.parse_optional_keyword("upper_bound") is not None:
+            parser.parse_integer()
 
-def _parse_module(parser: Parser) -> Operation:
-    """`gpu.module @kernels attributes {...} { ... }`."""
-    name = parser.parse_symbol_name()
-    given = parser.parse_optional_attr_dict_with_keyword()
-    body = parser.parse_region()
-    return gpu.ModuleOp.create(
-        properties={"sym_name": name}, attributes={} if given is None else dict(given.data), regions=[body]
-    )
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        pass
 
 
 def _parse_func(parser: Parser) -> Operation:
@@ -112,10 +110,7 @@ def _parse_func(parser: Parser) -> Operation:
         return argument
 
     arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_argument)
-    results: list[Attribute] = []
-    if parser.parse_optional_punctuation("->") is not None:
-        several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-        results = [parser.parse_type()] if several is None else list(several)
+    results = parse_optional_results(parser)
     for keyword in ("workgroup", "private"):
         if parser.parse_optional_keyword(keyword) is not None:
             parser.raise_error(
@@ -143,9 +138,7 @@ def _parse_launch(parser: Parser) -> Operation:
     for keyword in ("blocks", "threads"):
         parser.parse_keyword(keyword)
         parser.parse_keyword("in")
-        sizes.append(
-            parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType()))
-        )
+        sizes.append(parse_indices(parser))
     shared: list[SSAValue] = []
     if parser.parse_optional_keyword("dynamic_shared_memory_size") is not None:
         shared.append(parser.parse_operand(i32))
@@ -173,8 +166,8 @@ PLACES: Final = (gpu.BlockDimOp, gpu.BlockIdOp, gpu.GlobalIdOp, gpu.GridDimOp, g
 OPERATIONS: tuple[type[Operation] | type[Attribute], ...] = (
     ShuffleModeAttr,
     ShuffleOp,
-    *(with_parser(place, partial(_parse_place, kind=place)) for place in PLACES),
-    with_parser(gpu.ModuleOp, _parse_module),
+    *(with_format(place, "$dimension custom<UpperBound>() attr-dict", UpperBound) for place in PLACES),
+    with_format(gpu.ModuleOp, "$sym_name attr-dict-with-keyword $body"),
     with_parser(gpu.FuncOp, _parse_func),
     with_parser(gpu.LaunchFuncOp, _parse_launch),
     with_format(gpu.BarrierOp, "attr-dict"),

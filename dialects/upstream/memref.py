@@ -14,19 +14,16 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnitAttr,
-    i32,
-    i64,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
 
 from weft.dialects.effects import StatesFact
-from weft.dialects.upstream.custom_syntax import with_format, with_parser
+from weft.dialects.upstream.custom_syntax import with_format, with_parser, word_directive
 from weft.dialects.upstream.memref_transpose import TransposeOp
 
 if TYPE_CHECKING:
     from xdsl.parser import Parser
-    from xdsl.printer import Printer
 
 ATOMIC_KINDS: Final = (
     *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxs", "maxu", "minimumf", "minnumf", "mins", "minu"),
@@ -65,26 +62,8 @@ def _parse_global(parser: Parser) -> Operation:
     return memref.GlobalOp.create(properties=properties, attributes=attributes)
 
 
-def _parse_atomic_rmw(parser: Parser) -> Operation:
-    """`memref.atomic_rmw addf %v, %A[%i] : (f32, memref<8xf32>) -> f32`."""
-    at = parser.pos
-    kind = parser.parse_identifier()
-    if kind not in ATOMIC_KINDS:
-        parser.raise_error(f"unknown kind '{kind}' of memref.atomic_rmw", at, parser.pos)
-    value = parser.parse_unresolved_operand()
-    parser.parse_punctuation(",")
-    buffer = parser.parse_unresolved_operand()
-    indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
-    attributes = parser.parse_optional_attr_dict()
-    parser.parse_punctuation(":")
-    type_ = parser.parse_function_type()
-    operands = parser.resolve_operands([value, buffer], type_.inputs.data, at)
-    return memref.AtomicRMWOp.create(
-        operands=[*operands, *indices],
-        result_types=type_.outputs.data,
-        properties={"kind": IntegerAttr(ATOMIC_KINDS.index(kind), i64)},
-        attributes=attributes,
-    )
+_READ_OR_WRITE: Final = word_directive("ReadOrWrite", ("read", "write"), "Expected 'write'", 1)
+_INSTR_OR_DATA: Final = word_directive("InstrOrData", ("instr", "data"), "Expected 'data'", 1)
 
 
 @irdl_op_definition
@@ -105,49 +84,11 @@ class PrefetchOp(IRDLOperation):
     isDataCache = prop_def(BoolAttr)
 
     traits = traits_def(StatesFact())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> PrefetchOp:
-        buffer = parser.parse_unresolved_operand()
-        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
-        is_write = _one_of(parser, "read", "write")
-        parser.parse_punctuation(",")
-        parser.parse_characters("locality")
-        with parser.in_angle_brackets():
-            locality = parser.parse_integer()
-        is_data = _one_of(parser, "instr", "data")
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        return cls.create(
-            operands=[parser.resolve_operand(buffer, type_), *indices],
-            properties={
-                "isWrite": BoolAttr.from_bool(is_write),
-                "localityHint": IntegerAttr(locality, i32),
-                "isDataCache": BoolAttr.from_bool(is_data),
-            },
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.memref)
-        with printer.in_square_brackets():
-            printer.print_list(self.indices, printer.print_ssa_value)
-        printer.print_string(", write" if self.isWrite.value.data else ", read")
-        printer.print_string(f", locality<{self.localityHint.value.data}>")
-        printer.print_string(", data" if self.isDataCache.value.data else ", instr")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.memref.type)
-
-
-def _one_of(parser: Parser, no: str, yes: str) -> bool:
-    parser.parse_punctuation(",")
-    if parser.parse_optional_keyword(no) is not None:
-        return False
-    parser.parse_keyword(yes)
-    return True
+    custom_directives = (_READ_OR_WRITE, _INSTR_OR_DATA)
+    assembly_format = (
+        "$memref `[` $indices `]` `,` custom<ReadOrWrite>($isWrite) `,` `locality` `<` $localityHint `>` `,` "
+        "custom<InstrOrData>($isDataCache) attr-dict `:` type($memref)"
+    )
 
 
 _CAST: Final = "$source attr-dict `:` type($source) `to` type($dest)"
@@ -156,7 +97,12 @@ OPERATIONS: tuple[type[Operation], ...] = (
     TransposeOp,
     PrefetchOp,
     with_parser(memref.GlobalOp, _parse_global),
-    with_parser(memref.AtomicRMWOp, _parse_atomic_rmw),
+    with_format(
+        memref.AtomicRMWOp,
+        "custom<Kind>($kind) $value `,` $memref `[` $indices `]` attr-dict `:` "
+        "`(` type($value) `,` type($memref) `)` `->` type($result)",
+        word_directive("Kind", ATOMIC_KINDS, "unknown kind '{word}' of {op}"),
+    ),
     with_format(memref.CastOp, _CAST),
     with_format(memref.MemorySpaceCastOp, _CAST),
     with_format(memref.CopyOp, "$source `,` $destination attr-dict `:` type($source) `to` type($destination)"),

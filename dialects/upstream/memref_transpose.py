@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
-from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+
+@irdl_custom_directive
+class PlainMap(CustomDirective):
+    """A map without the name of its attribute: `(i, j) -> (j, i)`."""
+
+    map: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.map.set(state, AffineMapAttr(parser.parse_affine_map()))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        map_ = self.map.get(op)
+        if isinstance(map_, AffineMapAttr):
+            state.print_whitespace(printer)
+            printer.print_string(str(map_.data))
 
 
 @irdl_op_definition
@@ -28,6 +50,8 @@ class TransposeOp(IRDLOperation):
     result = result_def(MemRefType)
 
     traits = traits_def(Pure())
+    custom_directives = (PlainMap,)
+    assembly_format = "$source custom<PlainMap>($permutation) attr-dict `:` type($source) `to` type($result)"
 
     @property
     def order(self) -> list[int]:
@@ -38,29 +62,3 @@ class TransposeOp(IRDLOperation):
         rank = len(self.source.type.shape) if isinstance(self.source.type, MemRefType) else 0
         if sorted(self.order) != list(range(rank)) or len(self.permutation.data.results) != rank:
             raise VerifyException(f"{self.name} permutes {rank} dimensions, got {self.permutation.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TransposeOp:
-        source = parser.parse_unresolved_operand()
-        permutation = parser.parse_affine_map()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand = parser.resolve_operand(source, parser.parse_type())
-        parser.parse_keyword("to")
-        result: Attribute = parser.parse_type()
-        return cls.create(
-            operands=[operand],
-            result_types=[result],
-            properties={"permutation": AffineMapAttr(permutation)},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f" {self.permutation.data}")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" to ")
-        printer.print_attribute(self.result.type)

@@ -18,8 +18,6 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import NoMemoryEffect, Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -96,42 +94,10 @@ class GatherOp(IRDLOperation):
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GatherOp:
-        source = parser.parse_unresolved_operand()
-        parser.parse_punctuation("[")
-        indices = parser.parse_unresolved_operand()
-        parser.parse_punctuation("]")
-        parser.parse_keyword("gather_dims")
-        parser.parse_punctuation("(")
-        dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        parser.parse_punctuation(")")
-        properties: dict[str, Attribute] = {"gather_dims": DenseArrayBase.from_list(i64, dims)}
-        if parser.parse_optional_keyword("unique") is not None:
-            properties["unique"] = UnitAttr()
-        attributes = parser.parse_optional_attr_dict()
-        at = parser.pos
-        parser.parse_punctuation(":")
-        type_ = parser.parse_function_type()
-        return cls.create(
-            operands=parser.resolve_operands([source, indices], type_.inputs.data, at),
-            result_types=type_.outputs.data,
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string("[")
-        printer.print_ssa_value(self.indices)
-        printer.print_string(f"] gather_dims([{', '.join(map(str, self.gather_dims.get_values()))}])")
-        if self.unique is not None:
-            printer.print_string(" unique")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_operation_type(self)
+    assembly_format = (
+        "$source `[` $indices `]` `gather_dims` `(` $gather_dims `)` (`unique` $unique^)? attr-dict `:` "
+        "functional-type(operands, results)"
+    )
 
 
 @irdl_op_definition
