@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from xdsl.irdl import IRDLOperation
 
 
-def with_format(
-    op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]
-) -> type[Operation]:
+def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]) -> type[Operation]:
     """Reads `op` by a declarative format, which may use `directives`."""
 
     @cache
@@ -114,12 +112,12 @@ def parse_typed_operands(parser: Parser) -> list[SSAValue]:
     return list(parser.resolve_operands(values, types, at))
 
 
-def parse_optional_results(parser: Parser) -> list[Attribute]:
+def parse_optional_results(parser: Parser) -> Sequence[Attribute]:
     """`-> type` or `-> (type, type)`, which may be missing."""
     return [] if parser.parse_optional_punctuation("->") is None else parse_types(parser)
 
 
-def parse_types(parser: Parser) -> list[Attribute]:
+def parse_types(parser: Parser) -> Sequence[Attribute]:
     """`type` or `(type, type)`"""
     types = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
     return [parser.parse_type()] if types is None else types

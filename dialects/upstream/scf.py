@@ -37,9 +37,7 @@ def _parse_parallel(parser: Parser) -> Operation:
     body = terminated(parser.parse_region(variables), scf.ReduceOp)
     attributes = parser.parse_optional_attr_dict()
     values = parser.resolve_operands(starts, types, at)
-    return scf.ParallelOp.build(
-        operands=[*bounds, values], result_types=[types], attributes=attributes, regions=[body]
-    )
+    return scf.ParallelOp.build(operands=[*bounds, values], result_types=[types], attributes=attributes, regions=[body])
 
 
 def _parse_reduce(parser: Parser) -> Operation:

@@ -75,7 +75,7 @@ class DType:
 
 
 class Namespace:
-    """A namespace inside `T`, as `T.axis`."""
+    """A namespace of scripts, as `T.axis`."""
 
     def __init__(self, name: str, **names: object) -> None:
         self._name = name
@@ -84,18 +84,30 @@ class Namespace:
     def __getattr__(self, name: str) -> object:
         names: dict[str, object] = self.__dict__["_names"]
         if name not in names:
-            raise AttributeError(f"T.{self._name} has no '{name}'{did_you_mean(name, names)}")
+            raise AttributeError(f"{self._name} has no '{name}'{did_you_mean(name, names)}")
         return names[name]
 
     def __repr__(self) -> str:
-        return f"T.{self._name}"
+        return self._name
 
 
+def module_attrs(attributes: dict[str, object]) -> None:
+    """`I.module_attrs({"key": 1})`: the attributes of the module; read from the source of a class under
+    `@I.ir_module`, it does nothing when it runs."""
+
+
+def mlir(text: str) -> None:
+    """`I.mlir("memref.global ...")`: operations of the module that are no functions of block loops, such as constants
+    and schedules; read from the source of a class under `@I.ir_module`, it does nothing when it runs."""
+
+
+IR = Namespace("I", mlir=mlir, module_attrs=module_attrs)
+"""What `I` means in a script that is read as text."""
 SPATIAL_AXIS = Construct("axis.spatial", "vi = T.axis.spatial(128, i)")
 REDUCE_AXIS = Construct("axis.reduce", "vk = T.axis.reduce(128, k)")
 REMAP_AXES = Construct("axis.remap", 'vi, vk = T.axis.remap("SR", [i, k])')
 AXIS = Namespace(
-    "axis",
+    "T.axis",
     spatial=SPATIAL_AXIS,
     S=SPATIAL_AXIS,
     reduce=REDUCE_AXIS,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, TypeVar, cast, overload
 
+from weft.frontends.script.parsing import read_class, read_module
 from weft.frontends.script.source import Source, source_of
 from weft.support.errors import CompileError
 
@@ -42,8 +43,6 @@ def prim_func(
     of the program. `private` hides the function from callers of the compiled module; the other options are TVM's and
     change nothing. Raises CompileError, which points into the source, for what is no program.
     """
-    from weft.frontends.script.parsing import read_module
-
     if function is None:
         return lambda decorated: read_definition(decorated, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
     return read_definition(function, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
@@ -54,8 +53,6 @@ def ir_module(cls: type) -> ModuleOp:
 
     They may call each other. Raises CompileError, which points into the source, for what is no program.
     """
-    from weft.frontends.script.parsing import read_class
-
     if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"@ir_module stands above a class, got {cls!r}")
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]

@@ -10,22 +10,21 @@ import ast
 import inspect
 import math
 import operator
-import re
-from collections import ChainMap, Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from xdsl.ir import Attribute
 
-from weft.frontends.script import ir, tir
+from weft.frontends.script import words
 from weft.frontends.script.attributes import AttributeText, to_attributes
 from weft.frontends.script.constructs import BUILTINS, Construct, DType, IntrinsicWord, Namespace
 from weft.frontends.script.limits import check_arguments, check_result, check_terms
-from weft.frontends.script.source import Positioned, Source
+from weft.frontends.script.reader import Handler, Reader
+from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import did_you_mean
 from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, is_integer
 from weft.texpr.shapes import as_index
 
@@ -52,72 +51,44 @@ COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.GtE: operator.ge,
 }
 OF_VALUES: Mapping[object, Callable[..., Expr]] = {
-    max: tir.max,
-    min: tir.min,
-    abs: tir.abs,
-    pow: tir.pow,
-    round: tir.round,
+    max: words.max,
+    min: words.min,
+    abs: words.abs,
+    pow: words.pow,
+    round: words.round,
 }
 """The functions among them that scripts may also apply to values of the program."""
-PYTHON_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""The exceptions by which Python's operators and functions reject values."""
 
 
-class Evaluator:
-    """Evaluates the expressions at module level; its subclass `FunctionParser` those of a function."""
+class Evaluator(Reader):
+    """Evaluates the expressions at module level; its subclass `StatementParser` those of a function."""
 
     names_are_sizes = False
     """Whether a type variable from outside is a symbolic extent."""
 
-    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
-        self.source = source
-        self._outer = names
-        self._scopes: ChainMap[str, object] = ChainMap({})
-        """The bindings of the function, innermost scope first."""
-
-    def error(self, node: Positioned, message: str) -> CompileError:
-        return self.source.error(node, message)
-
     # Names
-
-    @contextmanager
-    def scope(self, names: Mapping[str, object] | None = None) -> Generator[dict[str, object]]:
-        """A scope with `names`, in which the bindings made inside end."""
-        added = dict(names or {})
-        self._scopes = self._scopes.new_child(added)
-        try:
-            yield added
-        finally:
-            self._scopes = self._scopes.parents
-
-    def bind(self, name: str, value: object) -> None:
-        self._scopes[name] = value
 
     def bind_checked(self, node: ast.Name, value: object) -> None:
         """Bind the name to `value`; index expressions have a limited length. Raises CompileError."""
         if isinstance(value, Expr) and value.is_index:
             self.apply(node, check_terms, value)
-        self.bind(node.id, value)
-
-    def known(self, name: str) -> object | None:
-        """The binding of `name` in the function, None if it has none."""
-        return self._scopes.get(name)
+        self.scope[node.id] = value
 
     def _name(self, node: ast.Name) -> object:
-        if node.id in self._scopes:
-            return self._scopes[node.id]
-        if node.id in self._outer:
-            value = self._outer[node.id]
+        scope, name = self.scope, node.id
+        if name in scope.bound:
+            return scope.bound[name]
+        if name in scope.outside:
+            value = scope.outside[name]
             if isinstance(value, TypeVar) and self.names_are_sizes:  # as TVM declares them
-                return self._scopes.maps[-1].setdefault(node.id, Symbol(node.id, place=self.source.place(node)))
+                return scope.bound.maps[-1].setdefault(name, Symbol(name, place=self.source.place(node)))
             if isinstance(value, Expr) and not isinstance(value, Const):
-                raise self.error(
-                    node, f"{node.id} is an expression from outside the function: only numbers and tuples are"
-                )
+                message = f"{name} is an expression from outside the function: only numbers and tuples are"
+                raise self.error(node, message)
             return value
-        if node.id in BUILTINS:
-            return BUILTINS[node.id]
-        raise self.error(node, f"unknown name '{node.id}'{did_you_mean(node.id, self._scopes or self._outer)}")
+        if name in BUILTINS:
+            return BUILTINS[name]
+        raise self.error(node, f"unknown name '{name}'{did_you_mean(name, scope.bound or scope.outside)}")
 
     # Values of a kind
 
@@ -171,7 +142,7 @@ class Evaluator:
             raise self.error(node, f"{what} is a string, got {shown(value)}")
         return value
 
-    def attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
+    def as_attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
         """The dict `value` as attributes. Raises CompileError with `message` at `node` for what is none."""
         if not isinstance(value, dict):
             raise self.error(node, message)
@@ -182,21 +153,15 @@ class Evaluator:
         del node
         return expr
 
-    def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """The result of a function call, whose exceptions become errors at `node`."""
-        try:
-            return function(*args, **kwargs)
-        except CompileError as failure:
-            raise self.error(node, re.sub(r"\bte\.(?=\w)", "T.", failure.message)) from None
-        except PYTHON_FAILURES as failure:
-            raise self.error(node, str(failure) or type(failure).__name__) from None
-
     # Expressions
 
     def evaluate(self, node: ast.expr) -> object:
         """The value of `node`: a Python value, an expression, a buffer or a construct of the language."""
         try:
-            value = self._evaluate(node)
+            handler = self.EXPRESSIONS.get(type(node))
+            if handler is None:
+                raise self.error(node, f"`{type(node).__name__.lower()}` has no meaning in a script")
+            value = handler(self, node)
         except RecursionError:
             raise self.error(node, "this is nested too deeply: name parts of it") from None
         if isinstance(value, Expr):
@@ -205,38 +170,14 @@ class Evaluator:
             self.apply(node, check_result, value)
         return value
 
-    def _evaluate(self, node: ast.expr) -> object:
-        match node:
-            case ast.Constant():
-                if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
-                    raise self.error(node, "text has half of a character, a lone surrogate")
-                return node.value
-            case ast.Name():
-                return self._name(node)
-            case ast.Attribute():
-                return self._attribute(node)
-            case ast.Subscript():
-                return self._subscript(node)
-            case ast.Tuple():
-                return tuple(self.evaluate(item) for item in node.elts)
-            case ast.List():
-                return [self.evaluate(item) for item in node.elts]
-            case ast.Dict():
-                return self._dict(node)
-            case ast.BinOp():
-                return self.operate(node, node.op, self.evaluate(node.left), self.evaluate(node.right))
-            case ast.UnaryOp():
-                return self._unary(node)
-            case ast.BoolOp():
-                return self._logic(node)
-            case ast.Compare():
-                return self._comparison(node)
-            case ast.IfExp():
-                return self._choice(node)
-            case ast.Call():
-                return self._call(node)
-            case _:
-                raise self.error(node, f"`{type(node).__name__.lower()}` has no meaning in a script")
+    def _constant(self, node: ast.Constant) -> object:
+        if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
+            raise self.error(node, "text has half of a character, a lone surrogate")
+        return node.value
+
+    def _items(self, node: ast.Tuple | ast.List) -> list[object] | tuple[object, ...]:
+        items = [self.evaluate(item) for item in node.elts]
+        return items if isinstance(node, ast.List) else tuple(items)
 
     def _dict(self, node: ast.Dict) -> dict[object, object]:
         values: dict[object, object] = {}
@@ -245,6 +186,9 @@ class Evaluator:
                 raise self.error(value, "`**` has no meaning in a script")
             self.apply(key, values.__setitem__, self.evaluate(key), self.evaluate(value))
         return values
+
+    def _binary(self, node: ast.BinOp) -> object:
+        return self.operate(node, node.op, self.evaluate(node.left), self.evaluate(node.right))
 
     def operate(self, node: Positioned, kind: ast.operator, left: object, right: object) -> object:
         """A Python operator on two values."""
@@ -263,7 +207,7 @@ class Evaluator:
         if isinstance(value, Buffer):
             self.scalar(node.operand, value)
         if isinstance(node.op, ast.Not):
-            return self.apply(node, tir.Not, value) if isinstance(value, Expr) else not value
+            return self.apply(node, words.Not, value) if isinstance(value, Expr) else not value
         if isinstance(node.op, ast.USub):
             if isinstance(value, Const) and not isinstance(value.value, bool):
                 return Const(-value.value, value.dtype)
@@ -305,21 +249,21 @@ class Evaluator:
         if not isinstance(test, Expr):
             return self.evaluate(node.body if test else node.orelse)
         branches = [self.scalar(part, self.evaluate(part)) for part in (node.body, node.orelse)]
-        return self.apply(node, tir.if_then_else, test, *branches)
+        return self.apply(node, words.if_then_else, test, *branches)
 
     # Names below names
 
     def _attribute(self, node: ast.Attribute) -> object:
         value = self.evaluate(node.value)
         match value:
-            case ModuleType() if value is tir:
-                if node.attr in tir.FUNCTIONS:
-                    return tir.FUNCTIONS[node.attr]
-                if node.attr in tir.WORDS:
-                    return tir.WORDS[node.attr]
-                if (word := tir.intrinsic(node.attr)) is not None:
+            case ModuleType() if words.is_namespace(value):
+                if node.attr in words.FUNCTIONS:
+                    return words.FUNCTIONS[node.attr]
+                if node.attr in words.WORDS:
+                    return words.WORDS[node.attr]
+                if (word := words.intrinsic(node.attr)) is not None:
                     return word
-                known = [*tir.FUNCTIONS, *tir.WORDS]
+                known = [*words.FUNCTIONS, *words.WORDS]
                 raise self.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
             case IntrinsicWord():  # T.ptx_legacy.mma
                 return IntrinsicWord(f"{value.name}.{node.attr}", value.usage)
@@ -454,10 +398,8 @@ class Evaluator:
 
     def _call(self, node: ast.Call) -> object:
         function = self.evaluate(node.func)
-        if isinstance(function, Construct) and function is tir.attr:
-            return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
-        if isinstance(function, Construct) and function is tir.Let:
-            return self._let(node)
+        if isinstance(function, Construct) and (special := self.VALUES.get(function)) is not None:
+            return special(self, node)
         if isinstance(function, Construct):
             raise self.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
         args, kwargs = self.arguments(node)
@@ -472,12 +414,16 @@ class Evaluator:
             )
         return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
 
+    def _attribute_text(self, node: ast.Call) -> object:
+        """`T.attr("1 : i8")`"""
+        return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
+
     def _let(self, node: ast.Call) -> object:
         """`T.Let(body, where={x: value})`: a name in an expression."""
         where = node.keywords[0].value if len(node.keywords) == 1 and node.keywords[0].arg == "where" else None
         if len(node.args) != 1 or not isinstance(where, ast.Dict):
-            raise self.error(node, f"T.Let has an expression and values of names: `{tir.Let.usage}`")
-        with self.scope():
+            raise self.error(node, f"T.Let has an expression and values of names: `{words.Let.usage}`")
+        with self.scope.nested():
             for key, value in zip(where.keys, where.values, strict=True):
                 if not isinstance(key, ast.Name):
                     raise self.error(key or value, "a name stands here")
@@ -518,6 +464,24 @@ class Evaluator:
             result = self.apply(node, OF_VALUES[function], result, value)
         return result
 
+    EXPRESSIONS: ClassVar[Mapping[type[ast.expr], Handler]] = {
+        ast.Attribute: _attribute,
+        ast.BinOp: _binary,
+        ast.BoolOp: _logic,
+        ast.Call: _call,
+        ast.Compare: _comparison,
+        ast.Constant: _constant,
+        ast.Dict: _dict,
+        ast.IfExp: _choice,
+        ast.List: _items,
+        ast.Name: _name,
+        ast.Subscript: _subscript,
+        ast.Tuple: _items,
+        ast.UnaryOp: _unary,
+    }
+    VALUES: ClassVar[Mapping[Construct, Handler]] = {words.Let: _let, words.attr: _attribute_text}
+    """The constructs whose calls give values; others are statements."""
+
 
 def adapted(values: Sequence[object]) -> list[object]:
     """Casts indices among operands to the dtype of a narrower integer among them."""
@@ -535,14 +499,14 @@ def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
     result = binary(kind, left, other)
     if not reads(other) or left.dtype != "bool":
         return result
-    return tir.if_then_else(left, *((other, False) if kind is BinaryKind.AND else (True, other)))
+    return words.if_then_else(left, *((other, False) if kind is BinaryKind.AND else (True, other)))
 
 
 def may_call(function: object, of_values: bool) -> bool:
     """Whether a script may call `function`; `of_values`: with arguments that are values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
-    if any(function is known for known in tir.FUNCTIONS.values()):
+    if any(function is known for known in words.FUNCTIONS.values()):
         return True
     if of_values:
         return False
@@ -558,7 +522,7 @@ def shown(value: object) -> str:
         case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
             return str(value)
         case ModuleType():
-            return "T" if value is tir else "I" if value is ir else f"module {value.__name__}"
+            return "T" if words.is_namespace(value) else f"module {value.__name__}"
         case _:
             name = getattr(value, "__name__", None)
             return name if isinstance(name, str) else f"{value!r} of type {type(value).__name__}"

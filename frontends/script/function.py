@@ -21,7 +21,7 @@ from weft.dialects.element_types import STORED, stated_elements
 from weft.dialects.promises import PROMISES, Promise, promises_attribute, promises_in
 from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import Relation
-from weft.frontends.script import tir
+from weft.frontends.script import words
 from weft.frontends.script.attributes import attribute_text, generic_op, parse_attribute, to_attribute
 from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, Namespace
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
@@ -136,10 +136,6 @@ class FunctionParser(Evaluator):
         """Set the location of the ops that are emitted next."""
         self.emitter.place = self.source.place(node)
 
-    def body(self, statements: Sequence[ast.stmt]) -> None:
-        """Read statements in order."""
-        raise NotImplementedError
-
     def parse(self) -> FuncOp:
         """The function. Raises CompileError at the place of the error."""
         declaration = self._is_external()
@@ -172,7 +168,7 @@ class FunctionParser(Evaluator):
             return False
         for statement in attributes:
             call = statement.value if isinstance(statement, ast.Expr) else None
-            if not isinstance(call, ast.Call) or self.evaluate(call.func) is not tir.func_attr:
+            if not isinstance(call, ast.Call) or self.evaluate(call.func) is not words.func_attr:
                 raise self.error(statement, f"{self.name} is defined elsewhere (`...`): it has T.func_attr alone")
         return True
 
@@ -193,7 +189,7 @@ class FunctionParser(Evaluator):
             raise self.error(returns, f"{self.name} returns nothing: results are written to parameters")
         if isinstance(value, DType):
             return [value_type_of(value.name)]
-        if value is tir.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
+        if value is words.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
             return [self.apply(returns, parse_attribute, self.string(returns.args[0], "T.type"))]
         raise self.error(returns, "a result is a scalar, T.int32")
 
@@ -221,7 +217,7 @@ class FunctionParser(Evaluator):
                     args = inner.elts if isinstance(inner, ast.Tuple) else [inner]
                     annotation = ast.copy_location(ast.Call(annotation.value, args, []), annotation)
                 kind = self.evaluate(annotation.func if isinstance(annotation, ast.Call) else annotation)
-                if kind is tir.Buffer and isinstance(annotation, ast.Call):
+                if kind is words.Buffer and isinstance(annotation, ast.Call):
                     buffers.append((parameter, annotation, position))
                 else:
                     self._parameter(parameter, annotation, kind, position, declaration)
@@ -230,29 +226,29 @@ class FunctionParser(Evaluator):
             self.place(parameter)
             with self.source.placing(parameter):
                 buffer = self._buffer(annotation, 0, parameter.arg, position)
-            if self.known(parameter.arg) is not None:
+            if self.scope.known(parameter.arg) is not None:
                 raise self.error(parameter, f"{parameter.arg} names a buffer and a size: rename one of them")
-            self.bind(parameter.arg, buffer)
+            self.scope[parameter.arg] = buffer
 
     def _parameter(
         self, parameter: ast.arg, annotation: ast.expr, kind: object, position: int, declaration: bool
     ) -> None:
         name = parameter.arg
-        if kind is tir.handle and declaration:
+        if kind is words.handle and declaration:
             self._argument(PtrType(), name, position)
-        elif kind is tir.handle:
+        elif kind is words.handle:
             handle = HandleParameter(name, parameter, position)
             self._handles.append(handle)
-            self.bind(name, handle)
-        elif kind is tir.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
+            self.scope[name] = handle
+        elif kind is words.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
             type = self.apply(annotation, parse_attribute, self.string(annotation.args[0], "T.type"))
-            self.bind(name, named_value(self._argument(type, name, position), name))
+            self.scope[name] = named_value(self._argument(type, name, position), name)
         elif isinstance(kind, DType) and not isinstance(annotation, ast.Call):
             if kind.name in STORED:
                 raise self.error(annotation, f"parameter {name}: elements of arrays alone are {kind.name}")
             type = IndexType() if kind.name in ("int32", "int64") else value_type_of(kind.name)
             argument = self._argument(type, name, position)
-            self.bind(name, named_value(argument, name, self._stated(argument, kind.name)))
+            self.scope[name] = named_value(argument, name, self._stated(argument, kind.name))
         else:
             raise self.error(
                 annotation, f'parameter {name} is a T.Buffer((m, n), "float32"), a T.handle or a scalar, T.int64'
@@ -318,7 +314,7 @@ class FunctionParser(Evaluator):
             value, extent = values[dimension], shape[dimension]
             if as_number(value) == -1 and dense is not None:
                 strides[dimension] = dense
-            elif isinstance(value, str) and value.isidentifier() and self.known(value) is None:
+            elif isinstance(value, str) and value.isidentifier() and self.scope.known(value) is None:
                 names[dimension] = Symbol(value)  # TVM prints different strides under one name
             elif value is not None:
                 size = self._size(node, value, f"{name}: stride {dimension}")
@@ -342,8 +338,8 @@ class FunctionParser(Evaluator):
             if text is None:
                 raise self.error(node, f"{what} is a size as text, got {value!r}")
             for name in free_names(text):
-                if self.known(name) is None:
-                    self.bind(name, Symbol(name, place=self.source.place(node)))
+                if self.scope.known(name) is None:
+                    self.scope[name] = Symbol(name, place=self.source.place(node))
             value = self.evaluate(text)
         return self.as_extent(node, value, what)
 
@@ -393,7 +389,7 @@ class FunctionParser(Evaluator):
     def match_buffer(self, node: ast.Call, name: str) -> Buffer:
         """`A = T.match_buffer(a, (m, n), "float32")`."""
         if not node.args:
-            raise self.error(node, f"T.match_buffer names a parameter: `{tir.match_buffer.usage}`")
+            raise self.error(node, f"T.match_buffer names a parameter: `{words.match_buffer.usage}`")
         whole = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
         handle = self.evaluate(whole)
         if isinstance(handle, Buffer):
@@ -439,8 +435,8 @@ class FunctionParser(Evaluator):
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
         """Check a stride or offset of a region: a new name, which is bound to `expr`, or the number that `known` is."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
-        if name is not None and name.isidentifier() and not isinstance(self.known(name), Leaf):
-            self.bind(name, expr)
+        if name is not None and name.isidentifier() and not isinstance(self.scope.known(name), Leaf):
+            self.scope[name] = expr
         elif value is not None and (as_number(value) is None or as_number(value) != static_extent(known)):
             raise self.error(
                 node, f"{what} is that of its region in {whole.name}, which gives it: name it or leave it out"
@@ -450,7 +446,7 @@ class FunctionParser(Evaluator):
         """`Y = T.alloc_buffer((128, 128), "float32")`."""
         options = self._options(node, 0, ("scope",))
         if "shape" not in options:
-            raise self.error(node, f"buffer {name} has no shape: `{tir.alloc_buffer.usage}`")
+            raise self.error(node, f"buffer {name} has no shape: `{words.alloc_buffer.usage}`")
         shape = self._shape(options["shape"], name)
         if any(extent is None for extent in shape):
             raise self.error(options["shape"], f"{name}: the extents of a temporary are given")
@@ -467,7 +463,7 @@ class FunctionParser(Evaluator):
         options = self._options(node, 0, ("data", "scope"))
         whole = self.evaluate(options["data"]) if "data" in options else None
         if not isinstance(whole, Buffer):
-            raise self.error(node, f"a buffer that is declared here is another's memory: `{tir.decl_buffer.usage}`")
+            raise self.error(node, f"a buffer that is declared here is another's memory: `{words.decl_buffer.usage}`")
         shape = items(self.evaluate(options["shape"])) if "shape" in options else ()
         if len(shape) != 1:
             raise self.error(node, f"{name} is the memory of {whole.name}: it has one dimension, got {len(shape)}")
@@ -481,7 +477,7 @@ class FunctionParser(Evaluator):
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():
-                known = self.known(stride.name) if isinstance(stride, Symbol) else None
+                known = self.scope.known(stride.name) if isinstance(stride, Symbol) else None
                 if isinstance(known, Symbol | Leaf) and known.is_index:
                     buffer.strides[dimension] = known
         self.emitter.declare(declared)
@@ -497,7 +493,7 @@ class FunctionParser(Evaluator):
     def func_attr(self, node: ast.Call) -> None:
         """`T.func_attr({...})`: the symbol of the function, and attributes. `tir.noalias` is one of its promises."""
         value = self.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
-        attributes = self.attributes(node, value, f"T.func_attr takes a dict: `{tir.func_attr.usage}`")
+        attributes = self.as_attributes(node, value, f"T.func_attr takes a dict: `{words.func_attr.usage}`")
         symbol = attributes.pop(SYMBOL, StringAttr(self.name))
         if not isinstance(symbol, StringAttr) or not symbol.data:
             raise self.error(node, f"the name of a function is a word, got {attribute_text(symbol)}")
@@ -521,7 +517,7 @@ class FunctionParser(Evaluator):
 
     def callee(self, node: ast.expr) -> str | None:
         """The function of the module that is called, if `node` names one: `f`, `Module.f` or `cls.f`."""
-        if isinstance(node, ast.Name) and node.id in self._siblings and self.known(node.id) is None:
+        if isinstance(node, ast.Name) and node.id in self._siblings and self.scope.known(node.id) is None:
             return node.id
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
             return None
@@ -536,7 +532,7 @@ class FunctionParser(Evaluator):
         arguments = [self._operand(argument) for argument in node.args]
         self.calls.append(PendingCall(self.emitter.call(callee, arguments), node, callee))
 
-    def call_outside(self, node: ast.Call, *, pure: bool) -> CallOp:
+    def call_outside(self, node: ast.Call, *, pure: bool = False) -> CallOp:
         """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
 
         Also in TVM's newer order, with the dtype first. A symbolic extent or stride that is declared as T.int32() is
@@ -569,13 +565,13 @@ class FunctionParser(Evaluator):
             dtype, arguments = first[0], arguments[1:]
             first = [self.evaluate(arguments[0])]
         if not first or not isinstance(first[0], str) or dtype is None:
-            raise self.error(node, f"T.call_extern names a function and its dtype: `{tir.call_extern.usage}`")
+            raise self.error(node, f"T.call_extern names a function and its dtype: `{words.call_extern.usage}`")
         return first[0], dtype, arguments[1:]
 
     def call_by_name(self, node: ast.Call) -> Operation:
         """`T.op("arith.divui", a, b, results=["i32"])`: any op without regions."""
         if not node.args:
-            raise self.error(node, f"T.op names an operation: `{tir.op.usage}`")
+            raise self.error(node, f"T.op names an operation: `{words.op.usage}`")
         name = self.string(node.args[0], "the name of an operation")
         operands = [self._operand(argument) for argument in node.args[1:]]
         options = {k.arg: self.evaluate(k.value) for k in node.keywords if k.arg is not None}
@@ -597,7 +593,7 @@ class FunctionParser(Evaluator):
             return node
         if isinstance(node, ast.Call):
             word = self.evaluate(node.func) if isinstance(node.func, ast.Attribute) else None
-            if isinstance(word, IntrinsicWord) or word is tir.type_annotation:
+            if isinstance(word, IntrinsicWord) or word is words.type_annotation:
                 if node.keywords:
                     raise self.error(node.keywords[0], f"arguments of {ast.unparse(node.func)} are given by position")
                 args = [self._kept(argument, operands) for argument in node.args]
@@ -653,9 +649,9 @@ class FunctionParser(Evaluator):
             if isinstance(buffer, Buffer):
                 return self._whole(node, buffer)
         word = self.evaluate(node.func) if isinstance(node.func.value, ast.Name) else None
-        if isinstance(word, Construct) and word is tir.tvm_access_ptr:
+        if isinstance(word, Construct) and word is words.tvm_access_ptr:
             return self._flat(node)
-        if not isinstance(word, Construct) or word not in (tir.address_of, tir.access_ptr):
+        if not isinstance(word, Construct) or word not in (words.address_of, words.access_ptr):
             return None
         if not node.args or not isinstance(node.args[0], ast.Subscript):
             raise self.error(node, f"a pointer points to an element of a buffer: `{word.usage}`")
@@ -682,7 +678,7 @@ class FunctionParser(Evaluator):
         """`T.tvm_access_ptr(T.type_annotation("float32"), A.data, offset, extent, mask)`: offset in elements."""
         if len(node.args) != 5 or node.keywords:
             raise self.error(
-                node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{tir.tvm_access_ptr.usage}`"
+                node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{words.tvm_access_ptr.usage}`"
             )
         dtype, buffer, mask = (self.evaluate(node.args[position]) for position in (0, 1, 4))
         if not isinstance(buffer, Buffer):
@@ -707,7 +703,7 @@ class FunctionParser(Evaluator):
             raise self.error(element, f"a pointer points to an element of a buffer: `{word.usage}`")
         items = element.slice.elts if isinstance(element.slice, ast.Tuple) else [element.slice]
         access = "readwrite"
-        if word is tir.access_ptr:
+        if word is words.access_ptr:
             access = self.string(node.args[1], "access") if len(node.args) == 2 else ""
             if access not in _ACCESSES:
                 raise self.error(node, f"access is one of {', '.join(_ACCESSES)}: `{word.usage}`")

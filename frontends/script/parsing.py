@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import TypeVar, cast
+from typing import ClassVar, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
@@ -12,10 +12,12 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import PURE
-from weft.frontends.script import ir, tir
+from weft.frontends.script import words
 from weft.frontends.script.attributes import last_line, parse_operations
+from weft.frontends.script.constructs import IR
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.function import PendingCall
+from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.frontends.script.statements import StatementParser
 from weft.passes.verify_level import verify_level
@@ -32,57 +34,129 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
     """
     remember_text(name, text)
     source = Source(name, text)
-    names: dict[str, object] = {"T": tir, "tir": tir, "tirx": tir, "TypeVar": TypeVar, "I": ir, "ir": ir}
-    evaluator = Evaluator(source, names)
-    functions: list[ast.FunctionDef] = []
-    module: ModuleOp | None = None
+    names = {"T": words, "tir": words, "tirx": words, "TypeVar": TypeVar, "I": IR, "ir": IR}
+    reader = _ScriptReader(source, names)
     for node in source.parse().body:
-        match node:
-            case ast.Import() | ast.ImportFrom():
-                _import(node, names)
-            case ast.ClassDef() if module is None:
-                module = read_class(source, node, names)
-            case ast.ClassDef():
-                raise source.error(node, "a script has one class")
-            case ast.FunctionDef():
-                functions.append(node)
-            case _:
-                _constant(source, evaluator, node, names)
-    if module is not None and functions:
+        reader.statement(node)
+    functions = reader.functions
+    if reader.module is not None and functions:
         raise source.error(functions[0], "a script has one class, or functions")
-    if module is None and not functions:
+    if reader.module is None and not functions:
         raise CompileError(f"{name} has neither a class under @ir_module nor a function under @T.prim_func")
-    return module if module is not None else read_module(source, functions, names)
+    return reader.module if reader.module is not None else read_module(source, functions, reader.names)
 
 
 def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) -> ModuleOp:
     """The module of a class under `@ir_module`."""
     if not any(_last_name(decorator) == "ir_module" for decorator in node.decorator_list):
         raise source.error(node, f"class {node.name} is not under @ir_module")
-    inner = dict(names)
-    evaluator = Evaluator(source, inner)
-    members: list[ast.FunctionDef | Operation] = []
-    attributes: dict[str, Attribute] = {}
+    reader = _ClassReader(source, names)
     for statement in node.body:
-        if isinstance(statement, ast.FunctionDef):
-            members.append(statement)
-        elif not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-            _constant(source, evaluator, statement, inner)
-        else:
-            call = statement.value
-            word = _last_name(call)
-            if word not in ("mlir", "module_attrs") or (word == "module_attrs" and len(call.args) != 1):
-                raise source.error(call, "a module holds functions, constants, I.module_attrs({...}) and I.mlir(...)")
-            value = evaluator.evaluate(call.args[0]) if len(call.args) == 1 else None
-            if word == "module_attrs":
-                attributes.update(evaluator.attributes(call, value, "I.module_attrs takes a dict"))
-            elif isinstance(value, str):
-                members += evaluator.apply(call, parse_operations, value)
-            else:
-                raise source.error(call, "I.mlir takes the text of operations")
-    module = read_module(source, members, inner, node.name)
-    module.attributes.update(attributes)
+        reader.statement(statement)
+    module = read_module(source, reader.members, reader.names, node.name)
+    module.attributes.update(reader.attributes)
     return module
+
+
+class _ConstantReader(Evaluator):
+    """Reads what is outside of functions. `N = 128` and `H, W = 8, 8` are constants of what comes after."""
+
+    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
+        self.names = dict(names)
+        super().__init__(source, self.names)
+
+    def meaningless(self, node: ast.stmt) -> CompileError:
+        return self.error(node, "outside of functions stand imports, and constants: N = 128")
+
+    def _expression(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            raise self.meaningless(node)
+
+    def _constant_names(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise self.meaningless(node)
+        value, target = self.evaluate(node.value), node.targets[0]
+        if isinstance(target, ast.Name):
+            self.names[target.id] = value
+            return
+        parts = cast("Sequence[object]", value) if isinstance(value, tuple | list) else ()
+        if not isinstance(target, ast.Tuple) or len(target.elts) != len(parts):
+            raise self.error(target, "a constant has a name")
+        for item, part in zip(target.elts, parts, strict=True):
+            if not isinstance(item, ast.Name):
+                raise self.error(item, "a constant has a name")
+            self.names[item.id] = part
+
+    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
+        ast.Assign: _constant_names,
+        ast.Expr: _expression,
+        ast.Pass: Reader.nothing,
+    }
+
+
+class _ScriptReader(_ConstantReader):
+    """Reads the top of a script."""
+
+    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
+        super().__init__(source, names)
+        self.functions: list[ast.FunctionDef] = []
+        self.module: ModuleOp | None = None
+
+    def _class(self, node: ast.ClassDef) -> None:
+        if self.module is not None:
+            raise self.error(node, "a script has one class")
+        self.module = read_class(self.source, node, self.names)
+
+    def _function(self, node: ast.FunctionDef) -> None:
+        self.functions.append(node)
+
+    def _import(self, node: ast.ImportFrom) -> None:
+        """Bind the script namespaces that an import names; other imports are ignored."""
+        for alias in node.names:
+            if alias.name in ("tir", "tirx", "ir"):
+                self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
+
+    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
+        **_ConstantReader.STATEMENTS,
+        ast.ClassDef: _class,
+        ast.FunctionDef: _function,
+        ast.Import: Reader.nothing,
+        ast.ImportFrom: _import,
+    }
+
+
+class _ClassReader(_ConstantReader):
+    """Reads the body of a class under `@ir_module`."""
+
+    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
+        super().__init__(source, names)
+        self.members: list[ast.FunctionDef | Operation] = []
+        self.attributes: dict[str, Attribute] = {}
+
+    def _function(self, node: ast.FunctionDef) -> None:
+        self.members.append(node)
+
+    def _expression(self, node: ast.Expr) -> None:
+        call = node.value
+        if not isinstance(call, ast.Call):
+            super()._expression(node)
+            return
+        word = _last_name(call)
+        if word not in ("mlir", "module_attrs") or (word == "module_attrs" and len(call.args) != 1):
+            raise self.error(call, "a module holds functions, constants, I.module_attrs({...}) and I.mlir(...)")
+        value = self.evaluate(call.args[0]) if len(call.args) == 1 else None
+        if word == "module_attrs":
+            self.attributes.update(self.as_attributes(call, value, "I.module_attrs takes a dict"))
+        elif isinstance(value, str):
+            self.members += self.apply(call, parse_operations, value)
+        else:
+            raise self.error(call, "I.mlir takes the text of operations")
+
+    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
+        **_ConstantReader.STATEMENTS,
+        ast.Expr: _expression,
+        ast.FunctionDef: _function,
+    }
 
 
 def _last_name(node: ast.expr) -> str | None:
@@ -92,33 +166,6 @@ def _last_name(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _import(node: ast.Import | ast.ImportFrom, names: dict[str, object]) -> None:
-    """Bind the script namespaces that an import names; other imports are ignored."""
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom) and alias.name in ("tir", "tirx", "ir"):
-            names[alias.asname or alias.name] = ir if alias.name == "ir" else tir
-
-
-def _constant(source: Source, evaluator: Evaluator, node: ast.stmt, names: dict[str, object]) -> None:
-    """`N = 128` and `H, W = 8, 8` at the top of a script or in a class."""
-    if isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-        return
-    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-        raise source.error(node, "outside of functions stand imports, and constants: N = 128")
-    value = evaluator.evaluate(node.value)
-    target = node.targets[0]
-    if isinstance(target, ast.Name):
-        names[target.id] = value
-        return
-    parts = cast("Sequence[object]", value) if isinstance(value, tuple | list) else ()
-    if not isinstance(target, ast.Tuple) or len(target.elts) != len(parts):
-        raise source.error(target, "a constant has a name")
-    for item, part in zip(target.elts, parts, strict=True):
-        if not isinstance(item, ast.Name):
-            raise source.error(item, "a constant has a name")
-        names[item.id] = part
 
 
 def read_module(

@@ -25,7 +25,7 @@ from weft.dialects.element_types import ELEMENT, element_of, parameter_types
 from weft.dialects.promises import Promise, promises_of
 from weft.dialects.tir import OPERAND, AccessRegionOp, AssumeOp, AssumeShapeOp, BlockOp, ForOp, InitOp, IntrinsicOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
-from weft.frontends.script import tir
+from weft.frontends.script import words
 from weft.frontends.script.attributes import attributes_text, generic_text, operations_text, to_attributes
 from weft.frontends.script.function import NOALIAS, SYMBOL
 from weft.frontends.script.round_trip import Mismatch, Raiser, Restart, RoundTrip, with_sign
@@ -395,7 +395,7 @@ class FunctionPrinter:
             while count < len(ops) and type(ops[count]) is kind:
                 texts.append(self._region(cast("AccessRegionOp", ops[count])))
                 count += 1
-            self._write(f"{tir.REGIONS[cast('type[AccessRegionOp]', kind)]}({', '.join(texts)})")
+            self._write(f"{words.REGIONS[cast('type[AccessRegionOp]', kind)]}({', '.join(texts)})")
         return ops[count:]
 
     def _region(self, op: AccessRegionOp) -> str:

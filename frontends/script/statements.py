@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from functools import partial
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.scf import YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.dialects.tir import AccessRegionOp, InitOp, ReadsOp
+from weft.dialects.tir import AccessRegionOp, InitOp, ReadsOp, WritesOp
 from weft.dialects.tir_assume import Relation
 from weft.dialects.tir_kinds import LoopKind
-from weft.frontends.script import tir
+from weft.frontends.script import words
 from weft.frontends.script.constructs import (
     AXES,
     REMAP_AXES,
@@ -23,6 +24,7 @@ from weft.frontends.script.constructs import (
 )
 from weft.frontends.script.evaluate import both, shown
 from weft.frontends.script.function import FunctionParser
+from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.values import (
     BlockAxis,
     Buffer,
@@ -36,6 +38,7 @@ from weft.frontends.script.values import (
     static_extent,
     walk,
 )
+from weft.support.errors import CompileError
 from weft.texpr.expr import (
     Binary,
     BinaryKind,
@@ -51,11 +54,9 @@ from weft.texpr.expr import (
 from weft.texpr.function import relation_of
 from weft.texpr.shapes import as_index
 
-_LOOPS: Mapping[object, LoopKind] = {range: LoopKind.SERIAL, **{word: kind for kind, word in tir.LOOPS.items()}}
+_LOOPS: Mapping[object, LoopKind] = {range: LoopKind.SERIAL, **{word: kind for kind, word in words.LOOPS.items()}}
 _AXES = {word: kind for kind, (_, word) in AXES.items()}
 _AXIS_LETTERS = {letter: kind for kind, (letter, _) in AXES.items()}
-_REGIONS = {word: op for op, word in tir.REGIONS.items()}
-_HEAD = (*_REGIONS, tir.where, tir.block_attr, *_AXES, REMAP_AXES)
 
 
 @dataclass(frozen=True)
@@ -90,54 +91,35 @@ class StatementParser(FunctionParser):
     """Reads the statements of a function."""
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
-        """Statements in order."""
         for position, statement in enumerate(statements):
-            if isinstance(statement, ast.Assign) and self._calls(statement.value, tir.launch_thread):
+            if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
                 # `i = T.launch_thread("threadIdx.x", 64)`: the statements after it are the body of the loop.
                 self.place(statement)
                 self.flush()
                 name = self._plain_name(statement.targets[0]).id
                 self._over_threads(statement, cast("ast.Call", statement.value), name, statements[position + 1 :])
                 return
-            with self.source.placing(statement):
-                self.statement(statement)
+            super().body([statement])
 
     def statement(self, node: ast.stmt) -> None:
         self.place(node)
         if not self._is_declaration(node):
             self.flush()
-        match node:
-            case ast.Pass():
-                pass
-            case ast.Expr():
-                self._expression(node.value)
-            case ast.Assign() if len(node.targets) == 1:
-                self._assign(node.targets[0], node.value)
-            case ast.AnnAssign() if node.value is not None:
-                self._assign(node.target, node.value, node.annotation)
-            case ast.AugAssign():
-                self._update(node)
-            case ast.For() if not node.orelse:
-                self._for(node)
-            case ast.With() if len(node.items) == 1:
-                self._with(node)
-            case ast.If():
-                self._if(node)
-            case _:
-                word = type(node).__name__.lower()
-                raise self.error(
-                    node, f"`{word}` has no meaning here: scripts have for, with T.block, if and assignments"
-                )
+        super().statement(node)
+
+    def meaningless(self, node: ast.stmt) -> CompileError:
+        word = type(node).__name__.lower()
+        return self.error(node, f"`{word}` has no meaning here: scripts have for, with T.block, if and assignments")
 
     def _is_declaration(self, node: ast.stmt) -> bool:
         """Whether `node` is a declaration: extents are stated in IR after a run of declarations."""
         if isinstance(node, ast.Pass):
             return True
         if isinstance(node, ast.Expr):
-            return isinstance(node.value, ast.Constant) or self._calls(node.value, tir.func_attr)
+            return isinstance(node.value, ast.Constant) or self._calls(node.value, words.func_attr)
         if isinstance(node, ast.Assign):
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            return all(self._calls(value, tir.match_buffer) or self._is_symbol(value) for value in values)
+            return all(self._calls(value, words.match_buffer) or self._is_symbol(value) for value in values)
         return False
 
     def _word(self, node: ast.expr) -> object:
@@ -157,7 +139,10 @@ class StatementParser(FunctionParser):
 
     # Expressions as statements
 
-    def _expression(self, node: ast.expr) -> None:
+    def _expression(self, node: ast.Expr) -> None:
+        self._value_unused(node.value)
+
+    def _value_unused(self, node: ast.expr) -> None:
         if isinstance(node, ast.Constant):  # a docstring, `...`
             return
         if not isinstance(node, ast.Call):
@@ -167,41 +152,49 @@ class StatementParser(FunctionParser):
             self.call_inside(node, callee)
             return
         word = self._word(node)
-        if word is tir.evaluate and len(node.args) == 1 and not node.keywords:
-            if isinstance(node.args[0], ast.Call) and isinstance(self._word(node.args[0]), Construct | None):
-                self._expression(node.args[0])
-            else:
-                self.expression(node.args[0])
-        elif word is tir.assume:
-            self._assume(node)
-        elif word is tir.func_attr:
-            self.func_attr(node)
-        elif word is tir.attr and len(node.args) == 1 and not node.keywords:
-            self._pragma(node)
-        elif isinstance(word, IntrinsicWord):
-            self.call_intrinsic(node, None)
-        elif isinstance(word, Construct):
-            self._operation(node, word)
-        else:
+        if not isinstance(word, Construct):
             raise self.error(node, "the value of this call is not used: store it in a buffer")
+        if isinstance(word, IntrinsicWord):
+            self.call_intrinsic(node, None)
+        elif word in self.CALLS and (word not in _OF_ONE or (len(node.args) == 1 and not node.keywords)):
+            self.CALLS[word](self, node)
+        else:
+            self._operation(node, word)
 
     def _operation(self, node: ast.Call, word: Construct) -> Operation:
         """An op by its name, or a call of an external function."""
-        if word is tir.op:
-            return self.call_by_name(node)
-        if word in (tir.call_extern, tir.call_pure_extern):
-            return self.call_outside(node, pure=word is tir.call_pure_extern)
-        raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+        handler = self.OPERATIONS.get(word)
+        if handler is None:
+            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+        return handler(self, node)
+
+    def _once(self, node: ast.Call) -> None:
+        """`T.evaluate(x)`: a value, or a call for its effects."""
+        (value,) = node.args
+        if isinstance(value, ast.Call) and isinstance(self._word(value), Construct | None):
+            self._value_unused(value)
+        else:
+            self.expression(value)
 
     def _pragma(self, node: ast.Call) -> None:
         """`T.attr({"pragma_unroll": 4})`: annotations of the loop or block around."""
-        annotations = self.attributes(node, self.evaluate(node.args[0]), "T.attr takes a dict of annotations here")
+        annotations = self.as_attributes(node, self.evaluate(node.args[0]), "T.attr takes a dict of annotations here")
         op = self.emitter.around
         if op is None:
             raise self.error(node, "T.attr stands in a loop or a block: annotate a function by T.func_attr")
         op.attributes.update(annotations)
 
     # Assignments
+
+    def _assignment(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise self.meaningless(node)
+        self._assign(node.targets[0], node.value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            raise self.meaningless(node)
+        self._assign(node.target, node.value, node.annotation)
 
     def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None = None) -> None:
         if isinstance(target, ast.Subscript):
@@ -210,15 +203,15 @@ class StatementParser(FunctionParser):
             self.emitter.store(buffer.stored, indices, self.element(value, buffer.dtype, f"buffer {buffer.name}"))
             return
         word = self._word(value)
-        if isinstance(word, Construct) and word not in (tir.attr, tir.Let) and isinstance(value, ast.Call):
+        if isinstance(word, Construct) and word not in (words.attr, words.Let) and isinstance(value, ast.Call):
             if isinstance(target, ast.Name) and isinstance(word, IntrinsicWord):
                 op = self.call_intrinsic(value, self._result_of(value, annotation))
-                self.bind(target.id, self._named(op.results[0], target.id))
+                self.scope[target.id] = self._named(op.results[0], target.id)
                 return
             if isinstance(target, ast.Name):
                 self._declare(target.id, value, word)
                 return
-            if word is tir.op and isinstance(target, ast.Tuple):
+            if word is words.op and isinstance(target, ast.Tuple):
                 self._bind_results(target, self.call_by_name(value))
                 return
         if isinstance(target, ast.Tuple | ast.List):
@@ -235,7 +228,7 @@ class StatementParser(FunctionParser):
             dtype: object = self._declared_dtype(annotation)
         else:
             first = self.evaluate(call.args[0]) if call.args else None
-            dtype = tir.WORDS.get(first) if isinstance(first, str) else None
+            dtype = words.WORDS.get(first) if isinstance(first, str) else None
         if not isinstance(dtype, DType):
             raise self.error(call, "the dtype of this value is not known: x: T.float32 = ...")
         return dtype
@@ -243,13 +236,13 @@ class StatementParser(FunctionParser):
     def _declared_dtype(self, annotation: ast.expr) -> DType | None:
         """The dtype in `x: T.int32 = ...` and `x: T.let[T.int32] = ...`."""
         found = self.evaluate(annotation)
-        if isinstance(found, Construct) and found is tir.let and isinstance(annotation, ast.Subscript):
+        if isinstance(found, Construct) and found is words.let and isinstance(annotation, ast.Subscript):
             found = self.evaluate(annotation.slice)
         return found if isinstance(found, DType) else None
 
     def _value_of(self, target: ast.expr, value: ast.expr) -> object:
         if self._is_symbol(value) and isinstance(target, ast.Name):
-            known = self.known(target.id)
+            known = self.scope.known(target.id)
             if known is None:
                 return self._symbol(value, target.id)
             if not isinstance(known, Symbol | Leaf) or not known.is_index:
@@ -304,35 +297,32 @@ class StatementParser(FunctionParser):
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
         """`name = T.alloc_buffer(...)` and the other declarations with a name."""
-        if word is tir.match_buffer:
-            self.bind(name, self.match_buffer(node, name))
-        elif word is tir.alloc_buffer:
-            self.bind(name, self.alloc_buffer(node, name))
-        elif word in (tir.Buffer, tir.decl_buffer):
-            self.bind(name, self.flat_view(node, name))
-        else:
-            op = self._operation(node, word)
-            if len(op.results) != 1:
-                raise self.error(node, f"{op.name} gives {len(op.results)} values")
-            self.bind(name, self._named(op.results[0], name))
+        declared = self.DECLARATIONS.get(word)
+        if declared is not None:
+            self.scope[name] = declared(self, node, name)
+            return
+        op = self._operation(node, word)
+        if len(op.results) != 1:
+            raise self.error(node, f"{op.name} gives {len(op.results)} values")
+        self.scope[name] = self._named(op.results[0], name)
 
     def _bind_results(self, target: ast.Tuple, op: Operation) -> None:
         if len(target.elts) != len(op.results):
             raise self.error(target, f"{len(target.elts)} names, and {op.name} gives {len(op.results)} values")
         for item, result in zip(target.elts, op.results, strict=True):
             name = self._plain_name(item).id
-            self.bind(name, self._named(result, name))
+            self.scope[name] = self._named(result, name)
 
     def _assume(self, node: ast.Call) -> None:
         """`T.assume(n % 32 == 0)`: a fact about extents, at the top of a function."""
         if not node.args or node.keywords:
-            raise self.error(node, f"T.assume takes comparisons of extents: `{tir.assume.usage}`")
+            raise self.error(node, f"T.assume takes comparisons of extents: `{words.assume.usage}`")
         for argument in node.args:
             fact = self.evaluate(argument)
             relation = relation_of(fact) if isinstance(fact, Compare) else None
             if relation is None:
                 raise self.error(
-                    argument, f"T.assume takes comparisons of extents by ==, <=, <, >= or >: `{tir.assume.usage}`"
+                    argument, f"T.assume takes comparisons of extents by ==, <=, <, >= or >: `{words.assume.usage}`"
                 )
             left, comparison, right = relation
             for side in (left, right):
@@ -367,29 +357,33 @@ class StatementParser(FunctionParser):
     # Threads, blocks and conditions
 
     def _with(self, node: ast.With) -> None:
+        if len(node.items) != 1:
+            raise self.meaningless(node)
         item = node.items[0]
-        call = item.context_expr
+        call, named = item.context_expr, item.optional_vars
         word = self._word(call)
-        if word is tir.block and item.optional_vars is None:
+        if word is words.block and named is None:
             self._block(node, cast("ast.Call", call))
-        elif word is tir.launch_thread and isinstance(item.optional_vars, ast.Name):
-            self._over_threads(node, cast("ast.Call", call), item.optional_vars.id, node.body)
-        elif word is tir.init:
+        elif word is words.launch_thread and isinstance(named, ast.Name):
+            self._over_threads(node, cast("ast.Call", call), named.id, node.body)
+        elif word is words.init:
             raise self.error(node, "T.init() stands in a block, before what is computed")
         else:
-            raise self.error(call, f"`with` opens a block: `{tir.block.usage}`")
+            raise self.error(call, f"`with` opens a block: `{words.block.usage}`")
 
     # Loops
 
     def _for(self, node: ast.For) -> None:
         """The loops of a `for` statement. Raises CompileError."""
+        if node.orelse:
+            raise self.meaningless(node)
         targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
         names = [self._plain_name(target, "a loop variable is a name").id for target in targets]
         call = node.iter
         word = self.evaluate(call.func) if isinstance(call, ast.Call) else None
         if not isinstance(call, ast.Call) or not (word is range or isinstance(word, Construct)):
             raise self.error(call, "a loop runs over range(n), T.grid(m, n), T.serial(n), T.parallel(n), ...")
-        if word is tir.grid:
+        if word is words.grid:
             extents = self._grid(call, names)
             loops = [_Range(name, 0, 1, extent) for name, extent in zip(names, extents, strict=True)]
             self._around(loops, LoopKind.SERIAL, None, {}, node, node.body)
@@ -428,11 +422,11 @@ class StatementParser(FunctionParser):
                 thread = self.string(keyword.value, "thread")
             elif keyword.arg == "annotations" and ast.unparse(call.func) != "range":
                 value = self.evaluate(keyword.value)
-                annotations = self.attributes(keyword, {} if value is None else value, "annotations are a dict")
+                annotations = self.as_attributes(keyword, {} if value is None else value, "annotations are a dict")
             elif keyword.arg != "step" or ast.unparse(call.func) == "range":
                 raise self.error(keyword, f"loops have no option {keyword.arg}")
         if kind is LoopKind.THREAD_BINDING and thread is None:
-            raise self.error(call, f"the thread axis is missing: `{tir.thread_binding.usage}`")
+            raise self.error(call, f"the thread axis is missing: `{words.thread_binding.usage}`")
         return thread, annotations
 
     def _range(self, call: ast.Call, name: str) -> _Range:
@@ -480,7 +474,7 @@ class StatementParser(FunctionParser):
             leaf, value = value, self.apply(node, binary, BinaryKind.ADD, value, first.start)
             if isinstance(leaf, Leaf):
                 self._shifted[id(value)] = value, leaf, as_expr(first.start)
-        with self.emitter.body(op.body.block), self.scope({first.name: value}):
+        with self.emitter.body(op.body.block), self.scope.nested({first.name: value}):
             self._around(rest, kind, thread, annotations, node, statements)
         self.place(node)
         self.emitter.effect(op)
@@ -488,7 +482,7 @@ class StatementParser(FunctionParser):
     def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
         """A loop over the threads of `T.launch_thread`."""
         if len(call.args) != 2 or call.keywords:
-            raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{tir.launch_thread.usage}`")
+            raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{words.launch_thread.usage}`")
         thread = self.string(call.args[0], "the thread axis")
         extent = self.extent(call.args[1], f"the extent of {name}")
         self._around([_Range(name, 0, 1, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)
@@ -522,7 +516,7 @@ class StatementParser(FunctionParser):
         """The names that each branch binds."""
         for statements in filter(None, (node.body, node.orelse)):
             branches.append(Block())
-            with self.emitter.body(branches[-1]), self.scope() as names:
+            with self.emitter.body(branches[-1]), self.scope.nested() as names:
                 self.body(statements)
                 bound.append(names)
         joined = self._joined(node, *bound) if len(bound) == 2 else []
@@ -539,7 +533,7 @@ class StatementParser(FunctionParser):
         op = self.emitter.conditional(condition, branches)
         self.emitter.effect(op)
         for name, result, pair in zip(joined, op.results, pairs, strict=True):
-            self.bind(name, self._named(result, name, type_of(pair[0].dtype)))
+            self.scope[name] = self._named(result, name, type_of(pair[0].dtype))
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
         """The names that both branches assign and that are used after the condition."""
@@ -558,7 +552,7 @@ class StatementParser(FunctionParser):
             return default_number(a), default_number(b)
         pair = [self.scalar(node, side) for side in (left, right)]
         x, y = (side.dtype if isinstance(side, Expr) else None for side in pair)
-        one, two = (side if isinstance(side, Expr) else self.apply(node, tir.Cast, x or y, side) for side in pair)
+        one, two = (side if isinstance(side, Expr) else self.apply(node, words.Cast, x or y, side) for side in pair)
         if one.dtype != two.dtype and not (one.is_index and two.is_index):
             raise self.error(node, f"{name} is {one.dtype} in one branch and {two.dtype} in the other: cast one")
         return one, two
@@ -568,7 +562,7 @@ class StatementParser(FunctionParser):
     def _block(self, node: ast.With, call: ast.Call) -> None:
         """The block that `node` opens. Raises CompileError."""
         if len(call.args) > 1 or call.keywords:
-            raise self.error(call, f"a block has a name: `{tir.block.usage}`")
+            raise self.error(call, f"a block has a name: `{words.block.usage}`")
         name = self.string(call.args[0], "the name of a block") if call.args else ""
         head, body = self._head(node.body)
         self.place(node)
@@ -594,7 +588,7 @@ class StatementParser(FunctionParser):
             leaves[axis] = leaf if start is None else self.apply(node, binary, BinaryKind.ADD, leaf, start)
         outer = self._readable
         self._readable = None
-        with self.emitter.body(op.body.block), self.scope(leaves):
+        with self.emitter.body(op.body.block), self.scope.nested(leaves):
             self.body(head.views)
             for kind, regions in head.regions:
                 self._regions(kind, regions)
@@ -608,7 +602,7 @@ class StatementParser(FunctionParser):
     def _init(self, node: ast.With) -> None:
         self.place(node)
         op = InitOp(Region(Block()))
-        with self.emitter.body(op.body.block), self.scope():
+        with self.emitter.body(op.body.block), self.scope.nested():
             self.body(node.body)
         self.place(node)
         self.emitter.effect(op)
@@ -622,18 +616,18 @@ class StatementParser(FunctionParser):
         declaring = True
         for node in statements:
             word = self._opening_word(node)
-            may_open = head.init is None and all(self._opening_word(s) is tir.alloc_buffer for s in rest)
-            if isinstance(node, ast.With) and word is tir.init:
+            may_open = head.init is None and all(self._opening_word(s) is words.alloc_buffer for s in rest)
+            if isinstance(node, ast.With) and word is words.init:
                 if not may_open:
                     raise self.error(node, "T.init() stands in a block once, before what is computed")
                 head.init = node
-            elif word is tir.match_buffer and may_open:
+            elif word is words.match_buffer and may_open:
                 head.views.append(node)
                 continue
-            elif isinstance(word, Construct) and word in _HEAD:
+            elif isinstance(word, Construct) and (word in self.HEADS or word in (*_AXES, REMAP_AXES)):
                 if not declaring:
                     raise self.error(node, f"{word} stands first in a block, before what is computed")
-                self._declaration(head, node, word)
+                self._declaration(head, cast("ast.Expr | ast.Assign", node), word)
                 continue
             elif not isinstance(node, ast.Pass):
                 rest.append(node)
@@ -654,23 +648,32 @@ class StatementParser(FunctionParser):
             name = name.value
         return self._word(call) if isinstance(name, ast.Name) else None
 
-    def _declaration(self, head: _Head, node: ast.stmt, word: Construct) -> None:
-        call = cast("ast.Call", cast("ast.Expr | ast.Assign", node).value)
+    def _declaration(self, head: _Head, node: ast.Expr | ast.Assign, word: Construct) -> None:
+        call = cast("ast.Call", node.value)
         self.place(node)
-        if word in _REGIONS:
-            head.regions.append((_REGIONS[word], call))
-        elif word is tir.where:
-            self._no_axes(head, call)
-            for argument in call.args:
-                self._guards(head, argument, self.evaluate(argument))
-        elif word is tir.block_attr:
-            values = self.evaluate(call.args[0]) if len(call.args) == 1 else None
-            message = f"T.block_attr takes a dict: `{tir.block_attr.usage}`"
-            head.annotations.update(self.attributes(call, values, message))
+        if (handler := self.HEADS.get(word)) is not None:
+            handler(self, head, call)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             self._axes(head, node.targets[0], call, word)
         else:
             raise self.error(node, f"an axis has a name: `{word.usage}`")
+
+    def _where(self, head: _Head, call: ast.Call) -> None:
+        self._no_axes(head, call)
+        for argument in call.args:
+            self._guards(head, argument, self.evaluate(argument))
+
+    def _block_attr(self, head: _Head, call: ast.Call) -> None:
+        values = self.evaluate(call.args[0]) if len(call.args) == 1 else None
+        head.annotations.update(
+            self.as_attributes(call, values, f"T.block_attr takes a dict: `{words.block_attr.usage}`")
+        )
+
+    def _reads(self, head: _Head, call: ast.Call) -> None:
+        head.regions.append((ReadsOp, call))
+
+    def _writes(self, head: _Head, call: ast.Call) -> None:
+        head.regions.append((WritesOp, call))
 
     def _no_axes(self, head: _Head, call: ast.Call) -> None:
         names = {name for name, *_ in head.axes}
@@ -768,13 +771,13 @@ class StatementParser(FunctionParser):
 
     def _regions(self, kind: type[AccessRegionOp], call: ast.Call) -> None:
         if call.keywords:
-            raise self.error(call, f"regions are elements or slices of buffers: `{tir.reads.usage}`")
+            raise self.error(call, f"regions are elements or slices of buffers: `{words.reads.usage}`")
         nodes = [item for a in call.args for item in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
         buffers: list[Buffer] = []
         for node in nodes:
             buffer = self.evaluate(node.value if isinstance(node, ast.Subscript) else node)
             if not isinstance(buffer, Buffer):
-                raise self.error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
+                raise self.error(node, f"a region is an element or a slice of a buffer: `{words.reads.usage}`")
             buffers.append(buffer)
         if kind is ReadsOp:
             self._readable = frozenset({b.value for b in buffers} | (self._readable or frozenset()))
@@ -784,6 +787,48 @@ class StatementParser(FunctionParser):
         for node, buffer, box in zip(nodes, buffers, boxes, strict=True):
             self.place(node)
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
+
+    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
+        ast.AnnAssign: _annotated,
+        ast.Assign: _assignment,
+        ast.AugAssign: _update,
+        ast.Expr: _expression,
+        ast.For: _for,
+        ast.If: _if,
+        ast.Pass: Reader.nothing,
+        ast.With: _with,
+    }
+    OPERATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call], Operation]]] = {
+        words.op: FunctionParser.call_by_name,
+        words.call_extern: FunctionParser.call_outside,
+        words.call_pure_extern: partial(FunctionParser.call_outside, pure=True),
+    }
+    """Constructs that emit an op."""
+    CALLS: ClassVar[Mapping[Construct, Handler]] = {
+        words.assume: _assume,
+        words.attr: _pragma,
+        words.evaluate: _once,
+        words.func_attr: FunctionParser.func_attr,
+    }
+    """The other constructs whose calls are statements."""
+    DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], Buffer]]] = {
+        words.alloc_buffer: FunctionParser.alloc_buffer,
+        words.Buffer: FunctionParser.flat_view,
+        words.decl_buffer: FunctionParser.flat_view,
+        words.match_buffer: FunctionParser.match_buffer,
+    }
+    """Constructs that declare a buffer with a name."""
+    HEADS: ClassVar[Mapping[Construct, Callable[[Any, _Head, ast.Call], None]]] = {
+        words.block_attr: _block_attr,
+        words.reads: _reads,
+        words.where: _where,
+        words.writes: _writes,
+    }
+    """Constructs at the head of a block, except axes."""
+
+
+_OF_ONE = (words.attr, words.evaluate)
+"""Constructs that are statements if they have one argument."""
 
 
 def _is_index(value: object) -> bool:

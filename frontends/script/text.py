@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 from weft.dialects.strides import strides_of, with_strides
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.frontends.script import tir
+from weft.frontends.script import words
 from weft.frontends.script.attributes import attributes_text
 from weft.frontends.script.constructs import AXES, BUILTINS
 from weft.frontends.script.values import (
@@ -296,7 +296,7 @@ def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) ->
         return f"for {names[0]} in range({texts[0]}):"
     thread = "" if op.thread_axis is None else f", thread={string_text(op.thread_axis.data)}"
     annotations = f", annotations={attributes_text(op.attributes)}" if op.attributes else ""
-    return f"for {names[0]} in {tir.LOOPS[op.kind.data]}({texts[0]}{thread}{annotations}):"
+    return f"for {names[0]} in {words.LOOPS[op.kind.data]}({texts[0]}{thread}{annotations}):"
 
 
 def block_head(axes: Sequence[BlockAxis], guards: Sequence[Guard], attributes: Mapping[str, Attribute]) -> list[str]:

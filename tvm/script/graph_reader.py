@@ -8,13 +8,15 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
 from weft.frontends.graph_builder import Value
+from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.passes.module_functions import function_names, lookup
+from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import GlobalVar, IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
@@ -33,19 +35,21 @@ def read_graphs(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping
     """Add the functions of graphs to a module of those that they call. Raises CompileError at the place of an error."""
     functions = {name: GlobalVar(name) for name in (*function_names(module), *(node.name for node in nodes))}
     for node in nodes:
-        _Reader(source, node, {**names, **functions, "cls": SimpleNamespace(**functions)}, module).read()
+        _GraphReader(source, node, {**names, **functions, "cls": SimpleNamespace(**functions)}, module).read()
     try:
         module.verify()
     except Exception as error:
         raise source.error(nodes[0], str(error)) from error
 
 
-class _Reader:
+class _GraphReader(Reader):
     """Reads one function."""
 
-    def __init__(self, source: Source, node: ast.FunctionDef, names: dict[str, Any], module: IRModule) -> None:
-        self._source, self._node, self._names, self._module = source, node, names, module
+    def __init__(self, source: Source, node: ast.FunctionDef, names: Mapping[str, Any], module: IRModule) -> None:
+        super().__init__(source, names)
+        self._node, self._module = node, module
         self._builder = BlockBuilder(module)
+        self._attributes: dict[str, Any] = {}
 
     def read(self) -> None:
         node = self._node
@@ -53,67 +57,80 @@ class _Reader:
         for argument in node.args.args:
             info = None if argument.annotation is None else self._evaluate(argument.annotation)
             if not isinstance(info, TensorStructInfo):
-                raise self._source.error(argument, f"parameter {argument.arg} is annotated with R.Tensor(shape, dtype)")
+                raise self.error(argument, f"parameter {argument.arg} is annotated with R.Tensor(shape, dtype)")
             params.append(Var(argument.arg, info))
-            self._names[argument.arg] = params[-1]
+            self.scope[argument.arg] = params[-1]
         words = [keyword for word in node.decorator_list if isinstance(word, ast.Call) for keyword in word.keywords]
         private = any(word.arg == "private" and self._evaluate(word.value) for word in words)
-        attributes: dict[str, Any] = {}
         with self._builder.function(node.name, params, None, private):
-            self._statements(node.body, attributes)
-        if attributes:
-            self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(attributes)
+            self.body(node.body)
+        if self._attributes:
+            self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
 
-    def _statements(self, body: Sequence[ast.stmt], attributes: dict[str, Any]) -> None:
-        for statement in body:
-            match statement:
-                case ast.Expr(ast.Constant()) | ast.Pass() | ast.Assign([ast.Name("cls")], _):
-                    continue
-                case ast.Expr(ast.Call(ast.Attribute(attr="func_attr"), [given])):
-                    attributes.update(self._evaluate(given))
-                case ast.Assign([target], value) if _declares_extents(value):
-                    self._names.update({name: symbol(name) for name in _texts(target)})
-                case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
-                    self._bind(statement, _texts(target), self._evaluate(value))
-                case ast.With([ast.withitem(ast.Call(ast.Attribute(attr="dataflow")))], inner):
-                    self._dataflow(statement, inner)
-                case ast.Return(ast.expr() as value):
-                    results = [self._resolved(result) for result in items(self._evaluate(value))]
-                    self._run(statement, self._builder.emit_func_output, results)
-                case _:
-                    message = "a function of a graph has assignments, `with R.dataflow():`, and returns"
-                    raise self._source.error(statement, message)
+    def meaningless(self, node: ast.stmt) -> CompileError:
+        return self.error(node, "a function of a graph has assignments, `with R.dataflow():`, and returns")
 
-    def _dataflow(self, statement: ast.With, inner: Sequence[ast.stmt]) -> None:
-        match inner[-1]:
-            case ast.Expr(ast.Call(ast.Attribute(attr="output"), outputs)):
+    def _value(self, node: ast.Expr) -> None:
+        match node.value:
+            case ast.Constant():
+                pass
+            case ast.Call(ast.Attribute(attr="func_attr"), [given]):
+                self._attributes.update(self._evaluate(given))
+            case _:
+                raise self.meaningless(node)
+
+    def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
+        match node:
+            case ast.Assign([ast.Name("cls")], _):
+                pass
+            case ast.Assign([target], value) if _declares_extents(value):
+                for name in _texts(target):
+                    self.scope[name] = symbol(name)
+            case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
+                self._bind(node, _texts(target), self._evaluate(value))
+            case _:
+                raise self.meaningless(node)
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is None:
+            raise self.meaningless(node)
+        results = [self._resolved(result) for result in items(self._evaluate(node.value))]
+        self._run(node, self._builder.emit_func_output, results)
+
+    def _with(self, node: ast.With) -> None:
+        match node.items, node.body[-1]:
+            case [ast.withitem(ast.Call(ast.Attribute(attr="dataflow")))], ast.Expr(
+                ast.Call(ast.Attribute(attr="output"), outputs)
+            ):
                 with self._builder.dataflow():
-                    self._statements(inner[:-1], {})
+                    self.body(node.body[:-1])
                     for output in outputs:
                         self._output(output)
+            case [ast.withitem(ast.Call(ast.Attribute(attr="dataflow")))], _:
+                raise self.error(node, "a dataflow region ends with R.output(...)")
             case _:
-                raise self._source.error(statement, "a dataflow region ends with R.output(...)")
+                raise self.meaningless(node)
 
     def _output(self, output: ast.expr) -> None:
         """Let a variable leave the region; one that stands for several results does so with all of them."""
         value = self._evaluate(output)
         if not isinstance(output, ast.Name) or not all(isinstance(one, Value) for one in items(value)):
-            raise self._source.error(output, "R.output takes variables of the region")
+            raise self.error(output, "R.output takes variables of the region")
         names = [output.id] if isinstance(value, Value) else [f"{output.id}{at}" for at in range(len(items(value)))]
         found = [
             self._run(output, self._builder.emit_output, one, name)
             for one, name in zip(items(value), names, strict=True)
         ]
-        self._names[output.id] = found[0] if isinstance(value, Value) else tuple(found)
+        self.scope[output.id] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
         values = items(value)
         if not all(isinstance(one, Value) for one in values) or len(names) not in (1, len(values)):
-            raise self._source.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
+            raise self.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
         found = tuple(self._run(statement, self._builder.emit, self._resolved(one)) for one in values)
         for name, var in zip(names, found, strict=len(names) > 1):
             var.ssa._name = name
-            self._names[name] = var if len(names) == len(found) else found
+            self.scope[name] = var if len(names) == len(found) else found
 
     def _resolved(self, value: Any) -> Any:
         """A call of a function of the module, where its name is one of these."""
@@ -124,15 +141,25 @@ class _Reader:
         return value
 
     def _evaluate(self, node: ast.expr) -> Any:
-        return self._run(node, eval, compile(ast.Expression(node), self._source.file, "eval"), self._names)
+        names = {**self.scope.outside, **self.scope.bound}
+        return self._run(node, eval, compile(ast.Expression(node), self.source.file, "eval"), names)
 
     def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
         """The result of an action, whose errors are reported at `node`."""
         try:
-            with self._source.placing(node):
+            with self.source.placing(node):
                 return action(*args)
         except (AttributeError, NameError, TypeError, ValueError) as error:
-            raise self._source.error(node, str(error)) from error
+            raise self.error(node, str(error)) from error
+
+    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
+        ast.AnnAssign: _assignment,
+        ast.Assign: _assignment,
+        ast.Expr: _value,
+        ast.Pass: Reader.nothing,
+        ast.Return: _return,
+        ast.With: _with,
+    }
 
 
 def _texts(target: ast.expr) -> list[str]:

@@ -9,8 +9,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from weft.frontends.script import ir as _ir
-from weft.frontends.script import tir as _words
+from weft.frontends.script import ir, words
 from weft.frontends.script.decorators import read_definition
 from weft.frontends.script.parsing import parse, read_class, read_module
 from weft.frontends.script.source import Source, source_of
@@ -22,12 +21,6 @@ from weft.tvm.tir.function import PrimFunc
 Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
 
-def _in_words(names: Mapping[str, Any]) -> dict[str, Any]:
-    """The names where a decorator stands; the namespace of `T` is that of weft's reader."""
-    own = sys.modules.get("weft.tvm.script.tir", _words)
-    return {name: _words if value is own else value for name, value in names.items()}
-
-
 def ir_module(mod: type) -> IRModule:
     """The module of the functions under `@T.prim_func` and `@R.function` in a class, read from its source.
 
@@ -37,7 +30,7 @@ def ir_module(mod: type) -> IRModule:
         raise CompileError(f"@ir_module stands above a class, got {mod!r}")
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, mod.__name__, ast.ClassDef)
-    return _read_class(source, node, _in_words({**frame.f_globals, **frame.f_locals}))
+    return _read_class(source, node, {**frame.f_globals, **frame.f_locals})
 
 
 def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) -> IRModule:
@@ -61,7 +54,7 @@ def _is_graph(node: ast.stmt) -> bool:
 
 def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any]) -> PrimFunc:
     """A function of block loops."""
-    return PrimFunc.of(read_module(source, nodes, _in_words(names)))
+    return PrimFunc.of(read_module(source, nodes, names))
 
 
 def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
@@ -83,5 +76,5 @@ def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = 
         return IRModule.of(found) if classes else PrimFunc.of(found)
     from weft.tvm.script import relax
 
-    names = {"T": _words, "tir": _words, "I": _ir, "ir": _ir, "R": relax, "relax": relax, **(extra_vars or {})}
+    names = {"T": words, "tir": words, "I": ir, "ir": ir, "R": relax, "relax": relax, **(extra_vars or {})}
     return _read_class(source, classes[0], names)

@@ -1,0 +1,183 @@
+"""The words of the script language, which scripts write below `T`: parser and printer read them here.
+
+Functions of values (`T.max`, `T.exp`, `T.Cast`, `T.float32`) are those of `weft.te`; the rest are constructs that the
+parser has a handler for. What TVM's newer versions call `sblock` is a block here too.
+"""
+
+from __future__ import annotations
+
+import builtins as _builtins
+import re
+from collections.abc import Callable, Mapping
+from types import FunctionType, ModuleType
+
+from weft.dialects.tir import AccessRegionOp as _AccessRegionOp
+from weft.dialects.tir import ReadsOp as _ReadsOp
+from weft.dialects.tir import WritesOp as _WritesOp
+from weft.dialects.tir_kinds import LoopKind as _LoopKind
+from weft.frontends.script import constructs as _constructs
+from weft.frontends.script.constructs import (
+    DTYPES,
+    Annotation,
+    Construct,
+    DType,
+    IntrinsicWord,
+    Namespace,
+)
+from weft.texpr import math as _math
+from weft.texpr.expr import BinaryKind, Expr, ExprLike, as_expr, cast_to, checked_dtype, is_float
+from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
+from weft.texpr.math import binary_function as _binary_function
+
+# Types of parameters, and dtypes
+
+Buffer = Annotation("Buffer", 'A: T.Buffer((128, 128), "float32")')
+let = Annotation("let", "x: T.let[T.float32] = A[0] + A[1]")
+handle = Annotation("handle", "a: T.handle")
+type = Annotation("type", 'A: T.type("memref<4x4xf32, strided<[8, 1]>>")')
+bool, int8, int16, int32, int64 = (DTYPES[name] for name in ("bool", "int8", "int16", "int32", "int64"))
+uint8, uint16, uint32, uint64 = (DTYPES[name] for name in ("uint8", "uint16", "uint32", "uint64"))
+int2, uint2, int4, uint4 = (DTYPES[name] for name in ("int2", "uint2", "int4", "uint4"))
+float4_e2m1fn = DTYPES["float4_e2m1fn"]
+float8_e4m3fn, float8_e5m2 = DTYPES["float8_e4m3fn"], DTYPES["float8_e5m2"]
+float8_e4m3fnuz, float8_e5m2fnuz = DTYPES["float8_e4m3fnuz"], DTYPES["float8_e5m2fnuz"]
+boolean = bool
+float16, bfloat16, float32, float64 = (DTYPES[name] for name in ("float16", "bfloat16", "float32", "float64"))
+
+# Declarations
+
+func_attr = Construct("func_attr", 'T.func_attr({"global_symbol": "main"})')
+match_buffer = Construct("match_buffer", 'A = T.match_buffer(a, (m, n), "float32")')
+alloc_buffer = Construct("alloc_buffer", 'Y = T.alloc_buffer((128, 128), "float32", scope="global")')
+sblock_alloc_buffer = alloc_buffer
+decl_buffer = Construct("decl_buffer", "A_2 = T.decl_buffer((A.strides[0] * m,), data=A.data)")
+
+# Loops
+
+grid = Construct("grid", "for i, j in T.grid(128, 128):")
+serial = Construct("serial", "for i in T.serial(128):")
+parallel = Construct("parallel", "for i in T.parallel(128):")
+vectorized = Construct("vectorized", "for i in T.vectorized(8):")
+unroll = Construct("unroll", "for i in T.unroll(4):")
+thread_binding = Construct("thread_binding", 'for i in T.thread_binding(64, thread="threadIdx.x"):')
+launch_thread = Construct("launch_thread", 'i = T.launch_thread("threadIdx.x", 64)')
+LOOPS = {
+    _LoopKind.SERIAL: serial,
+    _LoopKind.PARALLEL: parallel,
+    _LoopKind.VECTORIZED: vectorized,
+    _LoopKind.UNROLLED: unroll,
+    _LoopKind.THREAD_BINDING: thread_binding,
+}
+
+# Blocks
+
+block = Construct("block", 'with T.block("Y"):')
+sblock = block
+init = Construct("init", "with T.init():")
+reads = Construct("reads", "T.reads(A[vi, 0:4])")
+writes = Construct("writes", "T.writes(C[vi, vj])")
+REGIONS: Mapping[_builtins.type[_AccessRegionOp], Construct] = {_ReadsOp: reads, _WritesOp: writes}
+where = Construct("where", "T.where(i * 4 + j < 126)")
+block_attr = Construct("block_attr", 'T.block_attr({"key": 1})')
+sblock_attr = block_attr
+axis = _constructs.AXIS
+
+# Statements
+
+evaluate = Construct("evaluate", "T.evaluate(0)")
+assume = Construct("assume", "T.assume(n % 32 == 0)")
+op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
+call_extern = Construct("call_extern", 'T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), dtype="int32")')
+call_pure_extern = Construct("call_pure_extern", 'y = T.call_pure_extern("erff", x, dtype="float32")')
+access_ptr = Construct("access_ptr", 'T.access_ptr(A[vi, 0:4], "read")')
+tvm_access_ptr = Construct("tvm_access_ptr", 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 16, 1)')
+address_of = Construct("address_of", "T.address_of(A[vi, vj])")
+attr = Construct("attr", 'T.attr("1 : i8")')
+
+# Values
+
+Let = Construct("Let", "T.Let(x * x, where={x: A[0] + 1.0})")
+Expression = Expr
+fabs = abs
+fmod = truncmod
+Select = _math.select
+truncate = trunc
+And = _math.logical_and
+Or = _math.logical_or
+Not = _math.logical_not
+eq = _math.equal
+max = _binary_function(BinaryKind.MAX, "The greater of two numbers; NaN wins.")
+min = _binary_function(BinaryKind.MIN, "The less of two numbers; NaN wins.")
+bitwise_and = _binary_function(BinaryKind.AND, "`x & y`.")
+bitwise_or = _binary_function(BinaryKind.OR, "`x | y`.")
+bitwise_xor = _binary_function(BinaryKind.XOR, "`x ^ y`.")
+shift_left = _binary_function(BinaryKind.SHL, "`x << y`.")
+shift_right = _binary_function(BinaryKind.SHR, "`x >> y`, with the sign.")
+
+
+def Cast(dtype: object, value: ExprLike) -> Expr:
+    """`value` as `dtype`: floats become integers by truncation, other integers keep their low bits."""
+    return cast_to(value, checked_dtype(dtype))
+
+
+def cast(value: ExprLike, dtype: object) -> Expr:
+    """`value` as `dtype`, as `Cast`."""
+    return cast_to(value, checked_dtype(dtype))
+
+
+def ceildiv(x: ExprLike, y: ExprLike) -> Expr:
+    """Quotient of integers, rounded up."""
+    return (as_expr(x) + as_expr(y) - 1) // y
+
+
+def likely(condition: ExprLike) -> Expr:
+    """`condition`; the hint that it mostly holds is not needed here."""
+    return as_expr(condition)
+
+
+def type_annotation(dtype: object) -> DType:
+    """An element type, as pointers name theirs."""
+    return DTYPES[checked_dtype(dtype)]
+
+
+def Div(x: ExprLike, y: ExprLike) -> Expr:
+    """Quotient, of integers rounded towards zero."""
+    left, right = as_expr(x), as_expr(y)
+    return left / right if is_float(left.dtype) else truncdiv(left, right)
+
+
+_PRINTED = {"FloorDiv": floordiv, "FloorMod": floormod, "Mod": truncmod, "Max": max, "Min": min, "EQ": eq}
+"""What TVM prints where an operator would be evaluated by Python, or does not exist in Python."""
+_OF_TE = ("call_intrin", "const", "equal", "logical_and", "logical_not", "logical_or", "not_equal", "select")
+"""The functions of values that scripts write otherwise."""
+FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
+    name: value
+    for name, value in globals().items()
+    if isinstance(value, FunctionType)
+    and value.__module__ in (__name__, _math.__name__)
+    and name not in _OF_TE
+    and not name.startswith("_")
+}
+"""The functions of values, by the name they have in scripts."""
+
+WORDS: dict[str, object] = {
+    name: value for name, value in globals().items() if isinstance(value, Construct | Namespace | DType)
+}
+"""The other names of the language."""
+
+_INTRINSICS = re.compile(
+    r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
+    r"|cuda|metal|webgpu|nvshmem|ptx|ptx_legacy"
+)
+
+
+def intrinsic(name: str) -> IntrinsicWord | None:
+    """A function of TVM that is called for its effects, `call_packed`, and has no meaning here."""
+    if _INTRINSICS.fullmatch(name) is None:
+        return None
+    return IntrinsicWord(name, f'T.{name}("name", A.data, 4)')
+
+
+def is_namespace(module: ModuleType) -> _builtins.bool:
+    """Whether a module is `T`, or TVM's spelling of it, which has the same words."""
+    return getattr(module, "WORDS", None) is WORDS
