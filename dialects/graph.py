@@ -77,6 +77,7 @@ from weft.dialects.element_types import value_type
 from weft.dialects.functions import function_around
 from weft.dialects.graph_shapes import DimsAttr, KnownExtent, shape_of, show_extent
 from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
+from weft.dialects.printing import write
 
 Tensor: TypeAlias = TensorType[Attribute]
 
@@ -468,10 +469,7 @@ class MakeTupleOp(IRDLOperation):
         return cls(parser.resolve_operands(operands, type_.types.data, at))
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.values, printer.print_ssa_value)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        write(printer, " ", [*self.values], " : ", self.result.type)
 
 
 @irdl_op_definition
@@ -527,10 +525,7 @@ class TupleGetOp(IRDLOperation):
         return cls(parser.resolve_operand(source, type_), position)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(f"[{self.index}] : ")
-        printer.print_attribute(self.source.type)
+        write(printer, " ", self.source, f"[{self.index}] : ", self.source.type)
 
 
 DIALECT = "graph"

@@ -40,6 +40,7 @@ from weft.dialects.graph_shapes import (
     substitute,
     tensor_type,
 )
+from weft.dialects.printing import write
 
 CONDITION = TensorType(i1, [])
 STEP = TensorType(i64, [])
@@ -255,14 +256,10 @@ class LoopOp(IRDLOperation):
         return op
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.body)
-        printer.print_string(f" for {show_extent(self.count)}")
+        write(printer, " ", self.body, f" for {show_extent(self.count)}")
         for part, values in zip(_PARTS, (self.carried, self.scanned, self.captured), strict=True):
             if values:
-                printer.print_string(f" {part}(")
-                printer.print_list(values, printer.print_ssa_value)
-                printer.print_string(")")
+                write(printer, f" {part}(", [*values], ")")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_function_type(self.operand_types, self.result_types)

@@ -85,14 +85,6 @@ def parse_extent(parser: Parser) -> int | SSAValue:
     return parser.parse_operand(IndexType()) if extent is None else extent
 
 
-def print_extent(printer: Printer, extent: int | SSAValue) -> None:
-    """Print an extent as `parse_extent` reads it."""
-    if isinstance(extent, int):
-        printer.print_string(str(extent))
-    else:
-        printer.print_ssa_value(extent)
-
-
 def parse_annotations_and_body(
     parser: Parser, arguments: Sequence[Parser.Argument] | None = None
 ) -> tuple[Mapping[str, Attribute], Region]:

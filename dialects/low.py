@@ -77,6 +77,7 @@ from weft.dialects.low_kernel import GPU_OPS, AtomicKindAttr, KernelAttr, Shuffl
 from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type, vector_type
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
+from weft.dialects.printing import write
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.locations import record_places
@@ -310,10 +311,7 @@ class ParallelForOp(IRDLOperation):
         return op
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.induction_variable)
-        printer.print_string(" in ")
-        printer.print_ssa_value(self.extent)
+        write(printer, " ", self.induction_variable, " in ", self.extent)
         print_annotations_and_body(printer, self.attributes, self.body)
 
     @staticmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -38,18 +38,12 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    AttributeVariable,
-    CustomDirective,
-    ParsingState,
-    PrintingState,
-    irdl_custom_directive,
-)
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl.declarative_assembly_format import CustomDirective
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
+
+from weft.dialects.upstream.custom_syntax import word_directive
 
 T = TypeVar("T")
 
@@ -91,24 +85,8 @@ SAME: Final = LaneType()
 MASK: Final = LaneType(mask_type)
 
 
-@irdl_custom_directive
-class PredicateName(CustomDirective):
-    """The predicate of a comparison, by its name in `PREDICATES` of the op."""
-
-    predicate: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        names = cast("type[_LaneCompareOp]", state.op_type).PREDICATES
-        at = parser.pos
-        name = parser.parse_identifier()
-        if name not in names:
-            parser.raise_error(f"unknown predicate '{name}' of {state.op_type.name}", at, parser.pos)
-        self.predicate.set(state, IntegerAttr(names.index(name), i64))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        compare = cast("_LaneCompareOp", op)
-        state.print_whitespace(printer)
-        printer.print_string(compare.PREDICATES[compare.predicate.value.data])
+def _predicate(names: Sequence[str]) -> type[CustomDirective]:
+    return word_directive("Predicate", names, "unknown predicate '{word}' of {op}")
 
 
 class _LaneCompareOp(IRDLOperation):
@@ -122,8 +100,6 @@ class _LaneCompareOp(IRDLOperation):
     result = result_def(MASK)
 
     traits = traits_def(Pure())
-    custom_directives = (PredicateName,)
-    assembly_format = "custom<PredicateName>($predicate) `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: int) -> None:
         super().__init__(
@@ -153,6 +129,8 @@ class CmpiOp(_LaneCompareOp):
 
     name = "low.cmpi"
     PREDICATES: ClassVar = arith.CMPI_COMPARISON_OPERATIONS
+    custom_directives = (_predicate(PREDICATES),)
+    assembly_format = "custom<Predicate>($predicate) `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
 
 @irdl_op_definition
@@ -166,11 +144,12 @@ class CmpfOp(_LaneCompareOp):
 
     name = "low.cmpf"
     PREDICATES: ClassVar = arith.CMPF_COMPARISON_OPERATIONS
+    custom_directives = (_predicate(PREDICATES),)
 
     fastmath = prop_def(arith.FastMathFlagsAttr, default_value=arith.FastMathFlagsAttr("none"))
 
     assembly_format = (
-        "custom<PredicateName>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
+        "custom<Predicate>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
     )
 
 

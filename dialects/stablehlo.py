@@ -16,14 +16,15 @@ Source: the StableHLO specification (openxla.org/stablehlo/spec) and its ODS ass
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    FunctionType,
     IntegerAttr,
     StringAttr,
     SymbolRefAttr,
@@ -31,10 +32,13 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Data, Dialect, Operation, Region
 from xdsl.ir.core import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     IRDLOperation,
+    RangeOf,
+    RangeVarConstraint,
+    base,
     irdl_attr_definition,
     irdl_op_definition,
     opt_prop_def,
@@ -46,15 +50,18 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.printing import Piece, write
+from weft.dialects.upstream.custom_syntax import parse_types
 from weft.support.locations import record_places
 
 Tensor: TypeAlias = TensorType[Attribute]
 Properties: TypeAlias = dict[str, Attribute]
+OpT = TypeVar("OpT", bound=IRDLOperation)
 
 _NUMBERS = DenseArrayBase.constr(i64)
 
@@ -273,27 +280,44 @@ def _parse_dictionary(parser: Parser, op: type[IRDLOperation]) -> tuple[Properti
     return properties, {name: value for name, value in given.items() if name not in names}
 
 
-def _print_dictionary(printer: Printer, op: Operation, *shown: str) -> None:
-    """What the text has not shown of the properties, and the attributes."""
+def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    parser.parse_punctuation(":")
+    operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    parser.parse_punctuation("->")
+    return operands, parse_types(parser)
+
+
+def _parse_end(
+    cls: type[OpT],
+    parser: Parser,
+    operands: Sequence[UnresolvedOperand],
+    properties: Properties,
+    at: int,
+    types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = _parse_function_type,
+) -> OpT:
+    """The end of the text of an op, from its dictionary on: the op."""
+    more, attributes = _parse_dictionary(parser, cls)
+    operand_types, result_types = types(parser)
+    return cls.create(
+        operands=parser.resolve_operands(operands, operand_types, at),
+        result_types=result_types,
+        properties={**properties, **more},
+        attributes=attributes,
+    )
+
+
+def _print_end(printer: Printer, op: Operation, *shown: str, types: bool = True) -> None:
+    """What the text has not shown of the properties, the attributes, and the types."""
     rest = {name: value for name, value in op.properties.items() if name not in shown}
     if rest or op.attributes:
         printer.print_string(" ")
         printer.print_attr_dict({**rest, **op.attributes})
+    if types:
+        printer.print_string(" : ")
+        printer.print_function_type(op.operand_types, op.result_types)
 
 
-def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-    parser.parse_punctuation("->")
-    results = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-    return operands, [parser.parse_type()] if results is None else results
-
-
-def _print_function_type(printer: Printer, op: Operation) -> None:
-    printer.print_string(" : ")
-    printer.print_function_type(op.operand_types, op.result_types)
-
-
-def _parse_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+def _parse_short_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
     """The types of `count` operands and of the results: all of them, or those that stand for all.
 
     `T`, `T, U -> R` (chlo), `P, T` (of a select: the predicate, and the rest), or a function type.
@@ -310,14 +334,20 @@ def _parse_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Seque
             return listed[:count], [listed[-1]]
     else:
         parser.parse_punctuation("->")
-    results = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-    return listed, [parser.parse_type()] if results is None else results
+    return listed, parse_types(parser)
 
 
 # Ops of one form
 
 
-class TensorOp(IRDLOperation):
+class TensorsOp(IRDLOperation):
+    """An op on any number of tensors."""
+
+    inputs = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+
+class TensorOp(TensorsOp):
     """An op without effects that is written as operands, keywords and types."""
 
     KEYWORDS: ClassVar[Mapping[str, str]] = {}
@@ -326,9 +356,6 @@ class TensorOp(IRDLOperation):
     """The number of operands; None for any."""
     IS_SHORT: ClassVar[bool] = False
     """Whether one type stands for all where they are equal."""
-
-    inputs = var_operand_def(TensorType)
-    outputs = var_result_def(TensorType)
 
     traits = traits_def(Pure())
 
@@ -361,25 +388,15 @@ class TensorOp(IRDLOperation):
             keywords[cls.KEYWORDS[keyword]] = IntegerAttr(value, i64) if isinstance(value, int) else _array(value)
 
         parser.parse_comma_separated_list(parser.Delimiter.NONE, parse_item)
-        properties, attributes = _parse_dictionary(parser, cls)
-        operand_types, result_types = _parse_types(parser, len(operands))
-        resolved = parser.resolve_operands(operands, operand_types, at)
-        return cls.create(
-            operands=resolved,
-            result_types=result_types,
-            properties={**keywords, **properties},
-            attributes=attributes,
-        )
+        return _parse_end(cls, parser, operands, keywords, at, lambda _: _parse_short_types(parser, len(operands)))
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
         shown = [name for name in self.KEYWORDS if self.KEYWORDS[name] in self.properties]
-        texts = (
+        texts = [
             f"{name} = {_shown(self.keyword(name) if self._is_list(name) else self.keyword(name)[0])}" for name in shown
-        )
-        printer.print_string((", " if self.operands and shown else "") + ", ".join(texts))
-        _print_dictionary(printer, self, *(self.KEYWORDS[name] for name in shown))
+        ]
+        write(printer, " ", [*self.operands, *texts])
+        _print_end(printer, self, *(self.KEYWORDS[name] for name in shown), types=False)
         self._print_types(printer)
 
     def _is_list(self, keyword: str) -> bool:
@@ -388,10 +405,10 @@ class TensorOp(IRDLOperation):
     def _print_types(self, printer: Printer) -> None:
         types = [*self.operand_types, *self.result_types]
         if self.IS_SHORT and all(type_ == types[0] for type_ in types):
-            printer.print_string(" : ")
-            printer.print_attribute(types[0])
+            write(printer, " : ", types[0])
         else:
-            _print_function_type(printer, self)
+            write(printer, " : ")
+            printer.print_function_type(self.operand_types, self.result_types)
 
 
 class ElementwiseOp(TensorOp):
@@ -404,10 +421,7 @@ class ChloOp(ElementwiseOp):
     """An elementwise op of chlo; `chlo.erf %x : tensor<4xf32> -> tensor<4xf32>`."""
 
     def _print_types(self, printer: Printer) -> None:
-        printer.print_string(" : ")
-        printer.print_list(self.operand_types, printer.print_attribute)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result_types[0])
+        write(printer, " : ", [*self.operand_types], " -> ", self.result_types[0])
 
 
 ELEMENTWISE: Final[Mapping[int, str]] = {
@@ -481,26 +495,22 @@ class SelectOp(ElementwiseOp):
     ARITY: ClassVar[int | None] = 3
 
     def _print_types(self, printer: Printer) -> None:
+        types: Sequence[Attribute] = self.operand_types[:2]
         if len({*self.operand_types[1:], *self.result_types}) > 1:
-            _print_function_type(printer, self)
-            return
-        printer.print_string(" : ")
-        printer.print_list(self.operand_types[:2], printer.print_attribute)
+            types = (FunctionType.from_lists(self.operand_types, self.result_types),)
+        write(printer, " : ", [*types])
 
 
 @irdl_op_definition
-class OptimizationBarrierOp(TensorOp):
+class OptimizationBarrierOp(IRDLOperation):
     """Its operands. `stablehlo.optimization_barrier %a, %b : tensor<4xf32>, tensor<2xf32>`."""
 
     name = "stablehlo.optimization_barrier"
-
-    @classmethod
-    def parse(cls, parser: Parser) -> OptimizationBarrierOp:
-        operands, types = _parse_values(parser)
-        return cls.create(operands=parser.resolve_operands(operands, types, parser.pos), result_types=types)
-
-    def print(self, printer: Printer) -> None:
-        _print_values(printer, self.operands)
+    T: ClassVar = RangeVarConstraint("T", RangeOf(base(TensorType)))
+    inputs = var_operand_def(T)
+    outputs = var_result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "($inputs^ `:` type($inputs))? attr-dict"
 
 
 @irdl_op_definition
@@ -522,22 +532,12 @@ class CompareOp(ElementwiseOp):
             operands.append(parser.parse_unresolved_operand())
         if parser.parse_optional_punctuation(",") is not None:
             properties["compare_type"] = ComparisonTypeAttr(parser.parse_identifier())
-        more, attributes = _parse_dictionary(parser, cls)
-        operand_types, result_types = _parse_types(parser, 2)
-        return cls.create(
-            operands=parser.resolve_operands(operands, operand_types, at),
-            result_types=result_types,
-            properties={**properties, **more},
-            attributes=attributes,
-        )
+        return _parse_end(cls, parser, operands, properties, at, lambda _: _parse_short_types(parser, 2))
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.comparison_direction.data}, ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        if self.compare_type is not None:
-            printer.print_string(f", {self.compare_type.data}")
-        _print_dictionary(printer, self, "comparison_direction", "compare_type")
-        _print_function_type(printer, self)
+        words = [] if self.compare_type is None else [self.compare_type.data]
+        write(printer, " ", [self.comparison_direction.data, *self.operands, *words])
+        _print_end(printer, self, "comparison_direction", "compare_type")
 
 
 @irdl_op_definition
@@ -560,9 +560,8 @@ class ConstantOp(IRDLOperation):
         return cls.create(result_types=[type_], properties={"value": value}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        _print_dictionary(printer, self, "value")
-        printer.print_string(" ")
-        printer.print_attribute(self.value)
+        _print_end(printer, self, "value", types=False)
+        write(printer, " ", self.value)
 
 
 @irdl_op_definition
@@ -589,24 +588,14 @@ class SliceOp(TensorOp):
         ranges = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_range)
         columns = list(zip(*ranges, strict=True)) or [(), (), ()]
         names = ("start_indices", "limit_indices", "strides")
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand_types, result_types = _parse_function_type(parser)
-        return cls.create(
-            operands=parser.resolve_operands([operand], operand_types, at),
-            result_types=result_types,
-            properties={name: _array(column) for name, column in zip(names, columns, strict=True)},
-            attributes=attributes,
-        )
+        properties: Properties = {name: _array(column) for name, column in zip(names, columns, strict=True)}
+        return _parse_end(cls, parser, [operand], properties, at)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.inputs[0])
         columns = (numbers(self.start_indices), numbers(self.limit_indices), numbers(self.strides))
-        texts = (f"{s}:{e}" + (f":{step}" if step != 1 else "") for s, e, step in zip(*columns, strict=True))
-        printer.print_string(f" [{', '.join(texts)}]")
-        _print_dictionary(printer, self, "start_indices", "limit_indices", "strides")
-        _print_function_type(printer, self)
+        texts = [f"{s}:{e}" + (f":{step}" if step != 1 else "") for s, e, step in zip(*columns, strict=True)]
+        write(printer, " ", self.inputs[0], " [", texts, "]")
+        _print_end(printer, self, "start_indices", "limit_indices", "strides")
 
 
 @irdl_op_definition
@@ -641,28 +630,19 @@ class DotGeneralOp(TensorOp):
             else:
                 parser.raise_error(f"stablehlo.dot_general: keyword '{keyword}' is not supported")
         properties["dot_dimension_numbers"] = DotDimensionNumbersAttr(tuple(keys.items()))
-        more, attributes = _parse_dictionary(parser, cls)
-        parser.parse_punctuation(":")
-        operand_types, result_types = _parse_function_type(parser)
-        return cls.create(
-            operands=parser.resolve_operands(operands, operand_types, at),
-            result_types=result_types,
-            properties={**properties, **more},
-            attributes=attributes,
-        )
+        return _parse_end(cls, parser, operands, properties, at)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
+        items: list[Piece] = [*self.operands]
         for keyword, (left, right) in zip(("batching_dims", "contracting_dims"), DOT_KEYS, strict=True):
             pair = self.dot_dimension_numbers.dims(left), self.dot_dimension_numbers.dims(right)
             if pair != ((), ()) or keyword == "contracting_dims":
-                printer.print_string(f", {keyword} = {_shown(pair[0])} x {_shown(pair[1])}")
+                items.append(f"{keyword} = {_shown(pair[0])} x {_shown(pair[1])}")
         if self.precision_config is not None:
             words = ", ".join(cast("PrecisionAttr", word).data for word in self.precision_config)
-            printer.print_string(f", precision = [{words}]")
-        _print_dictionary(printer, self, "dot_dimension_numbers", "precision_config")
-        _print_function_type(printer, self)
+            items.append(f"precision = [{words}]")
+        write(printer, " ", items)
+        _print_end(printer, self, "dot_dimension_numbers", "precision_config")
 
 
 _WINDOW: Final = {
@@ -717,20 +697,9 @@ class ConvolutionOp(TensorOp):
             parser.parse_keyword("window")
             parser.parse_punctuation("=")
             parser.parse_comma_separated_list(parser.Delimiter.BRACES, parse_entry)
-        more, attributes = _parse_dictionary(parser, cls)
-        parser.parse_punctuation(":")
-        operand_types, result_types = _parse_function_type(parser)
-        return cls.create(
-            operands=parser.resolve_operands(operands, operand_types, at),
-            result_types=result_types,
-            properties={**properties, **more},
-            attributes=attributes,
-        )
+        return _parse_end(cls, parser, operands, properties, at)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string("(")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(f") dim_numbers = {self.dimension_numbers.text()}, window = {{")
         texts: list[str] = []
         for keyword, name in _WINDOW.items():
             if (value := self.properties.get(name)) is None:
@@ -739,9 +708,9 @@ class ConvolutionOp(TensorOp):
             pairs = [f"[{low}, {high}]" for low, high in zip(values[::2], values[1::2], strict=False)]
             words = [str(bool(v)).lower() if keyword == "reverse" else str(v) for v in values]
             texts.append(f"{keyword} = [{', '.join(pairs if keyword == 'pad' else words)}]")
-        printer.print_string(", ".join(texts) + "}")
-        _print_dictionary(printer, self, "dimension_numbers", *_WINDOW.values())
-        _print_function_type(printer, self)
+        dims = self.dimension_numbers.text()
+        write(printer, "(", [*self.operands], f") dim_numbers = {dims}, window = {{", texts, "}")
+        _print_end(printer, self, "dimension_numbers", *_WINDOW.values())
 
 
 def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
@@ -765,41 +734,12 @@ class ReturnOp(IRDLOperation):
     name = "stablehlo.return"
     values = var_operand_def(TensorType)
     traits = traits_def(IsTerminator(), Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ReturnOp:
-        operands, types = _parse_values(parser)
-        return cls.create(operands=parser.resolve_operands(operands, types, parser.pos))
-
-    def print(self, printer: Printer) -> None:
-        _print_values(printer, self.values)
+    assembly_format = "($values^ `:` type($values))? attr-dict"
 
 
-def _parse_values(parser: Parser) -> tuple[list[Any], list[Attribute]]:
-    operands: list[Any] = []
-    first = parser.parse_optional_unresolved_operand()
-    if first is None:
-        return [], []
-    operands.append(first)
-    while parser.parse_optional_punctuation(",") is not None:
-        operands.append(parser.parse_unresolved_operand())
-    parser.parse_punctuation(":")
-    return operands, parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-
-
-def _print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
-    if values:
-        printer.print_string(" ")
-        printer.print_list(values, printer.print_ssa_value)
-        printer.print_string(" : ")
-        printer.print_list([value.type for value in values], printer.print_attribute)
-
-
-class RegionOp(IRDLOperation):
+class RegionOp(TensorsOp):
     """An op whose regions say how values are combined; written in the generic form unless it says otherwise."""
 
-    inputs = var_operand_def(TensorType)
-    outputs = var_result_def(TensorType)
     traits = traits_def(RecursiveMemoryEffect())
 
 
@@ -840,36 +780,30 @@ class ReduceOp(CombiningOp):
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
         at = parser.pos
-        values: list[Any] = []
-        initial: list[Any] = []
-        while True:
+        pairs: list[tuple[UnresolvedOperand, UnresolvedOperand]] = []
+
+        def parse_pair() -> None:
             with parser.in_parens():
-                values.append(parser.parse_unresolved_operand())
+                value = parser.parse_unresolved_operand()
                 parser.parse_keyword("init")
                 parser.parse_punctuation(":")
-                initial.append(parser.parse_unresolved_operand())
-            if parser.parse_optional_punctuation(",") is None:
-                break
+                pairs.append((value, parser.parse_unresolved_operand()))
+
+        parser.parse_comma_separated_list(parser.Delimiter.NONE, parse_pair)
         combining = None
         if parser.parse_optional_keyword("applies") is not None:
             combining = parser.parse_identifier()
         parser.parse_keyword("across")
         parser.parse_keyword("dimensions")
         parser.parse_punctuation("=")
-        dimensions = _array(_parse_list(parser))
-        more, attributes = _parse_dictionary(parser, cls)
-        parser.parse_punctuation(":")
-        operand_types, result_types = _parse_function_type(parser)
-        resolved = parser.resolve_operands([*values, *initial], operand_types, at)
-        scalars = [value.type for value in resolved[len(values) :]]
-        region = cls._combining(parser, combining, scalars) if combining else cls._parse_reducer(parser, len(values))
-        return cls.create(
-            operands=resolved,
-            result_types=result_types,
-            properties={"dimensions": dimensions, **more},
-            attributes=attributes,
-            regions=[region],
+        properties: Properties = {"dimensions": _array(_parse_list(parser))}
+        operands = [pair[side] for side in range(2) for pair in pairs]
+        op = _parse_end(cls, parser, operands, properties, at)
+        scalars = op.operand_types[len(pairs) :]
+        op.add_region(
+            cls._combining(parser, combining, scalars) if combining else cls._parse_reducer(parser, len(pairs))
         )
+        return op
 
     @staticmethod
     def _combining(parser: Parser, name: str, scalars: Sequence[Attribute]) -> Region:
@@ -897,18 +831,16 @@ class ReduceOp(CombiningOp):
 
     def print(self, printer: Printer) -> None:
         count = self.operand_count
-        for position, value in enumerate(self.inputs[:count]):
-            printer.print_string(", (" if position else "(")
-            printer.print_ssa_value(value)
-            printer.print_string(" init: ")
-            printer.print_ssa_value(self.inputs[count + position])
-            printer.print_string(")")
+        pairs = zip(self.inputs[:count], self.inputs[count:], strict=True)
         lone = self.lone_op
-        if lone is not None:
-            printer.print_string(f" applies {lone.name}")
-        printer.print_string(f" across dimensions = {_shown(numbers(self.dimensions))}")
-        _print_dictionary(printer, self, "dimensions")
-        _print_function_type(printer, self)
+        applies = "" if lone is None else f" applies {lone.name}"
+        dimensions = _shown(numbers(self.dimensions))
+        write(
+            printer,
+            [("(", value, " init: ", initial, ")") for value, initial in pairs],
+            f"{applies} across dimensions = {dimensions}",
+        )
+        _print_end(printer, self, "dimensions")
         if lone is not None:
             return
         printer.print_string("\n reducer")
@@ -960,12 +892,10 @@ def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operan
 
 
 @irdl_op_definition
-class GatherOp(IRDLOperation):
+class GatherOp(TensorsOp):
     """Slices of an operand at the places that indices say."""
 
     name = "stablehlo.gather"
-    inputs = var_operand_def(TensorType)
-    outputs = var_result_def(TensorType)
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
     slice_sizes = prop_def(_NUMBERS)
     indices_are_sorted = opt_prop_def(BoolAttr)
@@ -976,12 +906,10 @@ class GatherOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DynamicGatherOp(IRDLOperation):
+class DynamicGatherOp(TensorsOp):
     """A gather whose slice sizes are its third operand."""
 
     name = "stablehlo.dynamic_gather"
-    inputs = var_operand_def(TensorType)
-    outputs = var_result_def(TensorType)
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
     indices_are_sorted = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
@@ -1072,20 +1000,18 @@ class WhileOp(RegionOp):
         return cls.create(operands=resolved, result_types=types, regions=[cond, body], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        others = iter(self.body.block.args)
-
-        def print_value(pair: tuple[SSAValue, SSAValue]) -> None:
-            name = printer.print_ssa_value(pair[0])
-            printer.print_string(" = ")
-            printer.print_ssa_value(pair[1])
-            # One name in the text for the arguments of both regions.
-            printer._ssa_values[next(others)] = name  # pyright: ignore[reportPrivateUsage]
-
-        with printer.in_parens():
-            printer.print_list(zip(self.cond.block.args, self.inputs, strict=True), print_value)
+        variables = self.cond.block.args
+        write(
+            printer,
+            "(",
+            [(variable, " = ", value) for variable, value in zip(variables, self.inputs, strict=True)],
+            ")",
+        )
+        # One name in the text for the arguments of both regions.
+        names = printer._ssa_values  # pyright: ignore[reportPrivateUsage]
+        names.update({other: names[variable] for variable, other in zip(variables, self.body.block.args, strict=True)})
         if self.inputs:
-            printer.print_string(" : ")
-            printer.print_list(self.operand_types, printer.print_attribute)
+            write(printer, " : ", [*self.operand_types])
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string("\ncond ")
         printer.print_region(self.cond, print_entry_block_args=False)
@@ -1094,12 +1020,10 @@ class WhileOp(RegionOp):
 
 
 @irdl_op_definition
-class CustomCallOp(IRDLOperation):
+class CustomCallOp(TensorsOp):
     """A call of something outside: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
 
     name = "stablehlo.custom_call"
-    inputs = var_operand_def(TensorType)
-    outputs = var_result_def(TensorType)
     call_target_name = prop_def(StringAttr)
     has_side_effect = opt_prop_def(BoolAttr)
 
@@ -1108,23 +1032,11 @@ class CustomCallOp(IRDLOperation):
         at = parser.pos
         target = cast("SymbolRefAttr", parser.parse_attribute()).string_value()
         operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        properties, attributes = _parse_dictionary(parser, cls)
-        parser.parse_punctuation(":")
-        operand_types, result_types = _parse_function_type(parser)
-        return cls.create(
-            operands=parser.resolve_operands(operands, operand_types, at),
-            result_types=result_types,
-            properties={"call_target_name": StringAttr(target), **properties},
-            attributes=attributes,
-        )
+        return _parse_end(cls, parser, operands, {"call_target_name": StringAttr(target)}, at)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.call_target_name.data)
-        with printer.in_parens():
-            printer.print_list(self.operands, printer.print_ssa_value)
-        _print_dictionary(printer, self, "call_target_name")
-        _print_function_type(printer, self)
+        write(printer, " ", SymbolRefAttr(self.call_target_name), "(", [*self.operands], ")")
+        _print_end(printer, self, "call_target_name")
 
 
 _OPS: Final[list[type[Operation]]] = [

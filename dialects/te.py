@@ -85,9 +85,9 @@ from weft.dialects.index_map import (
     parse_annotations_and_body,
     parse_extent,
     print_annotations_and_body,
-    print_extent,
     static_extents,
 )
+from weft.dialects.printing import write
 from weft.dialects.te_extern import ExternOp
 from weft.dialects.tir_assume import AssumeSizesOp
 from weft.dialects.traversal import ancestors
@@ -474,21 +474,11 @@ class ReduceOp(IRDLOperation):
         return cls(combiner, extents, types, body, combine, identity, annotations)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.kind.value} (")
-
-        def print_axis(axis: tuple[BlockArgument, Extent]) -> None:
-            printer.print_ssa_value(axis[0])
-            printer.print_string(" in ")
-            print_extent(printer, axis[1])
-
-        printer.print_list(zip(self.axes, self.extents, strict=True), print_axis)
-        printer.print_string(") : ")
-        printer.print_list(self.result_types, printer.print_attribute)
+        axes = [(axis, " in ", extent) for axis, extent in zip(self.axes, self.extents, strict=True)]
+        write(printer, f" {self.kind.value} (", axes, ") : ", [*self.result_types])
         print_annotations_and_body(printer, self.attributes, self.body)
         if self.combine is not None:
-            printer.print_string(" combine (")
-            printer.print_list(self.combine.block.args, printer.print_ssa_value)
-            printer.print_string(") ")
+            write(printer, " combine (", [*self.combine.block.args], ") ")
             printer.print_region(self.combine, print_entry_block_args=False, print_empty_block=False)
         if self.identity is not None:
             printer.print_string(" identity ")
@@ -653,19 +643,11 @@ class ComputeOp(IRDLOperation):
         return cls(name, types, [extent for extent in extents if extent is not None], body, annotations)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_string_literal(self.label)
-        printer.print_string(" (")
-
-        def print_index(index: tuple[BlockArgument, Extent]) -> None:
-            printer.print_ssa_value(index[0])
-            if isinstance(index[1], SSAValue):
-                printer.print_string(" in ")
-                printer.print_ssa_value(index[1])
-
-        printer.print_list(zip(self.indices, self.extents, strict=True), print_index)
-        printer.print_string(") : ")
-        printer.print_list(self.result_types, printer.print_attribute)
+        indices = [
+            (index, " in ", extent) if isinstance(extent, SSAValue) else index
+            for index, extent in zip(self.indices, self.extents, strict=True)
+        ]
+        write(printer, " ", StringAttr(self.label), " (", indices, ") : ", [*self.result_types])
         print_annotations_and_body(printer, self.attributes, self.body)
 
 

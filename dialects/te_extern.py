@@ -28,9 +28,9 @@ from weft.dialects.index_map import (
     parse_annotations_and_body,
     parse_extent,
     print_annotations_and_body,
-    print_extent,
     static_extents,
 )
+from weft.dialects.printing import Piece, write
 from weft.dialects.traversal import operations_in
 
 if TYPE_CHECKING:
@@ -227,27 +227,10 @@ class ExternOp(IRDLOperation):
         return cls(name, domain, types, extents, body, annotations)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_string_literal(self.label)
-        printer.print_string(" (")
-
-        def print_index(index: tuple[BlockArgument, Extent]) -> None:
-            printer.print_ssa_value(index[0])
-            printer.print_string(" in ")
-            print_extent(printer, index[1])
-
-        def print_buffer(buffer: tuple[BlockArgument, OpResult]) -> None:
-            printer.print_ssa_value(buffer[0])
-            printer.print_string(" : ")
-            printer.print_attribute(buffer[1].type)
-            dynamic = [extent for extent in self.extents_of(buffer[1]) if isinstance(extent, SSAValue)]
-            if dynamic:
-                printer.print_string("[")
-                printer.print_list(dynamic, printer.print_ssa_value)
-                printer.print_string("]")
-
-        printer.print_list(zip(self.indices, self.domain, strict=True), print_index)
-        printer.print_string(") into (")
-        printer.print_list(zip(self.buffers, self.results, strict=True), print_buffer)
-        printer.print_string(")")
+        buffers: list[Piece] = []
+        for buffer, result in zip(self.buffers, self.results, strict=True):
+            dynamic = [extent for extent in self.extents_of(result) if isinstance(extent, SSAValue)]
+            buffers.append((buffer, " : ", result.type, *(("[", dynamic, "]") if dynamic else ())))
+        domain = [(index, " in ", extent) for index, extent in zip(self.indices, self.domain, strict=True)]
+        write(printer, " ", StringAttr(self.label), " (", domain, ") into (", buffers, ")")
         print_annotations_and_body(printer, self.attributes, self.body)

@@ -55,12 +55,12 @@ from weft.dialects.index_map import (
     parse_index_map,
     parse_second_map,
     print_annotations_and_body,
-    print_extent,
     print_index_map,
     static_extents,
 )
 from weft.dialects.intervals import Interval, interval_of
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.printing import write
 from weft.dialects.tir_assume import AssumeOp, AssumeShapeOp, AssumeStridesOp
 from weft.dialects.tir_kinds import PART_OF, VIRTUAL_AXES, IterKind, IterKindAttr, LoopKind, LoopKindAttr
 from weft.support.locations import record_places
@@ -193,14 +193,9 @@ class ForOp(IRDLOperation):
         return cls(extent, body, kind, thread_axis, annotations)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.induction_variable)
-        printer.print_string(" in ")
-        print_extent(printer, self.extent)
-        if self.kind.data is not LoopKind.SERIAL:
-            printer.print_string(f" {self.kind.data.value}")
-        if self.thread_axis is not None:
-            printer.print_string(f'<"{self.thread_axis.data}">')
+        kind = "" if self.kind.data is LoopKind.SERIAL else f" {self.kind.data.value}"
+        thread = "" if self.thread_axis is None else f'<"{self.thread_axis.data}">'
+        write(printer, " ", self.induction_variable, " in ", self.extent, kind, thread)
         print_annotations_and_body(printer, self.attributes, self.body)
 
 
@@ -258,15 +253,10 @@ class AccessRegionOp(IRDLOperation):
         return cls(parser.resolve_operand(buffer, parser.parse_type()), corner.results, operands, sizes)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
+        sizes = (" sizes [", [*self.box_sizes], "]") if any(size != 1 for size in self.box_sizes) else ()
+        write(printer, " ", self.buffer)
         print_index_map(printer, self.corner.data.results, self.corner_operands)
-        if any(size != 1 for size in self.box_sizes):
-            printer.print_string(" sizes [")
-            printer.print_list(self.box_sizes, lambda size: printer.print_string(str(size)))
-            printer.print_string("]")
-        printer.print_string(" : ")
-        printer.print_attribute(self.buffer.type)
+        write(printer, sizes, " : ", self.buffer.type)
 
 
 @irdl_op_definition
@@ -587,19 +577,11 @@ class BlockOp(IRDLOperation):
         return cls(name, kinds, extents, bindings.results, binding_operands, body, guards, guard_operands, annotations)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_string_literal(self.label)
-        printer.print_string(" iters(")
-
-        def print_iterator(iterator: tuple[BlockArgument, IterKind, int | SSAValue]) -> None:
-            variable, kind, extent = iterator
-            printer.print_ssa_value(variable)
-            printer.print_string(f": {kind.value}<")
-            print_extent(printer, extent)
-            printer.print_string(">")
-
-        printer.print_list(zip(self.iter_vars, self.kinds, self.extents, strict=True), print_iterator)
-        printer.print_string(") = ")
+        iterators = [
+            (variable, f": {kind.value}<", extent, ">")
+            for variable, kind, extent in zip(self.iter_vars, self.kinds, self.extents, strict=True)
+        ]
+        write(printer, " ", StringAttr(self.label), " iters(", iterators, ") = ")
         print_index_map(printer, self.bindings.data.results, self.binding_operands)
         if self.guard is not None:
             printer.print_string(" where ")

@@ -33,6 +33,7 @@ from xdsl.parser.core import UnresolvedOperand
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.printing import write
 from weft.dialects.upstream.custom_syntax import parse_optional_results, parse_variables, terminated, with_parser
 from weft.dialects.upstream.memref import ATOMIC_KINDS
 from weft.support.errors import did_you_mean
@@ -85,16 +86,9 @@ class MaxOp(IRDLOperation):
         return cls.create(operands=read.operands, result_types=[IndexType()], properties=read.properties)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.map)
-        for opening, operands, closing in (
-            ("(", self.arguments[: self.map.data.num_dims], ")"),
-            ("[", self.arguments[self.map.data.num_dims :], "]"),
-        ):
-            if operands or opening == "(":
-                printer.print_string(opening)
-                printer.print_list(operands, printer.print_ssa_value)
-                printer.print_string(closing)
+        dims = self.map.data.num_dims
+        symbols = [*self.arguments[dims:]]
+        write(printer, " ", self.map, "(", [*self.arguments[:dims]], ")", ("[", symbols, "]") if symbols else ())
 
 
 @irdl_op_definition

@@ -6,13 +6,32 @@ vectors the op that does the same on every lane (`dialects/low_lanes.py`): `arit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, VectorType, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, VectorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    AnyAttr,
+    AttrConstraint,
+    InferenceContext,
+    IRDLOperation,
+    VarConstraint,
+    VerificationContext,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -20,6 +39,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
 
 from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.printing import write
+from weft.dialects.upstream.custom_syntax import word_directive
 
 
 class _OnTensors(IRDLOperation):
@@ -38,6 +59,16 @@ class _OnTensors(IRDLOperation):
         properties = {name: value for name, value in parts.pop("properties", {}).items() if name in known}
         return form.create(result_types=result_types, properties=properties, **parts)
 
+    @classmethod
+    def build(cls, **parts: Any) -> Any:
+        """What an assembly format builds, by `create`."""
+        properties: dict[str, Any] = dict(parts["properties"])
+        for name, given in cls.get_irdl_definition().properties.items():
+            if given.default_value is not None:
+                properties.setdefault(name, given.default_value)
+        operands, types = ([one for group in parts[name] for one in group] for name in ("operands", "result_types"))
+        return cls.create(operands=operands, result_types=types, properties=properties, attributes=parts["attributes"])
+
     def verify_(self) -> None:
         types = [value.type for value in (*self.operands, *self.results)]
         shapes = {type_.get_shape() for type_ in types if isinstance(type_, TensorType)}
@@ -49,6 +80,21 @@ def is_tensor(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType)
 
 
+@irdl_custom_directive
+class Hints(CustomDirective):
+    """Flags of a conversion: hints, which are not kept."""
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        for keyword in ("nneg", "to_nearest_even"):
+            parser.parse_optional_keyword(keyword)
+        for keyword, flags in (("overflow", arith.IntegerOverflowAttr), ("fastmath", arith.FastMathFlagsAttr)):
+            if parser.parse_optional_keyword(keyword) is not None:
+                flags.parse_parameter(parser)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        pass
+
+
 class _Conversion(_OnTensors):
     """`%y = arith.extf %x : tensor<4xf32> to tensor<4xf64>`."""
 
@@ -56,30 +102,8 @@ class _Conversion(_OnTensors):
     result = result_def()
 
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Operation:
-        value = parser.parse_unresolved_operand()
-        # Flags are hints, which are not kept.
-        for keyword in ("nneg", "to_nearest_even"):
-            parser.parse_optional_keyword(keyword)
-        for keyword, flags in (("overflow", arith.IntegerOverflowAttr), ("fastmath", arith.FastMathFlagsAttr)):
-            if parser.parse_optional_keyword(keyword) is not None:
-                flags.parse_parameter(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand = parser.resolve_operand(value, parser.parse_type())
-        parser.parse_keyword("to")
-        return cls.create(operands=[operand], result_types=[parser.parse_type()], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.input)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.input.type)
-        printer.print_string(" to ")
-        printer.print_attribute(self.result.type)
+    custom_directives = (Hints,)
+    assembly_format = "$input custom<Hints>() attr-dict `:` type($input) `to` type($result)"
 
 
 def _conversion(scalar: type[Operation]) -> type[Operation]:
@@ -87,61 +111,57 @@ def _conversion(scalar: type[Operation]) -> type[Operation]:
     return irdl_op_definition(type(scalar.__name__, (_Conversion,), definition))
 
 
+_T: Final = VarConstraint("T", AnyAttr())
+
+
+@dataclass(frozen=True)
+class _Truths(AttrConstraint[Attribute]):
+    """A truth value for each element of what is compared."""
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        pass
+
+    def can_infer(self, var_constraint_names: Set[str]) -> bool:
+        return _T.name in var_constraint_names
+
+    def infer(self, context: InferenceContext) -> Attribute:
+        type_ = _T.infer(context)
+        return type(type_)(i1, type_.get_shape()) if isinstance(type_, TensorType | VectorType) else i1
+
+    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> _Truths:
+        return self
+
+
 class _Comparison(_OnTensors):
     """`%c = arith.cmpf olt, %x, %y : tensor<4xf32>`."""
 
     predicate = prop_def(IntegerAttr)
-    fastmath = opt_prop_def(arith.FastMathFlagsAttr)
-    lhs = operand_def()
-    rhs = operand_def()
-    result = result_def()
+    lhs = operand_def(_T)
+    rhs = operand_def(_T)
+    result = result_def(_Truths())
 
     traits = traits_def(Pure())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Operation:
-        at = parser.pos
-        name = parser.parse_identifier()
-        if name not in _PREDICATES[cls.name]:
-            parser.raise_error(f"'{cls.name}' compares by {', '.join(_PREDICATES[cls.name])}", at)
-        parser.parse_punctuation(",")
-        operands = [parser.parse_unresolved_operand()]
-        parser.parse_punctuation(",")
-        operands.append(parser.parse_unresolved_operand())
-        fastmath = None
-        if parser.parse_optional_keyword("fastmath") is not None:
-            fastmath = arith.FastMathFlagsAttr(arith.FastMathFlagsAttr.parse_parameter(parser))
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        properties: dict[str, Attribute] = {"predicate": IntegerAttr(_PREDICATES[cls.name].index(name), i64)}
-        if cls.name == arith.CmpfOp.name:
-            properties["fastmath"] = fastmath or arith.FastMathFlagsAttr("none")
-        result: Attribute = i1
-        if isinstance(type_, TensorType | VectorType):
-            result = type(type_)(i1, type_.get_shape())
-        values = parser.resolve_operands(operands, [type_, type_], at)
-        return cls.create(operands=values, result_types=[result], properties=properties, attributes=attributes)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {_PREDICATES[self.name][self.predicate.value.data]}, ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        if self.fastmath is not None and self.fastmath != arith.FastMathFlagsAttr("none"):
-            printer.print_string(" fastmath")
-            self.fastmath.print_parameter(printer)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
+def _predicate(names: Sequence[str]) -> type[CustomDirective]:
+    return word_directive("Predicate", names, "'{op}' compares by {words}")
 
 
 @irdl_op_definition
 class CmpfOp(_Comparison):
     name = "arith.cmpf"
+    fastmath = prop_def(arith.FastMathFlagsAttr, default_value=arith.FastMathFlagsAttr("none"))
+    custom_directives = (_predicate(arith.CMPF_COMPARISON_OPERATIONS),)
+    assembly_format = (
+        "custom<Predicate>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
+    )
 
 
 @irdl_op_definition
 class CmpiOp(_Comparison):
     name = "arith.cmpi"
+    custom_directives = (_predicate(arith.CMPI_COMPARISON_OPERATIONS),)
+    assembly_format = "custom<Predicate>($predicate) `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
 
 @irdl_op_definition
@@ -169,14 +189,9 @@ class SelectOp(_OnTensors):
         return cls.create(operands=values, result_types=[types[-1]], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
+        write(printer, " ", [*self.operands])
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        if is_tensor(self.cond):
-            printer.print_attribute(self.cond.type)
-            printer.print_string(", ")
-        printer.print_attribute(self.lhs.type)
+        write(printer, " : ", [*([self.cond.type] if is_tensor(self.cond) else []), self.lhs.type])
 
 
 _CONVERSIONS = (
@@ -184,10 +199,6 @@ _CONVERSIONS = (
     *(arith.SIToFPOp, arith.TruncFOp, arith.TruncIOp, arith.UIToFPOp),
 )
 _SCALAR = {op.name: op for op in (arith.CmpfOp, arith.CmpiOp, arith.SelectOp, *_CONVERSIONS)}
-_PREDICATES = {
-    arith.CmpfOp.name: arith.CMPF_COMPARISON_OPERATIONS,
-    arith.CmpiOp.name: arith.CMPI_COMPARISON_OPERATIONS,
-}
 
 
 @irdl_op_definition

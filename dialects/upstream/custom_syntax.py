@@ -21,7 +21,7 @@ from xdsl.irdl.declarative_assembly_format import (
     PrintingState,
     irdl_custom_directive,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 if TYPE_CHECKING:
@@ -103,13 +103,12 @@ def parse_variables(parser: Parser) -> list[Parser.Argument]:
     )
 
 
-def parse_typed_operands(parser: Parser) -> list[SSAValue]:
-    """`%a, %b : type, type`"""
+def parse_typed_names(parser: Parser) -> tuple[Sequence[UnresolvedOperand], Sequence[Attribute], int]:
+    """`%a, %b : type, type`: the arguments of `resolve_operands`."""
     at = parser.pos
     values = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
     parser.parse_punctuation(":")
-    types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-    return list(parser.resolve_operands(values, types, at))
+    return values, parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type), at
 
 
 def parse_optional_results(parser: Parser) -> Sequence[Attribute]:

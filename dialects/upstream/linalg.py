@@ -8,7 +8,6 @@ and `linalg.generic` with several results, which xDSL does not parse. `structure
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any, ClassVar, Final, cast
 
 from xdsl.dialects.builtin import (
@@ -45,6 +44,8 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.printing import write
+from weft.dialects.upstream.custom_syntax import parse_optional_results, parse_typed_names
 from weft.dialects.upstream.linalg_bodies import body_of
 from weft.dialects.upstream.linalg_forms import (
     FORMS,
@@ -79,38 +80,20 @@ def _parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:
     """`ins(%a, %b : type, type)`, which may be missing."""
     if parser.parse_optional_keyword(keyword) is None:
         return []
-    at = parser.pos
     with parser.in_parens():
-        values = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-    return list(parser.resolve_operands(values, types, at))
+        names = parse_typed_names(parser)
+    return list(parser.resolve_operands(*names))
 
 
 def _print_operands(printer: Printer, keyword: str, operands: Sequence[SSAValue]) -> None:
-    if not operands:
-        return
-    printer.print_string(f" {keyword}(")
-    printer.print_list(operands, printer.print_ssa_value)
-    printer.print_string(" : ")
-    printer.print_list([operand.type for operand in operands], printer.print_attribute)
-    printer.print_string(")")
-
-
-def _parse_results(parser: Parser) -> list[Attribute]:
-    """`-> type` or `-> (type, type)`, which may be missing."""
-    if parser.parse_optional_punctuation("->") is None:
-        return []
-    types = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
-    return [parser.parse_type()] if types is None else [*types]
+    if operands:
+        write(printer, f" {keyword}(", [*operands], " : ", [operand.type for operand in operands], ")")
 
 
 def _print_results(printer: Printer, results: Sequence[SSAValue]) -> None:
-    if not results:
-        return
-    printer.print_string(" -> ")
-    with nullcontext() if len(results) == 1 else printer.in_parens():
-        printer.print_list([result.type for result in results], printer.print_attribute)
+    types = [result.type for result in results]
+    if types:
+        write(printer, " -> ", types[0] if len(types) == 1 else ("(", types, ")"))
 
 
 def _parse_integers(parser: Parser, keyword: str) -> DenseArrayBase[Any]:
@@ -187,10 +170,10 @@ class NamedOp(FormOp):
         attributes = dict(parser.parse_optional_attr_dict())
         properties |= {name: attributes.pop(name) for name in [*attributes] if name in known}
         inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
-        results = _parse_results(parser)
+        results = parse_optional_results(parser)
         try:
             op = cls(inputs, outputs, properties, attributes)
-            if results != [result.type for result in op.results]:
+            if [*results] != [result.type for result in op.results]:
                 raise VerifyException(f"{cls.name} gives a result for each output that is a tensor, of its type")
         except VerifyException as error:
             parser.raise_error(f"{cls.name}: {error}", at, parser.pos)
@@ -199,11 +182,9 @@ class NamedOp(FormOp):
     def print(self, printer: Printer) -> None:
         kind, maps = self.properties.get("kind"), self.properties.get("indexing_maps")
         if kind is not None:
-            printer.print_string(" kind=")
-            printer.print_attribute(kind)
+            write(printer, " kind=", kind)
         if maps is not None and (self.name == "linalg.contract" or maps != _maps_attribute(default_maps(self))):
-            printer.print_string(" indexing_maps = ")
-            printer.print_attribute(maps)
+            write(printer, " indexing_maps = ", maps)
         hidden = ("kind", "indexing_maps", "operandSegmentSizes", _MEMOIZED)
         shown = {name: a for name, a in {**self.properties, **self.attributes}.items() if name not in hidden}
         if shown:
@@ -308,10 +289,8 @@ class _DimensionsOp(LinalgStructuredOperation):
         self.print_listed(printer)
 
     def print_listed(self, printer: Printer) -> None:
-        printer.print_string(f" {self.LISTED} = ")
         numbers = cast("DenseArrayBase[Any]", self.properties[self.LISTED]).get_values()
-        with printer.in_square_brackets():
-            printer.print_list(numbers, lambda number: printer.print_string(str(number)))
+        write(printer, f" {self.LISTED} = [", [*numbers], "]")
         if self.attributes:
             printer.print_string(" ")
             printer.print_attr_dict(self.attributes)
@@ -499,7 +478,7 @@ class GenericOp(ops.GenericOp):
             parser.parse_punctuation("=")
             attributes |= parser.parse_optional_attr_dict()
         body = parser.parse_region()
-        results = _parse_results(parser)
+        results = parse_optional_results(parser)
         op = cls(
             inputs,
             outputs,

@@ -9,7 +9,7 @@ from xdsl.dialects import scf
 from weft.dialects.upstream.custom_syntax import (
     parse_indices,
     parse_optional_results,
-    parse_typed_operands,
+    parse_typed_names,
     parse_variables,
     terminated,
     with_parser,
@@ -44,8 +44,9 @@ def _parse_reduce(parser: Parser) -> Operation:
     """`scf.reduce(%x, %y : f32, f32) { ^bb0(...): ... }, { ... }`: MLIR separates the regions by commas."""
     values: list[SSAValue] = []
     if parser.parse_optional_punctuation("(") is not None:
-        values = parse_typed_operands(parser)
+        names = parse_typed_names(parser)
         parser.parse_punctuation(")")
+        values = list(parser.resolve_operands(*names))
     regions: list[Region] = []
     for number in range(len(values)):
         if number:

@@ -23,8 +23,8 @@ from xdsl.traits import IsTerminator, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.index_map import mixed_extents, static_extents
-
-Bounds = Sequence["int | SSAValue"]
+from weft.dialects.printing import write
+from weft.dialects.upstream.custom_syntax import parse_variables
 
 
 @irdl_op_definition
@@ -103,7 +103,7 @@ class ForallOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ForallOp:
-        variables = _arguments(parser)
+        arguments = parse_variables(parser)
         if parser.parse_optional_keyword("in") is not None:
             upper = _bounds(parser)
             lower, step = [0] * len(upper), [1] * len(upper)
@@ -114,7 +114,6 @@ class ForallOp(IRDLOperation):
             upper = _bounds(parser)
             parser.parse_keyword("step")
             step = _bounds(parser)
-        arguments = [variable.resolve(IndexType()) for variable in variables]
         outputs: Sequence[SSAValue] = ()
         types: Sequence[Attribute] = ()
         if parser.parse_optional_keyword("shared_outs") is not None:
@@ -146,27 +145,14 @@ class ForallOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         rank = len(self.static_lower)
         variables, shared = self.body.block.args[:rank], self.body.block.args[rank:]
-        printer.print_string(" (")
-        printer.print_list(variables, printer.print_ssa_value)
+        write(printer, " (", [*variables], ")")
         if set(self.lower) <= {0} and set(self.step) <= {1}:
-            printer.print_string(") in ")
-            _print_bounds(printer, self.upper)
+            write(printer, " in (", [*self.upper], ")")
         else:
-            for word, bounds in ((") = ", self.lower), (" to ", self.upper), (" step ", self.step)):
-                printer.print_string(word)
-                _print_bounds(printer, bounds)
+            write(printer, " = (", [*self.lower], ") to (", [*self.upper], ") step (", [*self.step], ")")
         if shared:
-            printer.print_string(" shared_outs(")
-
-            def assignment(pair: tuple[SSAValue, SSAValue]) -> None:
-                printer.print_ssa_value(pair[0])
-                printer.print_string(" = ")
-                printer.print_ssa_value(pair[1])
-
-            printer.print_list(zip(shared, self.outputs, strict=True), assignment)
-            printer.print_string(") -> (")
-            printer.print_list(self.shared.types, printer.print_attribute)
-            printer.print_string(")")
+            outputs = [(argument, " = ", output) for argument, output in zip(shared, self.outputs, strict=True)]
+            write(printer, " shared_outs(", outputs, ") -> (", [*self.shared.types], ")")
         printer.print_string(" ")
         last = self.body.block.last_op
         given = isinstance(last, InParallelOp) and any(region.block.ops for region in last.regions)
@@ -175,27 +161,12 @@ class ForallOp(IRDLOperation):
         printer.print_op_attributes({**self.attributes, **mapping})
 
 
-def _arguments(parser: Parser) -> list[Parser.UnresolvedArgument]:
-    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False))
-
-
 def _bounds(parser: Parser) -> list[int | SSAValue]:
     def bound() -> int | SSAValue:
         number = parser.parse_optional_integer(allow_boolean=False)
         return parser.parse_operand(IndexType()) if number is None else number
 
     return parser.parse_comma_separated_list(parser.Delimiter.PAREN, bound)
-
-
-def _print_bounds(printer: Printer, bounds: Bounds) -> None:
-    def bound(value: int | SSAValue) -> None:
-        if isinstance(value, int):
-            printer.print_string(str(value))
-        else:
-            printer.print_ssa_value(value)
-
-    with printer.in_parens():
-        printer.print_list(bounds, bound)
 
 
 def _assignment(parser: Parser) -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:

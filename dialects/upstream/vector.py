@@ -37,6 +37,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low_lanes import vector_type
+from weft.dialects.printing import write
 
 
 @irdl_op_definition
@@ -170,11 +171,9 @@ class FromElementsOp(IRDLOperation):
         return cls.create(operands=operands, result_types=[type_], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.elements, printer.print_ssa_value)
+        write(printer, " ", [*self.elements])
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        write(printer, " : ", self.result.type)
 
     def verify_(self) -> None:
         type_ = vector_type(self.result.type)
@@ -205,11 +204,9 @@ class ToElementsOp(IRDLOperation):
         return cls.create(operands=[parser.resolve_operand(source, type_)], result_types=results, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
+        write(printer, " ", self.source)
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
+        write(printer, " : ", self.source.type)
 
 
 @irdl_op_definition

@@ -1,0 +1,34 @@
+"""The text of operations, written in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xdsl.ir import Attribute, SSAValue
+from xdsl.printer import Printer
+
+Piece: TypeAlias = "str | int | SSAValue | Attribute | tuple[Piece, ...] | Sequence[Piece]"
+
+
+def write(printer: Printer, *pieces: Piece) -> None:
+    """Print text and numbers as they are, values by their names, and attributes. The elements of a list are separated
+    by commas, those of a tuple follow each other.
+
+    ```python
+    write(printer, " (", [(index, " in ", extent) for index, extent in domain], ") : ", self.result.type)
+    ```
+    """
+    for piece in pieces:
+        if isinstance(piece, str):
+            printer.print_string(piece)
+        elif isinstance(piece, SSAValue):
+            printer.print_ssa_value(piece)
+        elif isinstance(piece, Attribute):
+            printer.print_attribute(piece)
+        elif isinstance(piece, tuple):
+            write(printer, *piece)
+        elif isinstance(piece, Sequence):
+            printer.print_list(piece, lambda element: write(printer, element))
+        else:
+            printer.print_string(str(piece))
