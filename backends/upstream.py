@@ -16,15 +16,15 @@ from xdsl.utils.target import Target
 
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
-from weft.dialects.upstream.gpu import PLACES
-from weft.dialects.upstream.memref import ATOMIC_KINDS
+from weft.dialects.upstream import gpu
+from weft.dialects.upstream import memref as upstream_memref
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import Any
 
     from xdsl.context import Context
-    from xdsl.dialects import gpu
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation
 
@@ -62,8 +62,8 @@ class _UpstreamPrinter(Printer):
             return
         if custom is not None:
             self._print_results(op)
-            self.print_string(f"{op.name} ")
-            custom(self, op)
+            self.print_string(op.name)
+            custom.print(cast("Any", op), self)
             return
         before = self.print_generic_format
         if type(op) in _WITH_INHERENT and not _INHERENT.isdisjoint((*op.properties, *op.attributes)):
@@ -76,24 +76,11 @@ class _UpstreamPrinter(Printer):
             self.print_generic_format = before
 
 
-def _print_place(printer: Printer, op: Operation) -> None:
-    printer.print_string(str(cast("gpu.ThreadIdOp", op).dimension.data))
-
-
-def _print_atomic(printer: Printer, op: Operation) -> None:
-    value, buffer, *indices = op.operands
-    printer.print_string(f"{ATOMIC_KINDS[cast('memref.AtomicRMWOp', op).kind.value.data]} ")
-    printer.print_ssa_value(value)
-    printer.print_string(", ")
-    printer.print_ssa_value(buffer)
-    with printer.in_square_brackets():
-        printer.print_list(indices, printer.print_ssa_value)
-    printer.print_string(" : ")
-    printer.print_function_type([value.type, buffer.type], [value.type])
-
-
-_CUSTOM: Final[Mapping[type[Operation], Callable[[Printer, Operation], None]]] = {
-    **dict.fromkeys(PLACES, _print_place),
-    memref.AtomicRMWOp: _print_atomic,
+_CUSTOM: Final[Mapping[type[Operation], type[Operation]]] = {
+    op: reader
+    for reader in (*gpu.OPERATIONS, *upstream_memref.OPERATIONS)
+    for op in (*gpu.PLACES, memref.AtomicRMWOp)
+    if issubclass(reader, op)
 }
-"""Operations whose attributes mean the same to all versions of MLIR in the custom form only, which xDSL lacks."""
+"""Operations whose attributes mean the same to all versions of MLIR in the custom form only, which xDSL lacks, and the
+classes that print it."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from weft.backends.c_family.language import Language
     from weft.support.target import Target
 
-Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], CExpr | None]"
+Rule: TypeAlias = "Callable[[FunctionEmitter, Any], CExpr | None]"
+"""A rule takes ops of the classes under which a table lists it."""
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3

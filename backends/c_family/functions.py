@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from xdsl.dialects.func import FuncOp
-    from xdsl.ir import Operation, SSAValue
+    from xdsl.ir import SSAValue
 
     from weft.backends.c_family.emitter import Rules
 
@@ -103,18 +103,17 @@ def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None
     emitter.values[argument] = CExpr(short, "idx32")
 
 
-def emit_call(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
+def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> CExpr | None:
     """`func.call` of a function of the module, or of an external one that it declares."""
-    call = cast("func.CallOp", op)
-    name = call.callee.string_value()
+    name = op.callee.string_value()
     module = emitter.module
     outside = module.outside.get(name)
     if outside is not None and not is_identifier(name):
         raise CompileError.at(op, f"{emitter.language.name} has no way to call a function named '{name}'")
-    if outside is not None and len(call.results) == 1 and is_pure(call):
+    if outside is not None and len(op.results) == 1 and is_pure(op):
         if emitter.language.kind == "c":
             module.used_outside[name] = outside
-        return c.call(name, tuple(emitter.exprs(op)), emitter.wide_element(call.results[0].type, op))
+        return c.call(name, tuple(emitter.exprs(op)), emitter.wide_element(op.results[0].type, op))
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} of @{name} has no form in {emitter.language.name}")
     arguments = ", ".join(expr.text for expr in emitter.exprs(op))
@@ -123,14 +122,14 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
         text = f"{name}({arguments})"
     elif name in module.symbols:
         text = f"{module.symbols[name]}({arguments})"
-        if call.results:
+        if op.results:
             raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
     else:
         raise CompileError.at(op, f"the module has no function @{name}")
-    if not call.results or call.results[0].first_use is None:
+    if not op.results or op.results[0].first_use is None:
         emitter.line(f"{text};")
         return None
-    result = call.results[0]
+    result = op.results[0]
     expr = CExpr(text, emitter.wide_element(result.type, op), size=1, calls=True)
     return emitter.variable(result.name_hint or "result", expr, op)
 
@@ -147,12 +146,11 @@ def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
     return f"extern {result} {name}({', '.join(types) or 'void'});"
 
 
-def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
-    get = cast("memref.GetGlobalOp", op)
-    name = get.name_.string_value()
+def emit_get_global(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> None:
+    name = op.name_.string_value()
     if name not in emitter.module.symbols:
         raise CompileError.at(op, f"the module has no memref.global @{name}")
-    emitter.values[get.memref] = CExpr(emitter.module.symbols[name], "ptr")
+    emitter.values[op.memref] = CExpr(emitter.module.symbols[name], "ptr")
 
 
 def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:

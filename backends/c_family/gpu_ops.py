@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from weft.dialects.low_tensor_cores import FragmentAttr
 
 
-def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_thread_id(emitter: FunctionEmitter, op: low_kernel.ThreadIdOp) -> None:
     """`threadIdx.x`, `blockIdx.x` and so on, as an int."""
-    thread_id = cast("low_kernel.ThreadIdOp", op)
-    axis = thread_id.axis.data
-    extent = thread_id.static_extent
-    result = thread_id.result
+    axis = op.axis.data
+    extent = op.static_extent
+    result = op.result
     if extent == 1:
         emitter.ranges[result] = IndexRange.constant(0)
         emitter.values[result] = CExpr("0", "idx32", literal=True)
@@ -55,19 +54,18 @@ def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.line(f"{emitter.language.barrier};")
 
 
-def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
     """The value of another lane of the warp."""
-    shuffle = cast("low_kernel.ShuffleOp", op)
-    element = emitter.wide_element(shuffle.value.type, op)
+    element = emitter.wide_element(op.value.type, op)
     if element not in ("i32", "i64", "idx64", "f32", "f64"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
     value, offset = emitter.exprs(op)
     language = emitter.language
     if language.kind == "cuda":
-        mode = "" if shuffle.mode.data.value == "idx" else f"_{shuffle.mode.data.value}"
-        text = f"__shfl{mode}_sync(0xffffffffu, {value.text}, {offset.text}, {shuffle.lanes})"
+        mode = "" if op.mode.data.value == "idx" else f"_{op.mode.data.value}"
+        text = f"__shfl{mode}_sync(0xffffffffu, {value.text}, {offset.text}, {op.lanes})"
     else:
-        name = f"weft_shuffle_{shuffle.mode.data.value}_{element}"
+        name = f"weft_shuffle_{op.mode.data.value}_{element}"
         if name not in language.helpers:
             raise CompileError.at(op, f"{op.name} of {element} has no form in {language.name}")
         helper = emitter.module.helper(name)
@@ -79,7 +77,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
                     f"{op.name} stands in a loop or condition: {language.name} exchanges values through shared memory",
                 )
             first = _exchange(emitter, op, element)
-        text = f"{helper}({first}, {value.text}, {offset.text}, {shuffle.lanes})"
+        text = f"{helper}({first}, {value.text}, {offset.text}, {op.lanes})"
     _bind_call(emitter, op, text, element, "other")
 
 
@@ -98,39 +96,37 @@ def _exchange(emitter: FunctionEmitter, op: Operation, element: str) -> str:
     return emitter.exchanges[element]
 
 
-def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
-    atomic = cast("low_kernel.AtomicOp", op)
-    element, _ = buffer_type(emitter, atomic.buffer.type, op)
-    space = space_of(atomic.buffer.type)
+def emit_atomic(emitter: FunctionEmitter, op: low_kernel.AtomicOp) -> None:
+    element, _ = buffer_type(emitter, op.buffer.type, op)
+    space = space_of(op.buffer.type)
     known = ("i32", "f32", "i64", "f64") if emitter.language.kind == "cuda" else ("i32", "f32")
     if element not in known or emitter.language.kind == "c":
-        raise CompileError.at(op, f"{op.name} {atomic.kind.data} of {element} has no form in {emitter.language.name}")
-    kind = atomic.kind.data.value
+        raise CompileError.at(op, f"{op.name} {op.kind.data} of {element} has no form in {emitter.language.name}")
+    kind = op.kind.data.value
     helper = emitter.language.atomics.get((kind, element))
     if helper is None:
         suffix = "" if emitter.language.kind == "cuda" else f"_{space}"
         helper = emitter.module.helper(f"weft_atomic_{kind}_{element}{suffix}")
-    (index,) = atomic.indices
-    at = pointer_text(emitter, atomic.buffer, index)
-    text = f"{helper}({at}, {emitter.expr(atomic.value).text})"
-    if atomic.old.first_use is None:
+    (index,) = op.indices
+    at = pointer_text(emitter, op.buffer, index)
+    text = f"{helper}({at}, {emitter.expr(op.value).text})"
+    if op.old.first_use is None:
         emitter.line(f"{text};")
     else:
         _bind_call(emitter, op, text, element, "old")
 
 
-def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_async_copy(emitter: FunctionEmitter, op: low_kernel.AsyncCopyOp) -> None:
     """`weft_async_copy_16(S + j, A + i)`; languages without asynchronous copies copy element by element."""
-    copy = cast("low_kernel.AsyncCopyOp", op)
     if emitter.language.kind == "cuda":
-        helper = emitter.module.helper(f"weft_async_copy_{copy.bytes}")
-        target, source = (pointer_text(emitter, b, i) for b, i in _ends(copy))
+        helper = emitter.module.helper(f"weft_async_copy_{op.bytes}")
+        target, source = (pointer_text(emitter, b, i) for b, i in _ends(op))
         emitter.line(f"{helper}({target}, {source});")
         return
-    type_ = cast("MemRefType", copy.source.type)
+    type_ = cast("MemRefType", op.source.type)
     element = emitter.element(type_.element_type, op)
-    count = copy.bytes // element_bytes(element)
-    (target, at), (source, start) = _ends(copy)
+    count = op.bytes // element_bytes(element)
+    (target, at), (source, start) = _ends(op)
     emitter.lane_line(count, f"{access(emitter, target, at, count)} = {access(emitter, source, start, count)};")
 
 
@@ -143,10 +139,9 @@ def emit_async_commit(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.line(f"{emitter.module.helper('weft_async_commit')}();")
 
 
-def emit_async_wait(emitter: FunctionEmitter, op: Operation) -> None:
+def emit_async_wait(emitter: FunctionEmitter, op: low_kernel.AsyncWaitOp) -> None:
     if emitter.language.kind == "cuda":
-        wait = cast("low_kernel.AsyncWaitOp", op)
-        emitter.line(f"{emitter.module.helper('weft_async_wait')}<{wait.groups}>();")
+        emitter.line(f"{emitter.module.helper('weft_async_wait')}<{op.groups}>();")
 
 
 def load_name(fragment: FragmentAttr, space: str) -> str:
@@ -167,35 +162,30 @@ def _sizes(fragment: FragmentAttr) -> str:
     return "x".join(map(str, fragment.shape))
 
 
-def emit_wmma_load(emitter: FunctionEmitter, op: Operation) -> None:
-    load = cast("low_tensor_cores.WmmaLoadOp", op)
-    _require_alignment(emitter, op, load.source, load.rows, 2 * load.fragment.elements_per_thread)
-    name = load_name(load.fragment, _space(load.source))
-    _call(emitter, op, name, load.target, load.source, load.rows)
+def emit_wmma_load(emitter: FunctionEmitter, op: low_tensor_cores.WmmaLoadOp) -> None:
+    _require_alignment(emitter, op, op.source, op.rows, 2 * op.fragment.elements_per_thread)
+    name = load_name(op.fragment, _space(op.source))
+    _call(emitter, op, name, op.target, op.source, op.rows)
 
 
-def emit_wmma_store(emitter: FunctionEmitter, op: Operation) -> None:
-    store = cast("low_tensor_cores.WmmaStoreOp", op)
-    _require_alignment(emitter, op, store.target, store.rows, 4 * store.fragment.elements_per_thread)
-    name = store_name(store.fragment, _space(store.target))
-    _call(emitter, op, name, store.source, store.target, store.rows)
+def emit_wmma_store(emitter: FunctionEmitter, op: low_tensor_cores.WmmaStoreOp) -> None:
+    _require_alignment(emitter, op, op.target, op.rows, 4 * op.fragment.elements_per_thread)
+    name = store_name(op.fragment, _space(op.target))
+    _call(emitter, op, name, op.source, op.target, op.rows)
 
 
-def emit_wmma_mma(emitter: FunctionEmitter, op: Operation) -> None:
-    mma = cast("low_tensor_cores.WmmaMmaOp", op)
-    _call(emitter, op, mma_name(mma.a_fragment, mma.b_fragment), mma.c, mma.a, mma.b)
+def emit_wmma_mma(emitter: FunctionEmitter, op: low_tensor_cores.WmmaMmaOp) -> None:
+    _call(emitter, op, mma_name(op.a_fragment, op.b_fragment), op.c, op.a, op.b)
 
 
-def emit_ldmatrix(emitter: FunctionEmitter, op: Operation) -> None:
-    load = cast("low_tensor_cores.LdmatrixOp", op)
-    _require_alignment(emitter, op, load.source, None, 16)
-    name = f"weft_ldmatrix_x{load.matrices}{'_trans' if load.is_transposed else ''}"
-    _call(emitter, op, name, load.target, load.source)
+def emit_ldmatrix(emitter: FunctionEmitter, op: low_tensor_cores.LdmatrixOp) -> None:
+    _require_alignment(emitter, op, op.source, None, 16)
+    name = f"weft_ldmatrix_x{op.matrices}{'_trans' if op.is_transposed else ''}"
+    _call(emitter, op, name, op.target, op.source)
 
 
-def emit_mma_sync(emitter: FunctionEmitter, op: Operation) -> None:
-    mma = cast("low_tensor_cores.MmaSyncOp", op)
-    _call(emitter, op, f"weft_mma_m16n8k16_{mma.element}", mma.c, mma.a, mma.b)
+def emit_mma_sync(emitter: FunctionEmitter, op: low_tensor_cores.MmaSyncOp) -> None:
+    _call(emitter, op, f"weft_mma_m16n8k16_{op.element}", op.c, op.a, op.b)
 
 
 def _space(pointer: SSAValue) -> str:

@@ -7,15 +7,13 @@ low.call_registered "env.twice"(%x) outs(%y)    ->   weft_call_registered("env.t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from weft.backends.names import CALL_REGISTERED
 from weft.dialects.low_registered import CallRegisteredOp, dlpack_type
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
-
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
 
 REGISTRATION: Final = """\
@@ -124,20 +122,19 @@ HELPERS: Final = {"weft_set_function": _SET_FUNCTION, "weft_failure": _FAILURE, 
 """Helper function -> its text. All belong to a program that calls registered functions."""
 
 
-def emit_call_registered(emitter: FunctionEmitter, op: Operation) -> None:
-    call = cast("CallRegisteredOp", op)
+def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None:
     if emitter.language.kind != "c":
-        raise CompileError.at(op, f'"{call.callee.data}" is a function of the CPU: kernels cannot call it')
+        raise CompileError.at(op, f'"{op.callee.data}" is a function of the CPU: kernels cannot call it')
     rows: list[str] = []
-    for buffer, element, extents in call.arrays():
+    for buffer, element, extents in op.arrays():
         texts = [str(e) if isinstance(e, int) else emitter.expr(e).text for e in extents]
         shape = f"(const int64_t[]){{{', '.join(texts)}}}" if texts else "NULL"
-        code, bits = dlpack_type(call, element)
+        code, bits = dlpack_type(op, element)
         rows.append(f"{{(void *){emitter.expr(buffer).text}, {shape}, {len(texts)}, {code}, {bits}, 1}}")
     table = f"(weft_array[]){{{', '.join(rows)}}}" if rows else "NULL"
     for helper in HELPERS:
         emitter.module.helper(helper)
-    emitter.line(f"{CALL_REGISTERED}({_literal(call.callee.data)}, {table}, {len(call.inputs)}, {len(call.outputs)});")
+    emitter.line(f"{CALL_REGISTERED}({_literal(op.callee.data)}, {table}, {len(op.inputs)}, {len(op.outputs)});")
 
 
 def _literal(text: str) -> str:

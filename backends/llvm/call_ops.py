@@ -6,7 +6,7 @@ c"\\00..."`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -29,18 +29,17 @@ _TRUTH: Final = bytes([0] + [1] * 255)
 """Byte of a truth value -> its canonical form: 0, or 1 for any other."""
 
 
-def emit_call(emitter: FunctionEmitter, op: Operation) -> str | None:
+def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> str | None:
     """`func.call` of a function at low level, which returns nothing, or of an external one that the module declares.
 
     A function that the module declares with `low.params` is at low level, in another object."""
-    call = cast("func.CallOp", op)
-    name = call.callee.string_value()
-    texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in call.arguments]
+    name = op.callee.string_value()
+    texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in op.arguments]
     outside = emitter.module.outside.get(name)
     if outside is None or PARAMS in outside.attributes:
-        if call.results:
+        if op.results:
             raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
-        types = [emitter.type_of(argument, op).element for argument in call.arguments]
+        types = [emitter.type_of(argument, op).element for argument in op.arguments]
         arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, texts, strict=True))
         symbol = quoted(symbol_name(name))
         if outside is not None:
@@ -51,10 +50,10 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> str | None:
     arguments = ", ".join(f"{type_} {text}" for type_, text in zip(parameters, texts, strict=True))
     emitter.module.declare(name, f"declare {result} @{quoted(name)}({', '.join(parameters)})")
     instruction = f"call {result} @{quoted(name)}({arguments})"
-    if not call.results:
+    if not op.results:
         emitter.line(instruction)
         return None
-    given = emitter.type_of(call.results[0], op)
+    given = emitter.type_of(op.results[0], op)
     if given.element != given.text:
         instruction = f"bitcast {given.element} {emitter.emit(instruction, 'given')} to {given.text}"
     return instruction
@@ -85,12 +84,11 @@ def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[s
     return parameters, " ".join(filter(None, (_EXTENSIONS.get(result.element), result.element)))
 
 
-def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
-    get = cast("memref.GetGlobalOp", op)
-    name = get.name_.string_value()
+def emit_get_global(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> None:
+    name = op.name_.string_value()
     if name not in emitter.module.globals:
         raise CompileError.at(op, f"the module has no memref.global @{name}")
-    emitter.bind(get.memref, f"@{quoted(emitter.module.globals[name])}")
+    emitter.bind(op.memref, f"@{quoted(emitter.module.globals[name])}")
 
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:

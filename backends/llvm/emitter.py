@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from xdsl.dialects.arith import FastMathFlagsAttr
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from weft.support.target import Target
 
-Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], str | None]"
+Rule: TypeAlias = "Callable[[FunctionEmitter, Any], str | None]"
+"""A rule takes ops of the classes under which a table lists it."""
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 UNROLL_FULL: Final = '!{!"llvm.loop.unroll.full"}'

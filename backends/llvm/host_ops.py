@@ -13,7 +13,7 @@ stored in consecutive slots of eight bytes; the launch takes an array of pointer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import memref
 
@@ -37,7 +37,7 @@ SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_read_byte", 
 """The functions that the runtime of a device defines."""
 
 
-def emit_get_constant(emitter: FunctionEmitter, op: Operation) -> str:
+def emit_get_constant(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> str:
     """The device's copy of a constant of the module."""
     call_ops.emit_get_global(emitter, op)
     result = op.results[0]
@@ -60,21 +60,20 @@ def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
     call_ops.emit_cast(emitter, op)
 
 
-def emit_launch(emitter: FunctionEmitter, op: Operation) -> None:
-    launch = cast("LaunchOp", op)
+def emit_launch(emitter: FunctionEmitter, op: LaunchOp) -> None:
     slots, places = (f"%{emitter.names.fresh(hint)}" for hint in ("slots", "places"))
-    count = max(1, len(launch.arguments))
+    count = max(1, len(op.arguments))
     emitter.entry += [f"  {slots} = alloca [{count} x i64], align 8", f"  {places} = alloca [{count} x ptr], align 8"]
-    for number, argument in enumerate(launch.arguments):
+    for number, argument in enumerate(op.arguments):
         type_ = emitter.type_of(argument, op)
         slot = emitter.emit(f"getelementptr i64, ptr {slots}, i64 {number}", "slot")
         place = emitter.emit(f"getelementptr ptr, ptr {places}, i64 {number}", "place")
         emitter.line(f"store ptr {slot}, ptr {place}")
         stored = memory_ops.as_stored(emitter, type_, emitter.text(argument))
         emitter.line(f"store {type_.memory} {stored}, ptr {slot}")
-    extents = ", ".join(f"i64 {emitter.text(extent)}" for extent in (*launch.grid, *launch.block))
+    extents = ", ".join(f"i64 {emitter.text(extent)}" for extent in (*op.grid, *op.block))
     emitter.module.declare("weft_launch", f"declare void @weft_launch(ptr, {', '.join(['i64'] * 6)}, ptr) nounwind")
-    emitter.line(f"call void @weft_launch(ptr {_name(emitter, launch.kernel.string_value())}, {extents}, ptr {places})")
+    emitter.line(f"call void @weft_launch(ptr {_name(emitter, op.kernel.string_value())}, {extents}, ptr {places})")
 
 
 def _name(emitter: FunctionEmitter, kernel: str) -> str:

@@ -10,23 +10,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from weft.backends.llvm.types import byte_text
 from weft.backends.names import CALL_REGISTERED
 from weft.dialects.low_registered import CallRegisteredOp, dlpack_type
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
-
     from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter, Rules
 
 _ARRAY: Final = "{ ptr, ptr, i32, i8, i8, i16 }"
 
 
-def emit_call_registered(emitter: FunctionEmitter, op: Operation) -> None:
-    call = cast("CallRegisteredOp", op)
-    arrays = list(call.arrays())
+def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None:
+    arrays = list(op.arrays())
     rank = sum(len(extents) for _, _, extents in arrays)
     table, shapes = (f"%{emitter.names.fresh(hint)}" for hint in ("arrays", "extents"))
     emitter.entry += [
@@ -40,7 +37,7 @@ def emit_call_registered(emitter: FunctionEmitter, op: Operation) -> None:
         for axis, extent in enumerate(extents):
             at = emitter.emit(f"getelementptr i64, ptr {shape}, i64 {axis}", "at")
             emitter.line(f"store i64 {extent if isinstance(extent, int) else emitter.text(extent)}, ptr {at}")
-        code, bits = dlpack_type(call, element)
+        code, bits = dlpack_type(op, element)
         fields = (
             f"ptr {emitter.text(buffer)}",
             f"ptr {shape}",
@@ -54,10 +51,8 @@ def emit_call_registered(emitter: FunctionEmitter, op: Operation) -> None:
             emitter.line(f"store {value}, ptr {at}")
         first += len(extents)
     emitter.module.declare(CALL_REGISTERED, f"declare void @{CALL_REGISTERED}(ptr, ptr, i32, i32)")
-    name = _name(emitter.module, call.callee.data)
-    emitter.line(
-        f"call void @{CALL_REGISTERED}(ptr {name}, ptr {table}, i32 {len(call.inputs)}, i32 {len(call.outputs)})"
-    )
+    name = _name(emitter.module, op.callee.data)
+    emitter.line(f"call void @{CALL_REGISTERED}(ptr {name}, ptr {table}, i32 {len(op.inputs)}, i32 {len(op.outputs)})")
 
 
 def _name(module: ModuleEmitter, callee: str) -> str:

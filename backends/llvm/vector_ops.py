@@ -118,21 +118,20 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
     return f"icmp ult {type_.text} {numbers}, {counts}"
 
 
-def emit_dot(emitter: FunctionEmitter, op: Operation) -> str:
+def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
     """A dot-product instruction: `low-lower-dots` leaves only those that the target has."""
-    dot = cast("DotOp", op)
     target = emitter.module.target
-    signs = (is_signed(dot.lhs_as), is_signed(dot.rhs_as))
+    signs = (is_signed(op.lhs_as), is_signed(op.rhs_as))
     known = dot_instructions(target)
-    instruction = next((i for i in known if i.takes(dot.lanes, dot.group, *signs)), None)
+    instruction = next((i for i in known if i.takes(op.lanes, op.group, *signs)), None)
     if instruction is None:
-        shown = f"{dot.lanes} x {dot.group} of {dot.lhs_as} and {dot.rhs_as}"
+        shown = f"{op.lanes} x {op.group} of {op.lhs_as} and {op.rhs_as}"
         raise CompileError.at(op, f"low.dot: {target.cpu} has no instruction for {shown}; run low-lower-dots for it")
     acc, left, right = emitter.texts(op)
-    sums, lanes = emitter.type_of(dot.acc, op), emitter.type_of(dot.rhs, op)
-    if dot.is_one_group:
-        group = emitter.type_of(dot.lhs, op)
-        places = lane_list([at % dot.group for at in range(lanes.lanes)])
+    sums, lanes = emitter.type_of(op.acc, op), emitter.type_of(op.rhs, op)
+    if op.is_one_group:
+        group = emitter.type_of(op.lhs, op)
+        places = lane_list([at % op.group for at in range(lanes.lanes)])
         left = emitter.emit(f"shufflevector {group.text} {left}, {group.text} poison, {places}", "groups")
     if signs != (instruction.left_signed, instruction.right_signed):
         left, right = right, left

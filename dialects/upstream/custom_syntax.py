@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]) -> type[Operation]:
-    """Reads `op` by a declarative format, which may use `directives`."""
+    """Reads and, for those who ask, prints `op` by a declarative format, which may use `directives`."""
 
     @cache
     def program() -> FormatProgram:
@@ -38,7 +38,11 @@ def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type
         custom = {directive.__name__: directive for directive in directives}
         return FormatProgram.from_str(assembly_format, replace(definition, custom_directives=custom))
 
-    return with_parser(op, lambda parser: program().parse(parser, op))
+    def print_op(self: IRDLOperation, printer: Printer) -> None:
+        program().print(printer, self)
+
+    reader = with_parser(op, lambda parser: program().parse(parser, op))
+    return type(op.__name__, (reader,), {"print": print_op, "__module__": __name__})
 
 
 def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -> type[Operation]:

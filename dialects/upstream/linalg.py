@@ -327,16 +327,9 @@ class ReduceOp(_DimensionsOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
-        at = parser.pos
-        payload = _parse_payload(parser)
-        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
-        listed = _parse_integers(parser, cls.LISTED)
-        attributes = parser.parse_optional_attr_dict()
-        if payload is None:
-            body = parser.parse_region(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument))
-        else:
-            types = [element_type(operand) for operand in (*inputs, *outputs)]
-            body = _payload_region(parser, payload, types, lambda arguments: [arguments[-1], *arguments[:-1]], at)
+        inputs, outputs, listed, attributes, body = _parse_with_payload(
+            parser, cls.LISTED, lambda arguments: [arguments[-1], *arguments[:-1]]
+        )
         op = cls(inputs, outputs, listed, body)
         op.attributes |= attributes
         return op
@@ -382,18 +375,11 @@ class MapOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> MapOp:
         at = parser.pos
-        payload = _parse_payload(parser)
-        inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
-        attributes = parser.parse_optional_attr_dict()
+        inputs, outputs, _, attributes, body = _parse_with_payload(parser, None, lambda arguments: arguments[:-1])
         if len(outputs) != 1:
             parser.raise_error("linalg.map has one output", at, parser.pos)
-        types = [element_type(operand) for operand in (*inputs, *outputs)]
-        if payload is None:
-            body = parser.parse_region(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument))
-            if len(body.block.args) == len(inputs):  # before MLIR 22
-                body.block.insert_arg(types[-1], len(inputs))
-        else:
-            body = _payload_region(parser, payload, types, lambda arguments: arguments[:-1], at)
+        if len(body.block.args) == len(inputs):  # before MLIR 22
+            body.block.insert_arg(element_type(outputs[0]), len(inputs))
         op = cls(inputs, outputs[0], body)
         op.attributes |= attributes
         return op
@@ -405,6 +391,24 @@ class MapOp(IRDLOperation):
             printer.print_string(" ")
             printer.print_attr_dict(self.attributes)
         _print_body(printer, self.body)
+
+
+def _parse_with_payload(
+    parser: Parser, listed: str | None, operands_of: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
+) -> tuple[list[SSAValue], list[SSAValue], Any, Mapping[str, Attribute], Region]:
+    """`{ op } ins(...) outs(...) listed = [...] {attributes}`, or the same without an op and with a region at the end:
+    inputs, outputs, the list if there is one, attributes and the region."""
+    at = parser.pos
+    payload = _parse_payload(parser)
+    inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+    numbers = None if listed is None else _parse_integers(parser, listed)
+    attributes = parser.parse_optional_attr_dict()
+    if payload is None:
+        body = parser.parse_region(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument))
+    else:
+        types = [element_type(operand) for operand in (*inputs, *outputs)]
+        body = _payload_region(parser, payload, types, operands_of, at)
+    return inputs, outputs, numbers, attributes, body
 
 
 _Payload = tuple[str, dict[str, Attribute]]

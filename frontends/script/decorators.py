@@ -53,11 +53,17 @@ def ir_module(cls: type) -> ModuleOp:
 
     They may call each other. Raises CompileError, which points into the source, for what is no program.
     """
-    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+    return read_definition_of_class(cls, sys._getframe(1), read_class)  # pyright: ignore[reportPrivateUsage]
+
+
+def read_definition_of_class(
+    cls: object, frame: FrameType, read: Callable[[Source, ast.ClassDef, Mapping[str, object]], R]
+) -> R:
+    """What `read` makes of the source of a class that is decorated in `frame`, given the names that it sees there."""
+    if not isinstance(cls, type):
         raise CompileError(f"@ir_module stands above a class, got {cls!r}")
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, cls.__name__, ast.ClassDef)
-    return read_class(source, node, {**frame.f_globals, **frame.f_locals})
+    return read(source, node, {**frame.f_globals, **frame.f_locals})
 
 
 def read_definition(

@@ -10,10 +10,9 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.frontends.script import ir, words
-from weft.frontends.script.decorators import read_definition
+from weft.frontends.script.decorators import read_definition, read_definition_of_class
 from weft.frontends.script.parsing import parse, read_class, read_module
-from weft.frontends.script.source import Source, source_of
-from weft.support.errors import CompileError
+from weft.frontends.script.source import Source
 from weft.support.locations import remember_text
 from weft.tvm.ir.module import IRModule
 from weft.tvm.tir.function import PrimFunc
@@ -26,11 +25,7 @@ def ir_module(mod: type) -> IRModule:
 
     Raises CompileError, which points into the source, for what is no program.
     """
-    if not isinstance(mod, type):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompileError(f"@ir_module stands above a class, got {mod!r}")
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    source, node = source_of(frame.f_code.co_filename, frame.f_lineno, mod.__name__, ast.ClassDef)
-    return _read_class(source, node, {**frame.f_globals, **frame.f_locals})
+    return read_definition_of_class(mod, sys._getframe(1), _read_class)  # pyright: ignore[reportPrivateUsage]
 
 
 def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) -> IRModule:
