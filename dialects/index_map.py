@@ -85,6 +85,20 @@ def parse_extent(parser: Parser) -> int | SSAValue:
     return parser.parse_operand(IndexType()) if extent is None else extent
 
 
+def parse_domain(parser: Parser) -> tuple[list[Parser.Argument], list[int | SSAValue]]:
+    """Parse `(%i in 4, %j in %n)`: index variables, and their extents."""
+    variables: list[Parser.Argument] = []
+    extents: list[int | SSAValue] = []
+
+    def parse_variable() -> None:
+        variables.append(parser.parse_argument(expect_type=False).resolve(IndexType()))
+        parser.parse_keyword("in")
+        extents.append(parse_extent(parser))
+
+    parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_variable)
+    return variables, extents
+
+
 def parse_annotations_and_body(
     parser: Parser, arguments: Sequence[Parser.Argument] | None = None
 ) -> tuple[Mapping[str, Attribute], Region]:

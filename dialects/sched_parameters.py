@@ -48,6 +48,8 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.printing import write
+
 
 @irdl_attr_definition
 class BlockType(ParametrizedAttribute, TypeAttribute):
@@ -194,8 +196,7 @@ def _print_step(step: StepOp, printer: Printer) -> None:
     handles = [o for o in step.operands if o not in integers]
     properties = dict(step.properties)
     if handles:
-        printer.print_string(" ")
-        printer.print_list(handles, printer.print_ssa_value)
+        write(printer, " ", handles)
     if step.INTEGERS is not None and integers:
         printer.print_string(" ")
         print_dynamic_index_list(printer, SAMPLED, integers, integers_of(properties.pop(step.INTEGERS)))
@@ -203,9 +204,8 @@ def _print_step(step: StepOp, printer: Printer) -> None:
         printer.print_string(" ")
         _print_plain(printer, DictionaryAttr(properties))
     if step.results:
-        printer.print_string(" : ")
         names = {type_: name for name, type_ in SHORT_NAMES.items()}
-        printer.print_list(step.results, lambda result: printer.print_string(names[result.type]))
+        write(printer, " : ", [names[type_] for type_ in step.result_types])
 
 
 def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribute, ...]) -> SSAValue[Attribute]:

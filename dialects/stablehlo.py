@@ -99,27 +99,21 @@ class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
             printer.print_string(", ".join(f"{key} = {_shown(value)}" for key, value in self.data))
 
 
-@irdl_attr_definition
-class GatherDimensionNumbersAttr(KeyedAttr):
-    """How the indices and the result of a gather lie in its operand."""
-
-    name = "stablehlo.gather"
+AttrT = TypeVar("AttrT", bound="Attribute")
 
 
-@irdl_attr_definition
-class ScatterDimensionNumbersAttr(KeyedAttr):
-    """How the indices and updates of a scatter lie in its operand."""
-
-    name = "stablehlo.scatter"
-
-
-@irdl_attr_definition
-class DotDimensionNumbersAttr(KeyedAttr):
-    """The batch and contracting dimensions of a dot_general."""
-
-    name = "stablehlo.dot"
+def _attribute(name: str, base: type[AttrT]) -> type[AttrT]:
+    """An attribute of stablehlo that differs from others of its form in its name."""
+    label = "".join(word.capitalize() for word in name.split("_")) + "Attr"
+    return cast("type[AttrT]", irdl_attr_definition(type(label, (base,), {"name": f"stablehlo.{name}"})))
 
 
+GatherDimensionNumbersAttr = _attribute("gather", KeyedAttr)
+"""How the indices and the result of a gather lie in its operand."""
+ScatterDimensionNumbersAttr = _attribute("scatter", KeyedAttr)
+"""How the indices and updates of a scatter lie in its operand."""
+DotDimensionNumbersAttr = _attribute("dot", KeyedAttr)
+"""The batch and contracting dimensions of a dot_general."""
 DOT_KEYS: Final = (
     ("lhs_batching_dimensions", "rhs_batching_dimensions"),
     ("lhs_contracting_dimensions", "rhs_contracting_dimensions"),
@@ -196,7 +190,7 @@ def parse_conv_layout(parser: AttrParser) -> ConvLayout:
     return left, kernel, parse_letters()
 
 
-class WordAttr(Data[str]):
+class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
     """One word of an enumeration, `#stablehlo<precision DEFAULT>`."""
 
     @classmethod
@@ -207,27 +201,12 @@ class WordAttr(Data[str]):
         printer.print_string(self.data)
 
 
-@irdl_attr_definition
-class PrecisionAttr(WordAttr, SpacedOpaqueSyntaxAttribute):
-    """How exactly products are formed. weft always works in the precision of the elements."""
-
-    name = "stablehlo.precision"
-
-
-@irdl_attr_definition
-class ComparisonDirectionAttr(WordAttr, SpacedOpaqueSyntaxAttribute):
-    """EQ, NE, GE, GT, LE or LT."""
-
-    name = "stablehlo.comparison_direction"
-
-
-@irdl_attr_definition
-class ComparisonTypeAttr(WordAttr, SpacedOpaqueSyntaxAttribute):
-    """FLOAT, TOTALORDER, SIGNED, UNSIGNED, or NOTYPE."""
-
-    name = "stablehlo.comparison_type"
-
-
+PrecisionAttr = _attribute("precision", WordAttr)
+"""How exactly products are formed. weft always works in the precision of the elements."""
+ComparisonDirectionAttr = _attribute("comparison_direction", WordAttr)
+"""EQ, NE, GE, GT, LE or LT."""
+ComparisonTypeAttr = _attribute("comparison_type", WordAttr)
+"""FLOAT, TOTALORDER, SIGNED, UNSIGNED, or NOTYPE."""
 _ATTRIBUTES: Final[list[type[Attribute]]] = [
     GatherDimensionNumbersAttr,
     ScatterDimensionNumbersAttr,
@@ -361,8 +340,12 @@ class TensorOp(TensorsOp):
 
     def keyword(self, text: str) -> tuple[int, ...]:
         """The integers under a keyword."""
-        value = self.properties[self.KEYWORDS[text]]
-        return (value.value.data,) if isinstance(value, IntegerAttr) else numbers(value)
+        value = self._value(text)
+        return (value,) if isinstance(value, int) else value
+
+    def _value(self, keyword: str) -> tuple[int, ...] | int:
+        value = self.properties[self.KEYWORDS[keyword]]
+        return value.value.data if isinstance(value, IntegerAttr) else numbers(value)
 
     def verify_(self) -> None:
         if self.ARITY is not None and len(self.inputs) != self.ARITY:
@@ -392,15 +375,10 @@ class TensorOp(TensorsOp):
 
     def print(self, printer: Printer) -> None:
         shown = [name for name in self.KEYWORDS if self.KEYWORDS[name] in self.properties]
-        texts = [
-            f"{name} = {_shown(self.keyword(name) if self._is_list(name) else self.keyword(name)[0])}" for name in shown
-        ]
+        texts = [f"{name} = {_shown(self._value(name))}" for name in shown]
         write(printer, " ", [*self.operands, *texts])
         _print_end(printer, self, *(self.KEYWORDS[name] for name in shown), types=False)
         self._print_types(printer)
-
-    def _is_list(self, keyword: str) -> bool:
-        return not isinstance(self.properties[self.KEYWORDS[keyword]], IntegerAttr)
 
     def _print_types(self, printer: Printer) -> None:
         types = [*self.operand_types, *self.result_types]
@@ -639,7 +617,7 @@ class DotGeneralOp(TensorOp):
             if pair != ((), ()) or keyword == "contracting_dims":
                 items.append(f"{keyword} = {_shown(pair[0])} x {_shown(pair[1])}")
         if self.precision_config is not None:
-            words = ", ".join(cast("PrecisionAttr", word).data for word in self.precision_config)
+            words = ", ".join(cast("WordAttr", word).data for word in self.precision_config)
             items.append(f"precision = [{words}]")
         write(printer, " ", items)
         _print_end(printer, self, "dot_dimension_numbers", "precision_config")

@@ -83,7 +83,7 @@ from weft.dialects.element_types import greatest, least
 from weft.dialects.index_map import (
     mixed_extents,
     parse_annotations_and_body,
-    parse_extent,
+    parse_domain,
     print_annotations_and_body,
     static_extents,
 )
@@ -439,15 +439,7 @@ class ReduceOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
         combiner = parser.parse_str_enum(Combiner)
-        axes: list[Parser.Argument] = []
-        extents: list[Extent] = []
-
-        def parse_axis() -> None:
-            axes.append(parser.parse_argument(expect_type=False).resolve(IndexType()))
-            parser.parse_keyword("in")
-            extents.append(parse_extent(parser))
-
-        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
+        axes, extents = parse_domain(parser)
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
         annotations, body = parse_annotations_and_body(parser, axes)

@@ -26,7 +26,7 @@ from weft.dialects.effects import effects_of
 from weft.dialects.index_map import (
     mixed_extents,
     parse_annotations_and_body,
-    parse_extent,
+    parse_domain,
     print_annotations_and_body,
     static_extents,
 )
@@ -195,16 +195,9 @@ class ExternOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> ExternOp:
         name = parser.parse_str_literal("name of the computation")
-        indices: list[Parser.Argument] = []
-        domain: list[Extent] = []
         buffers: list[Parser.Argument] = []
         types: list[Attribute] = []
         extents: list[SSAValue] = []
-
-        def parse_index() -> None:
-            indices.append(parser.parse_argument(expect_type=False).resolve(IndexType()))
-            parser.parse_keyword("in")
-            domain.append(parse_extent(parser))
 
         def parse_buffer() -> None:
             argument = parser.parse_argument(expect_type=False)
@@ -220,7 +213,7 @@ class ExternOp(IRDLOperation):
             )
             extents.extend(given or ())
 
-        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_index)
+        indices, domain = parse_domain(parser)
         parser.parse_keyword("into")
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_buffer)
         annotations, body = parse_annotations_and_body(parser, [*indices, *buffers])

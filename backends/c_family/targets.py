@@ -16,12 +16,11 @@ from xdsl.utils.target import Target
 
 from weft.backends.low_modules import check_has_functions, check_low_level
 from weft.support.errors import CompileError
+from weft.support.target import Target as Machine
 
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
-
-    import weft.support.target
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class CTarget(Target):
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from weft.backends.c.emit import emit_module
-        from weft.support.target import Target as Machine
 
         check_low_level(module, "c")
         check_has_functions(module, "c")
@@ -47,10 +45,8 @@ class CTarget(Target):
 class _KernelTarget(Target):
     """The kernels of a module. Raises `CompileError` when it has none: there is nothing to print."""
 
-    def machine(self) -> weft.support.target.Target:
+    def machine(self) -> Machine:
         """The target of the kernels. Raises `CompileError` on an unknown architecture."""
-        from weft.support.target import Target as Machine
-
         return Machine(self.name)
 
     def text(self, module: ModuleOp) -> str:
@@ -86,9 +82,7 @@ class CudaTarget(_KernelTarget):
     arch: str | None = None
     """The architecture: `sm_90`."""
 
-    def machine(self) -> weft.support.target.Target:
-        from weft.support.target import Target as Machine
-
+    def machine(self) -> Machine:
         return Machine("cuda", arch=self.arch or "")
 
 

@@ -15,12 +15,11 @@ from xdsl.utils.target import Target
 from weft.backends.low_modules import check_has_functions, check_low_level
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target as Machine
 
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
-
-    import weft.support.target
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,8 @@ class MachineTarget(Target):
     reassociate: bool = False
     """Allow LLVM to reorder sums of floats."""
 
-    def machine(self) -> weft.support.target.Target:
+    def machine(self) -> Machine:
         """The target of the options. Raises `CompileError` on an unknown triple, CPU or feature."""
-        from weft.support.target import Target as Machine
-
         return Machine(
             triple=self.triple or "",
             cpu=self.cpu or "",
@@ -95,7 +92,7 @@ class AsmTarget(MachineTarget):
         return assembly(emitted(module, machine, stopwatch, self.name), machine, stopwatch=stopwatch)
 
 
-def emitted(module: ModuleOp, machine: weft.support.target.Target, stopwatch: Stopwatch, name: str) -> str:
+def emitted(module: ModuleOp, machine: Machine, stopwatch: Stopwatch, name: str) -> str:
     """The LLVM IR of a module, for target `name`. Raises `CompileError` when the module is not at low level, or has no
     function."""
     from weft.backends.llvm.compile import EMISSION
