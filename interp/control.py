@@ -91,7 +91,7 @@ def branch(emitter: Emitter, op: scf.IfOp | affine.IfOp, block: Block | None, re
     last = block.last_op
     if not results or not isinstance(last, scf.YieldOp | affine.YieldOp):
         return
-    emitter.line(f"{', '.join(results)} = {', '.join(emitter.value(v) for v in last.operands)}", last)
+    emitter.assign(results, last.operands, last)
     for result, value in zip(op.results, last.operands, strict=True):
         if emitter.maybe_unwritten(value):
             emitter.mark_unwritten(result)
@@ -116,17 +116,14 @@ def loop_with_values(
 ) -> None:
     """A loop whose iterations pass values on, which start as `starts` and end as the results of `op`."""
     block = op.body.block
-    carried: list[str] = []
-    for argument_, initial in zip(block.args[1:], starts, strict=True):
-        name = emitter.define(argument_, maybe_unwritten=True)
-        emitter.line(f"{name} = {emitter.value(initial)}", op)
-        carried.append(name)
+    carried = [emitter.define(argument, maybe_unwritten=True) for argument in block.args[1:]]
+    emitter.assign(carried, starts, op)
     with emitter.loop(block.args[0], iterable, op, carried) as variable:
         emitter.bind(block.args[0], variable, interval)
         emitter.region(block)
         end = block.last_op
-        if carried and isinstance(end, scf.YieldOp | affine.YieldOp):
-            emitter.line(f"{', '.join(carried)} = {', '.join(emitter.value(v) for v in end.operands)}", end)
+        if isinstance(end, scf.YieldOp | affine.YieldOp):
+            emitter.assign(carried, end.operands, end)
     for result, name in zip(op.results, carried, strict=True):
         emitter.bind(result, name)
         emitter.mark_unwritten(result)
@@ -143,31 +140,28 @@ def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
         raise CompileError.at(op, f"'{op.name}' has regions of one block each")
     before, after = (region.block for region in regions)
     carried = [emitter.define(argument) for argument in before.args]
-    for name, start in zip(carried, op.arguments, strict=True):
-        emitter.line(f"{name} = {emitter.value(start)}", op)
+    emitter.assign(carried, op.arguments, op)
     results = [emitter.define(result) for result in op.res]
     with emitter.nested("while True:", op, loop=True):
         emitter.region(before)
         test = before.last_op
         if not isinstance(test, scf.ConditionOp):
             raise CompileError.at(op, f"the first region of '{op.name}' ends in scf.condition")
-        if results:
-            emitter.line(f"{', '.join(results)} = {', '.join(emitter.value(v) for v in test.args)}", test)
+        emitter.assign(results, test.args, test)
         emitter.line(f"if not {emitter.written(test.condition, test)}: break", test)
         for argument, name in zip(after.args, results, strict=True):
             emitter.bind(argument, name)
         emitter.region(after)
         last = after.last_op
-        if carried and isinstance(last, scf.YieldOp):
-            emitter.line(f"{', '.join(carried)} = {', '.join(emitter.value(v) for v in last.operands)}", last)
+        if isinstance(last, scf.YieldOp):
+            emitter.assign(carried, last.operands, last)
 
 
 @emits(scf.ParallelOp)
 def emit_parallel(emitter: Emitter, op: scf.ParallelOp) -> None:
     """In order; each iteration combines its values into the results in turn."""
     names = [emitter.define(result) for result in op.res]
-    for name, start in zip(names, op.initVals, strict=True):
-        emitter.line(f"{name} = {emitter.value(start)}", op)
+    emitter.assign(names, op.initVals, op)
     body = op.body.block
     with ExitStack() as stack:
         for variable, low, high, step in zip(body.args, op.lowerBound, op.upperBound, op.step, strict=True):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, TensorType, VectorType
 from xdsl.dialects.memref import AllocaOp, AllocOp
@@ -22,7 +22,7 @@ from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.dialects.tir_assume import affine_text
 from weft.interp.errors import InterpreterError, fail
 from weft.interp.registry import call_rule, elementwise_rule, emit_rule
-from weft.interp.values import BufferStorage
+from weft.interp.values import BufferStorage, array_of
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.narrow_floats import F32_CELL
 
@@ -291,6 +291,17 @@ class Emitter:
             lacks = f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
             self.line(f"if {lacks}: {self.helper(unwritten)}()", op)
         return expression
+
+    def assign(self, names: Sequence[str], values: Sequence[SSAValue], op: Operation) -> None:
+        """A line that assigns values to names, as if at once; none without names."""
+        if names:
+            self.line(f"{', '.join(names)} = {', '.join(map(self.value, values))}", op)
+
+    def define_tensor(self, result: SSAValue, elements: str, extents: Sequence[int | str], op: Operation) -> None:
+        """A line that defines a tensor by the flat list of its elements."""
+        shape = "".join(f"{extent}, " for extent in extents)
+        element = self.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
+        self.line(f"{self.define(result)} = {self.helper(array_of)}({elements}, ({shape}), {element})", op)
 
     def unsupported(self, value: SSAValue) -> CompileError:
         """The error for a value that the interpreter does not carry from one op to another."""

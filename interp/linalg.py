@@ -20,12 +20,9 @@ from weft.interp.control import assign_affine
 from weft.interp.emitter import BufferSource
 from weft.interp.registry import emit_nothing, emits
 from weft.interp.te import tensor_source
-from weft.interp.values import array_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from xdsl.ir import Attribute
 
     from weft.dialects.upstream.linalg_forms import Structure
     from weft.interp.emitter import Emitter
@@ -54,7 +51,9 @@ def emit_structured(emitter: Emitter, op: Operation) -> None:
         _emit_element(emitter, op, structure, sources, loops)
     for result, source in zip(op.results, sources[len(structure.inputs) :], strict=False):
         if source is not None:
-            _define_tensor(emitter, op, result, source)
+            emitter.define_tensor(result, source.data, source.extents, op)
+            if emitter.scope is emitter.root:
+                emitter.tensors[result] = source
 
 
 def _emit_element(
@@ -114,11 +113,3 @@ def _extents(
                 message = f"{op.name}: the extent of loop {loop} is {{}} by one operand and {{}} by another"
                 emitter.refuse(f"{known} != {extent}", message, op, known, extent)
     return [found[loop] for loop in range(len(structure.loop_names))]
-
-
-def _define_tensor(emitter: Emitter, op: Operation, result: SSAValue, source: BufferSource) -> None:
-    shape = "".join(f"{extent}, " for extent in source.extents)
-    element = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
-    emitter.line(f"{emitter.define(result)} = {emitter.helper(array_of)}({source.data}, ({shape}), {element})", op)
-    if emitter.scope is emitter.root:
-        emitter.tensors[result] = source

@@ -21,7 +21,7 @@ from weft.interp.emitter import BufferSource
 from weft.interp.memory import bind_extent, refuse_negative_extents
 from weft.interp.registry import emit_nothing, emits
 from weft.interp.scalar import combined, literal
-from weft.interp.values import array_of, finisher, flat_list
+from weft.interp.values import finisher, flat_list
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -112,10 +112,8 @@ def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
         emitter.region(op.body.block)
         for name, value in zip(lists, op.yielded.values, strict=True):
             emitter.line(f"{name}.append({emitter.written(value, op.yielded)})", op.yielded)
-    shape = "".join(f"{extent}, " for extent in extents)
     for name, result in zip(lists, op.results, strict=True):
-        type_name = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
-        emitter.line(f"{emitter.define(result)} = {emitter.helper(array_of)}({name}, ({shape}), {type_name})", op)
+        emitter.define_tensor(result, name, extents, op)
         emitter.tensors[result] = BufferSource(name, tuple(extents), result.name_hint or op.label)
 
 
@@ -151,10 +149,7 @@ def emit_extern(emitter: Emitter, op: ExternOp) -> None:
         buffer = emitter.buffer(argument)
         unwritten = f"te.extern did not write all of {result.name_hint or op.label}"
         emitter.refuse(f"None in {buffer.data}", unwritten, op)
-        shape = "".join(f"{extent}, " for extent in buffer.extents)
-        type_name = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
-        array = f"{emitter.helper(array_of)}({buffer.data}, ({shape}), {type_name})"
-        emitter.line(f"{emitter.define(result)} = {array}", op)
+        emitter.define_tensor(result, buffer.data, buffer.extents, op)
         emitter.tensors[result] = BufferSource(buffer.data, buffer.extents, result.name_hint or op.label)
 
 

@@ -189,9 +189,9 @@ def gather(op: upstream.GatherOp, source: Array, indices: Array) -> Array:
 
 
 def _elements(
-    emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], result: str, interior: str = ""
+    emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], interior: str = ""
 ) -> None:
-    """A line that assigns `result` the tensor of what `block` yields for each index; 0 within the slices `interior`."""
+    """The result of `op`: the tensor of what `block` yields for each index; 0 within the slices `interior`."""
     elements = emitter.fresh("elements")
     emitter.line(f"{elements} = []", op)
     with ExitStack() as scopes:
@@ -204,9 +204,7 @@ def _elements(
         emitter.region(block)
         last = cast("Operation", block.last_op)
         emitter.line(f"{elements}.append({emitter.written(last.operands[0], last)})", op)
-    shape = "".join(f"{extent}, " for extent in extents)
-    element = emitter.constant(_type(op.results[0]).element_type, "type")
-    emitter.line(f"{result} = {emitter.helper(array_of)}({elements}, ({shape}), {element})", op)
+    emitter.define_tensor(op.results[0], elements, extents, op)
 
 
 def _is_inside(place: tuple[int, ...], part: tuple[slice, ...]) -> bool:
@@ -218,7 +216,7 @@ def emit_generate(emitter: Emitter, op: upstream.GenerateOp) -> None:
     sizes = ", ".join(emitter.written(extent, op) for extent in op.dynamic_extents)
     shape = emitter.fresh("shape")
     emitter.line(f"{shape} = {emitter.call(shape_of_result, op, f'[{sizes}]')}", op)
-    _elements(emitter, op, op.body.block, _extents(emitter, op, shape), emitter.define(op.result))
+    _elements(emitter, op, op.body.block, _extents(emitter, op, shape))
 
 
 def _extents(emitter: Emitter, op: Operation, shape: str) -> list[int | str]:
@@ -238,10 +236,10 @@ def emit_pad(emitter: Emitter, op: tensor.PadOp) -> None:
     """The region for what is not in the interior, which is the source."""
     source = emitter.value(op.source)
     amounts = ", ".join(emitter.written(value, op) for value in (*op.low, *op.high))
-    shape, interior, result = emitter.fresh("shape"), emitter.fresh("interior"), emitter.define(op.result)
+    shape, interior = emitter.fresh("shape"), emitter.fresh("interior")
     emitter.line(f"{shape}, {interior} = {emitter.call(padded_shape, op, f'{source}.shape', f'[{amounts}]')}", op)
-    _elements(emitter, op, op.region.block, _extents(emitter, op, shape), result, interior)
-    emitter.line(f"{result}[{interior}] = {source}", op)
+    _elements(emitter, op, op.region.block, _extents(emitter, op, shape), interior)
+    emitter.line(f"{emitter.value(op.result)}[{interior}] = {source}", op)
 
 
 def padded_shape(
