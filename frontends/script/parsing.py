@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
@@ -35,22 +35,22 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
     remember_text(name, text)
     source = Source(name, text)
     names = {"T": words, "tir": words, "tirx": words, "TypeVar": TypeVar, "I": IR, "ir": IR}
-    reader = _ScriptReader(source, names)
+    reader = _ModuleReader(source, names, _AT_TOP)
     for node in source.parse().body:
         reader.statement(node)
-    functions = reader.functions
-    if reader.module is not None and functions:
-        raise source.error(functions[0], "a script has one class, or functions")
-    if reader.module is None and not functions:
+    functions, module = reader.members, reader.module
+    if module is not None and functions:
+        raise source.error(cast("ast.FunctionDef", functions[0]), "a script has one class, or functions")
+    if module is None and not functions:
         raise CompileError(f"{name} has neither a class under @ir_module nor a function under @T.prim_func")
-    return reader.module if reader.module is not None else read_module(source, functions, reader.names)
+    return read_module(source, functions, reader.names) if module is None else module
 
 
 def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) -> ModuleOp:
     """The module of a class under `@ir_module`."""
     if not any(_last_name(decorator) == "ir_module" for decorator in node.decorator_list):
         raise source.error(node, f"class {node.name} is not under @ir_module")
-    reader = _ClassReader(source, names)
+    reader = _ModuleReader(source, names, _IN_CLASS)
     for statement in node.body:
         reader.statement(statement)
     module = read_module(source, reader.members, reader.names, node.name)
@@ -58,21 +58,35 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
     return module
 
 
-class _ConstantReader(Evaluator):
-    """Reads what is outside of functions. `N = 128` and `H, W = 8, 8` are constants of what comes after."""
+class _ModuleReader(Evaluator):
+    """Reads what is outside of functions: the top of a script, or the body of a class under `@ir_module`."""
 
-    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
+    MEANINGLESS = "outside of functions stand imports, and constants: N = 128"
+
+    def __init__(self, source: Source, names: Mapping[str, object], handlers: Mapping[type[ast.stmt], Handler]) -> None:
         self.names = dict(names)
         super().__init__(source, self.names)
+        self.STATEMENTS = handlers
+        self.members: list[ast.FunctionDef | Operation] = []
+        self.attributes: dict[str, Attribute] = {}
+        self.module: ModuleOp | None = None
 
-    def meaningless(self, node: ast.stmt) -> CompileError:
-        return self.error(node, "outside of functions stand imports, and constants: N = 128")
+    def function(self, node: ast.FunctionDef) -> None:
+        self.members.append(node)
 
-    def _expression(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):
-            raise self.meaningless(node)
+    def definition(self, node: ast.ClassDef) -> None:
+        if self.module is not None:
+            raise self.error(node, "a script has one class")
+        self.module = read_class(self.source, node, self.names)
 
-    def _constant_names(self, node: ast.Assign) -> None:
+    def import_from(self, node: ast.ImportFrom) -> None:
+        """Bind the script namespaces that an import names; other imports are ignored."""
+        for alias in node.names:
+            if alias.name in ("tir", "tirx", "ir"):
+                self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
+
+    def constant(self, node: ast.Assign) -> None:
+        """`N = 128` and `H, W = 8, 8` are constants of what comes after."""
         if len(node.targets) != 1:
             raise self.meaningless(node)
         value, target = self.evaluate(node.value), node.targets[0]
@@ -87,59 +101,15 @@ class _ConstantReader(Evaluator):
                 raise self.error(item, "a constant has a name")
             self.names[item.id] = part
 
-    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
-        ast.Assign: _constant_names,
-        ast.Expr: _expression,
-        ast.Pass: Reader.nothing,
-    }
+    def text(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            raise self.meaningless(node)
 
-
-class _ScriptReader(_ConstantReader):
-    """Reads the top of a script."""
-
-    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
-        super().__init__(source, names)
-        self.functions: list[ast.FunctionDef] = []
-        self.module: ModuleOp | None = None
-
-    def _class(self, node: ast.ClassDef) -> None:
-        if self.module is not None:
-            raise self.error(node, "a script has one class")
-        self.module = read_class(self.source, node, self.names)
-
-    def _function(self, node: ast.FunctionDef) -> None:
-        self.functions.append(node)
-
-    def _import(self, node: ast.ImportFrom) -> None:
-        """Bind the script namespaces that an import names; other imports are ignored."""
-        for alias in node.names:
-            if alias.name in ("tir", "tirx", "ir"):
-                self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
-
-    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
-        **_ConstantReader.STATEMENTS,
-        ast.ClassDef: _class,
-        ast.FunctionDef: _function,
-        ast.Import: Reader.nothing,
-        ast.ImportFrom: _import,
-    }
-
-
-class _ClassReader(_ConstantReader):
-    """Reads the body of a class under `@ir_module`."""
-
-    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
-        super().__init__(source, names)
-        self.members: list[ast.FunctionDef | Operation] = []
-        self.attributes: dict[str, Attribute] = {}
-
-    def _function(self, node: ast.FunctionDef) -> None:
-        self.members.append(node)
-
-    def _expression(self, node: ast.Expr) -> None:
+    def word(self, node: ast.Expr) -> None:
+        """`I.module_attrs({...})` or `I.mlir("...")`."""
         call = node.value
         if not isinstance(call, ast.Call):
-            super()._expression(node)
+            self.text(node)
             return
         word = _last_name(call)
         if word not in ("mlir", "module_attrs") or (word == "module_attrs" and len(call.args) != 1):
@@ -152,11 +122,20 @@ class _ClassReader(_ConstantReader):
         else:
             raise self.error(call, "I.mlir takes the text of operations")
 
-    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
-        **_ConstantReader.STATEMENTS,
-        ast.Expr: _expression,
-        ast.FunctionDef: _function,
-    }
+
+_IN_CLASS: Final[Mapping[type[ast.stmt], Handler]] = {
+    ast.Assign: _ModuleReader.constant,
+    ast.Expr: _ModuleReader.word,
+    ast.FunctionDef: _ModuleReader.function,
+    ast.Pass: Reader.nothing,
+}
+_AT_TOP: Final[Mapping[type[ast.stmt], Handler]] = {
+    **_IN_CLASS,
+    ast.ClassDef: _ModuleReader.definition,
+    ast.Expr: _ModuleReader.text,
+    ast.Import: Reader.nothing,
+    ast.ImportFrom: _ModuleReader.import_from,
+}
 
 
 def _last_name(node: ast.expr) -> str | None:

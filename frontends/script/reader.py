@@ -11,7 +11,7 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from weft.frontends.script.source import Positioned, Source
 from weft.support.errors import CompileError
@@ -50,7 +50,9 @@ class Scope:
 class Reader:
     """Reads the statements of a Python text by a table."""
 
-    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {}
+    STATEMENTS: Mapping[type[ast.stmt], Handler] = {}
+    MEANINGLESS = ""
+    """The error for a statement, called `{word}`, without a handler or in a form that its handler does not take."""
 
     def __init__(self, source: Source, names: Mapping[str, object]) -> None:
         self.source = source
@@ -85,5 +87,4 @@ class Reader:
         """The handler of statements that do nothing."""
 
     def meaningless(self, node: ast.stmt) -> CompileError:
-        """The error for a statement without a handler, or in a form that its handler does not take."""
-        raise NotImplementedError
+        return self.error(node, self.MEANINGLESS.format(word=type(node).__name__.lower()))

@@ -38,7 +38,6 @@ from weft.frontends.script.values import (
     static_extent,
     walk,
 )
-from weft.support.errors import CompileError
 from weft.texpr.expr import (
     Binary,
     BinaryKind,
@@ -90,6 +89,8 @@ class _Head:
 class StatementParser(FunctionParser):
     """Reads the statements of a function."""
 
+    MEANINGLESS = "`{word}` has no meaning here: scripts have for, with T.block, if and assignments"
+
     def body(self, statements: Sequence[ast.stmt]) -> None:
         for position, statement in enumerate(statements):
             if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
@@ -106,10 +107,6 @@ class StatementParser(FunctionParser):
         if not self._is_declaration(node):
             self.flush()
         super().statement(node)
-
-    def meaningless(self, node: ast.stmt) -> CompileError:
-        word = type(node).__name__.lower()
-        return self.error(node, f"`{word}` has no meaning here: scripts have for, with T.block, if and assignments")
 
     def _is_declaration(self, node: ast.stmt) -> bool:
         """Whether `node` is a declaration: extents are stated in IR after a run of declarations."""
@@ -139,10 +136,7 @@ class StatementParser(FunctionParser):
 
     # Expressions as statements
 
-    def _expression(self, node: ast.Expr) -> None:
-        self._value_unused(node.value)
-
-    def _value_unused(self, node: ast.expr) -> None:
+    def _expression(self, node: ast.expr) -> None:
         if isinstance(node, ast.Constant):  # a docstring, `...`
             return
         if not isinstance(node, ast.Call):
@@ -172,7 +166,7 @@ class StatementParser(FunctionParser):
         """`T.evaluate(x)`: a value, or a call for its effects."""
         (value,) = node.args
         if isinstance(value, ast.Call) and isinstance(self._word(value), Construct | None):
-            self._value_unused(value)
+            self._expression(value)
         else:
             self.expression(value)
 
@@ -186,15 +180,14 @@ class StatementParser(FunctionParser):
 
     # Assignments
 
-    def _assignment(self, node: ast.Assign) -> None:
-        if len(node.targets) != 1:
-            raise self.meaningless(node)
-        self._assign(node.targets[0], node.value)
-
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        if node.value is None:
-            raise self.meaningless(node)
-        self._assign(node.target, node.value, node.annotation)
+    def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
+        match node:
+            case ast.Assign([target], value):
+                self._assign(target, value)
+            case ast.AnnAssign(target, annotation, ast.expr() as value):
+                self._assign(target, value, annotation)
+            case _:
+                raise self.meaningless(node)
 
     def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None = None) -> None:
         if isinstance(target, ast.Subscript):
@@ -669,11 +662,8 @@ class StatementParser(FunctionParser):
             self.as_attributes(call, values, f"T.block_attr takes a dict: `{words.block_attr.usage}`")
         )
 
-    def _reads(self, head: _Head, call: ast.Call) -> None:
-        head.regions.append((ReadsOp, call))
-
-    def _writes(self, head: _Head, call: ast.Call) -> None:
-        head.regions.append((WritesOp, call))
+    def _region(self, head: _Head, call: ast.Call, kind: type[AccessRegionOp]) -> None:
+        head.regions.append((kind, call))
 
     def _no_axes(self, head: _Head, call: ast.Call) -> None:
         names = {name for name, *_ in head.axes}
@@ -788,11 +778,11 @@ class StatementParser(FunctionParser):
             self.place(node)
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
 
-    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
-        ast.AnnAssign: _annotated,
+    STATEMENTS: Mapping[type[ast.stmt], Handler] = {
+        ast.AnnAssign: _assignment,
         ast.Assign: _assignment,
         ast.AugAssign: _update,
-        ast.Expr: _expression,
+        ast.Expr: lambda reader, node: reader._expression(node.value),
         ast.For: _for,
         ast.If: _if,
         ast.Pass: Reader.nothing,
@@ -820,9 +810,9 @@ class StatementParser(FunctionParser):
     """Constructs that declare a buffer with a name."""
     HEADS: ClassVar[Mapping[Construct, Callable[[Any, _Head, ast.Call], None]]] = {
         words.block_attr: _block_attr,
-        words.reads: _reads,
+        words.reads: partial(_region, kind=ReadsOp),
         words.where: _where,
-        words.writes: _writes,
+        words.writes: partial(_region, kind=WritesOp),
     }
     """Constructs at the head of a block, except axes."""
 

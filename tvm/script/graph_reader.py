@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
@@ -16,7 +16,6 @@ from weft.frontends.graph_builder import Value
 from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.passes.module_functions import function_names, lookup
-from weft.support.errors import CompileError
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import GlobalVar, IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
@@ -45,6 +44,8 @@ def read_graphs(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping
 class _GraphReader(Reader):
     """Reads one function."""
 
+    MEANINGLESS = "a function of a graph has assignments, `with R.dataflow():`, and returns"
+
     def __init__(self, source: Source, node: ast.FunctionDef, names: Mapping[str, Any], module: IRModule) -> None:
         super().__init__(source, names)
         self._node, self._module = node, module
@@ -66,9 +67,6 @@ class _GraphReader(Reader):
             self.body(node.body)
         if self._attributes:
             self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
-
-    def meaningless(self, node: ast.stmt) -> CompileError:
-        return self.error(node, "a function of a graph has assignments, `with R.dataflow():`, and returns")
 
     def _value(self, node: ast.Expr) -> None:
         match node.value:
@@ -152,7 +150,7 @@ class _GraphReader(Reader):
         except (AttributeError, NameError, TypeError, ValueError) as error:
             raise self.error(node, str(error)) from error
 
-    STATEMENTS: ClassVar[Mapping[type[ast.stmt], Handler]] = {
+    STATEMENTS: Mapping[type[ast.stmt], Handler] = {
         ast.AnnAssign: _assignment,
         ast.Assign: _assignment,
         ast.Expr: _value,
