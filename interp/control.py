@@ -142,7 +142,7 @@ def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
     carried = [emitter.define(argument) for argument in before.args]
     emitter.assign(carried, op.arguments, op)
     results = [emitter.define(result) for result in op.res]
-    with emitter.nested("while True:", op, loop=True):
+    with emitter.endless_loop(op):
         emitter.region(before)
         test = before.last_op
         if not isinstance(test, scf.ConditionOp):
