@@ -77,26 +77,10 @@ from weft.dialects.element_types import value_type
 from weft.dialects.functions import function_around
 from weft.dialects.graph_shapes import DimsAttr, KnownExtent, shape_of, show_extent
 from weft.dialects.index_map import parse_annotations_and_body, print_annotations_and_body
-from weft.dialects.printing import write
+from weft.dialects.printing import grouped, write
+from weft.dialects.upstream.custom_syntax import parse_types
 
 Tensor: TypeAlias = TensorType[Attribute]
-
-
-def _print_result_types(printer: Printer, types: Sequence[Attribute]) -> None:
-    """` -> T` or ` -> (T, U)`."""
-    printer.print_string(" -> ")
-    if len(types) == 1:
-        printer.print_attribute(types[0])
-        return
-    printer.print_string("(")
-    printer.print_list(types, printer.print_attribute)
-    printer.print_string(")")
-
-
-def _parse_result_types(parser: Parser) -> Sequence[Attribute]:
-    parser.parse_punctuation("->")
-    types = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-    return [parser.parse_type()] if types is None else types
 
 
 WEIGHT: Final = "graph.weight"
@@ -416,14 +400,15 @@ class DataflowOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> DataflowOp:
-        types = _parse_result_types(parser)
+        parser.parse_punctuation("->")
+        types = parse_types(parser)
         attributes, body = parse_annotations_and_body(parser)
         op = cls(body, types)
         op.attributes.update(attributes)
         return op
 
     def print(self, printer: Printer) -> None:
-        _print_result_types(printer, self.result_types)
+        write(printer, " -> ", grouped(self.result_types))
         print_annotations_and_body(printer, self.attributes, self.body)
 
 

@@ -144,8 +144,7 @@ class ParamAttr(ParametrizedAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string_literal(self.label.data)
-            printer.print_string(", ")
+            write(printer, self.label, ", ")
             printer.print_attribute(self.type)
             printer.print_string(f", {self.access.data.value}, [")
             printer.print_list(self.symbols, lambda symbol: printer.print_string_literal(symbol.data))

@@ -11,6 +11,11 @@ from xdsl.printer import Printer
 Piece: TypeAlias = "str | int | SSAValue | Attribute | tuple[Piece, ...] | Sequence[Piece]"
 
 
+def grouped(types: Sequence[Attribute]) -> Piece:
+    """The types of results: `T`, or `(T, U)`."""
+    return types[0] if len(types) == 1 else ("(", [*types], ")")
+
+
 def write(printer: Printer, *pieces: Piece) -> None:
     """Print text and numbers as they are, values by their names, and attributes. The elements of a list are separated
     by commas, those of a tuple follow each other.

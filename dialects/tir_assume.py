@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import canonical_map, parse_index_map, parse_second_map, print_index_map
+from weft.dialects.printing import write
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 
 
@@ -130,8 +131,7 @@ class AssumeOp(IRDLOperation):
         printer.print_string(f" {self.relation.data} ")
         print_index_map(printer, [self.right], self.symbols)
         if self.reason is not None:
-            printer.print_string(" because ")
-            printer.print_string_literal(self.reason.data)
+            write(printer, " because ", self.reason)
 
 
 class AssumeSizesOp(IRDLOperation):

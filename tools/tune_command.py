@@ -88,8 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
     failures = [record.failure for task in tuned.tasks for record in task.trials if record.failure]
     for reason in dict.fromkeys(failures):
         print(f"failed    {failures.count(reason)} trials: {reason}")
-    if arguments.seed < 0:
-        raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.plot is not None:
         tuned.plot(arguments.plot)
     for path in (arguments.database, arguments.plot):

@@ -44,7 +44,7 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.printing import write
+from weft.dialects.printing import grouped, write
 from weft.dialects.upstream.custom_syntax import parse_optional_results, parse_typed_names
 from weft.dialects.upstream.linalg_bodies import body_of
 from weft.dialects.upstream.linalg_forms import (
@@ -88,12 +88,6 @@ def _parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:
 def _print_operands(printer: Printer, keyword: str, operands: Sequence[SSAValue]) -> None:
     if operands:
         write(printer, f" {keyword}(", [*operands], " : ", [operand.type for operand in operands], ")")
-
-
-def _print_results(printer: Printer, results: Sequence[SSAValue]) -> None:
-    types = [result.type for result in results]
-    if types:
-        write(printer, " -> ", types[0] if len(types) == 1 else ("(", types, ")"))
 
 
 def _parse_integers(parser: Parser, keyword: str) -> DenseArrayBase[Any]:
@@ -192,7 +186,8 @@ class NamedOp(FormOp):
             printer.print_attr_dict(shown)
         _print_operands(printer, "ins", self.inputs)
         _print_operands(printer, "outs", self.outputs)
-        _print_results(printer, self.results)
+        if self.results:
+            write(printer, " -> ", grouped(self.result_types))
 
 
 _MEMOIZED: Final = "linalg.memoized_indexing_maps"
