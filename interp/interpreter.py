@@ -8,7 +8,6 @@ in place when the call ends; when it fails, all arrays are as before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir_kinds import IN_STEP
+from weft.dialects.upstream.views import INTEGERS
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import meaning_of
@@ -140,9 +140,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
 
 def places_of(buffer: BufferStorage) -> tuple[int, ...]:
     """The strides of a buffer, and the place of its first element."""
-    strides = buffer.strides
-    if strides is None:
-        strides = tuple(math.prod(buffer.shape[at + 1 :]) for at in range(len(buffer.shape)))
+    strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
     return (*strides, buffer.offset)
 
 

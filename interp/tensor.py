@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, UnrankedTensorType
 
 from weft.dialects.upstream import tensor as upstream
 from weft.dialects.upstream.arith import element_form, is_tensor
-from weft.dialects.upstream.slices import kept_dimensions, static_numbers
+from weft.dialects.upstream.views import kept_dimensions, static_numbers
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.te import emit_dim, emit_extract

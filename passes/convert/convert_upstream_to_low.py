@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
@@ -26,7 +24,6 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
@@ -34,9 +31,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
 from weft.analysis.index import Index
-from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import bytes_of
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer, known_number
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, SYMBOLS, GatherOp, ParallelForOp, ScatterOp
@@ -44,12 +41,11 @@ from weft.dialects.low_access import AccessAttr, AccessMode, PrefetchOp, access_
 from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, SHARED, AtomicKind, AtomicOp, LaunchOp
 from weft.dialects.low_lanes import LANE_FORMS, mask_type
 from weft.dialects.promises import parse_promises, state_promises
-from weft.dialects.strides import layout_problem, strides_of
+from weft.dialects.strides import layout_problem
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
-from weft.dialects.upstream.memref_transpose import TransposeOp
-from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
+from weft.dialects.upstream.views import VIEWS, Arithmetic, StridedView
 from weft.passes.convert.kernels_from_upstream import (
     KERNEL_REWRITES,
     block_of,
@@ -346,15 +342,29 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
 # Bodies
 
 
-@dataclass(frozen=True)
-class _View:
-    """Elements of a flat buffer: where the first one lies, counted from the start of memory that upstream counts from,
-    extents, and elements between neighbours in each dimension."""
+_View: TypeAlias = "StridedView[SSAValue, Index]"
+"""Elements of a flat buffer; their offset counts from the start of memory that upstream counts from."""
 
-    buffer: SSAValue
-    offset: Index
-    shape: tuple[Index, ...]
-    strides: tuple[Index, ...]
+
+_START: Final = Index({})
+
+
+def _arithmetic(anchor: Operation) -> Arithmetic[Index]:
+    """Indices; products of two that vary are computed before `anchor`."""
+    return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
+
+
+def _whole(
+    buffer: SSAValue,
+    extents: Sequence[int | SSAValue],
+    anchor: Operation,
+    strides: Sequence[int | SSAValue] | None = None,
+    offset: Index = _START,
+) -> _View:
+    """All elements of a flat buffer, row by row unless it has other strides."""
+    shape = tuple(map(Index.of, extents))
+    steps = _arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
+    return StridedView(buffer, offset, shape, steps)
 
 
 class _Converter:
@@ -377,14 +387,9 @@ class _Converter:
 
     def run(self) -> None:
         signature, block = self.signatures[self.function.sym_name.data], self.function.body.block
-        symbols = {name: block.insert_arg(IndexType(), len(block.args)) for name in signature.symbols}
-        for name, value in symbols.items():
-            value.name_hint = name
+        symbols = signature.add_symbols(self.function)
         for position in signature.memrefs:
-            self._take_parameter(block.args[position], signature, symbols)
-        self.function.attributes[PARAMS] = signature.params()
-        self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(name) for name in signature.symbols])
-        add_argument_attributes(self.function, behind=len(signature.symbols))
+            self._take_parameter(block.args[position], *signature.sizes_of(position, symbols))
         for op in operations_in(self.function):
             if op.parent is None:
                 continue  # went with a loop
@@ -396,24 +401,18 @@ class _Converter:
         self._erase_views()
         self.function.update_function_type()
 
-    def _take_parameter(self, argument: SSAValue, signature: FlatSignature, symbols: Mapping[str, SSAValue]) -> None:
-        old = buffer_type(argument)
-        quantities = iter(quantities_of(cast("BlockArgument", argument).index, old))
-        given = iter([Index.of(symbols[signature.of_quantity[own]]) for own in quantities])
-        shape = tuple(next(given) if e == DYNAMIC_INDEX else Index({}, e) for e in old.get_shape())
-        steps = strides_of(old)
-        first = self.function.body.block.first_op
+    def _take_parameter(
+        self, argument: SSAValue, shape: Sequence[int | SSAValue], strides: Sequence[int | SSAValue] | None
+    ) -> None:
+        old, first = buffer_type(argument), self.function.body.block.first_op
         if first is None:
             return
-        strides = (
-            _dense(shape, first) if steps is None else tuple(next(given) if s is None else Index({}, s) for s in steps)
-        )
         new = Rewriter.replace_value_with_new_type(argument, flat_type(old))
         offset = Index({})
-        if steps is not None and cast("Any", old.layout).get_offset() is None:
+        if strides is not None and cast("StridedLayoutAttr", old.layout).get_offset() is None:
             offset = Index.of(self.offsets.insert_arg(IndexType(), len(self.offsets.args)))
             self.origins[new] = offset
-        self.views[new] = _View(new, offset, shape, strides)
+        self.views[new] = _whole(new, shape, first, strides, offset)
 
     def _erase_views(self) -> None:
         """Views and what computes them are gone, but where something else depends on the offset of a parameter."""
@@ -442,75 +441,14 @@ class _Converter:
 
     # Views
 
-    def forward(self, op: Operation) -> None:
-        """The same elements; a cast may know less of the extents."""
-        self.views[op.results[0]] = self.view(op.operands[0], op)
-
-    def subview(self, op: Operation) -> None:
-        subview = cast("memref.SubviewOp", op)
-        view = self.view(subview.source, op)
-        offsets, sizes, steps = (
-            _mixed(static, dynamic)
-            for static, dynamic in (
-                (subview.static_offsets, subview.offsets),
-                (subview.static_sizes, subview.sizes),
-                (subview.static_strides, subview.strides),
-            )
-        )
-        offset = view.offset
-        for at, stride in zip(offsets, view.strides, strict=True):
-            offset = offset + product_before(at, stride, op)
-        strides = [product_before(step, stride, op) for step, stride in zip(steps, view.strides, strict=True)]
-        dropped = dropped_dimensions(subview)
-        kept = [dimension for dimension in range(len(sizes)) if dimension not in dropped]
-        self.views[subview.result] = _View(
-            view.buffer, offset, tuple(sizes[d] for d in kept), tuple(strides[d] for d in kept)
-        )
-
-    def reinterpret(self, op: Operation) -> None:
-        cast_ = cast("memref.ReinterpretCastOp", op)
-        (offset,) = _mixed(cast_.static_offsets, cast_.offsets)
-        shape, strides = _mixed(cast_.static_sizes, cast_.sizes), _mixed(cast_.static_strides, cast_.strides)
-        self.views[cast_.result] = _View(self.view(cast_.source, op).buffer, offset, tuple(shape), tuple(strides))
-
-    def transpose(self, op: Operation) -> None:
-        view, order = self.view(op.operands[0], op), cast("TransposeOp", op).order
-        shape, strides = (tuple(numbers[d] for d in order) for numbers in (view.shape, view.strides))
-        self.views[op.results[0]] = replace(view, shape=shape, strides=strides)
-
-    def collapse(self, op: Operation) -> None:
-        view = self.view(op.operands[0], op)
-        shape: list[Index] = []
-        strides: list[Index] = []
-        for group in reassociation_groups(cast("memref.CollapseShapeOp", op)):
-            extent = Index({}, 1)
-            for dimension in group:
-                extent = product_before(extent, view.shape[dimension], op)
-            shape.append(extent)
-            strides.append(view.strides[group[-1]] if group else Index({}, 1))
-            # Extents of 1 do not count: the stride is that of the last dimension with more.
-            for dimension in reversed(group):
-                if view.shape[dimension] != Index({}, 1):
-                    strides[-1] = view.strides[dimension]
-                    break
-        self.views[op.results[0]] = replace(view, shape=tuple(shape), strides=tuple(strides))
-
-    def expand(self, op: Operation) -> None:
-        view = self.view(op.operands[0], op)
-        expand = cast("memref.ExpandShapeOp", op)
-        shape = _mixed(expand.static_output_shape, expand.output_shape)
-        strides = [Index({}, 1)] * len(shape)
-        for dimension, group in enumerate(reassociation_groups(expand)):
-            stride = view.strides[dimension]
-            for inner in reversed(group):
-                strides[inner] = stride
-                stride = product_before(shape[inner], stride, op)
-        self.views[op.results[0]] = replace(view, shape=tuple(shape), strides=tuple(strides))
+    def part(self, op: Operation) -> None:
+        """A view of a view; a cast may know less of the extents."""
+        self.views[op.results[0]] = self.view(op.operands[0], op).part(op, _arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
         view = self.view(op.operands[0], op)
         base, offset, *numbers = op.results
-        self.views[base] = _View(view.buffer, self.origins.get(view.buffer, Index({})), (), ())
+        self.views[base] = StridedView(view.buffer, self.origins.get(view.buffer, _START), (), ())
         for result, index in zip((offset, *numbers), (view.offset, *view.shape, *view.strides), strict=True):
             if result.first_use is not None:
                 result.replace_all_uses_with(index_before(index, op, result.name_hint))
@@ -531,18 +469,17 @@ class _Converter:
         type_ = buffer_type(alloc.memref)
         if not isinstance(type_.layout, NoneAttr) or alloc.symbol_operands:
             raise CompileError.at(op, f"buffers that are allocated are dense, got {type_}")
-        sizes = iter(alloc.dynamic_sizes)
-        shape = tuple(Index.of(next(sizes)) if e == DYNAMIC_INDEX else Index({}, e) for e in type_.get_shape())
+        shape = mixed_extents(type_.get_shape(), alloc.dynamic_sizes)
         flat = flat_type(type_)
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
         if isinstance(op, memref.AllocaOp) and (self.is_kernel or 0 <= size <= LOCAL_LIMIT):
             new = self._on_stack(op, flat, LOCAL, alloc.alignment)
         else:
-            count = [] if size >= 0 else [index_before(_count(shape, op), op)]
+            count = [] if size >= 0 else [index_before(_arithmetic(op).product(map(Index.of, shape)), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
             if isinstance(op, memref.AllocaOp):  # larger than a stack frame should be
                 _free_at_end(op, new)
-        self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
+        self.views[new] = _whole(new, shape, op)
         OpRewriter(op).replace(new)
 
     def _on_stack(
@@ -563,8 +500,7 @@ class _Converter:
 
     def get_global(self, op: Operation) -> None:
         value = op.results[0]
-        flat = flat_type(buffer_type(value))
-        shape = tuple(Index({}, extent) for extent in buffer_type(value).get_shape())
+        flat, shape = flat_type(buffer_type(value)), buffer_type(value).get_shape()
         if self.is_kernel:  # the threads of a block share it
             name = cast("memref.GetGlobalOp", op).name_.string_value()
             if name not in self.shared:
@@ -573,7 +509,7 @@ class _Converter:
             OpRewriter(op).replace(new)
         else:
             new = Rewriter.replace_value_with_new_type(value, flat)
-        self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
+        self.views[new] = _whole(new, shape, op)
 
     def copy(self, op: Operation) -> None:
         """A loop nest over all elements."""
@@ -822,29 +758,6 @@ def _trips(lower: SSAValue, upper: SSAValue, step: SSAValue, anchor: Operation) 
     return result_before(arith.MaxSIOp(trips, constant_before(0, anchor)), anchor)
 
 
-# Shapes
-
-
-def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[Index]:
-    """Numbers, and values in the place of those that vary."""
-    return [Index.of(given) for given in get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)]
-
-
-def _dense(shape: Sequence[Index], anchor: Operation) -> tuple[Index, ...]:
-    """The strides of a row-major buffer."""
-    strides: list[Index] = []
-    stride = Index({}, 1)
-    for extent in reversed(shape):
-        strides.insert(0, stride)
-        stride = product_before(extent, stride, anchor)
-    return tuple(strides)
-
-
-def _count(shape: Sequence[Index], anchor: Operation) -> Index:
-    """The number of elements of a buffer."""
-    return reduce(lambda count, extent: product_before(extent, count, anchor), shape, Index({}, 1))
-
-
 def _free_at_end(op: Operation, buffer: SSAValue) -> None:
     """Free `buffer` where the block of `op` ends."""
     last = cast("Block", op.parent).last_op
@@ -880,12 +793,7 @@ _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
 """Ops that access a buffer at an index for each of its dimensions, and the operand that is the buffer."""
 
 _VIEWS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {
-    **dict.fromkeys((memref.CastOp, memref.MemorySpaceCastOp, memref.AssumeAlignmentOp), _Converter.forward),
-    memref.SubviewOp: _Converter.subview,
-    memref.ReinterpretCastOp: _Converter.reinterpret,
-    memref.CollapseShapeOp: _Converter.collapse,
-    memref.ExpandShapeOp: _Converter.expand,
-    TransposeOp: _Converter.transpose,
+    **dict.fromkeys((*VIEWS, memref.AssumeAlignmentOp), _Converter.part),
     memref.ExtractStridedMetaDataOp: _Converter.metadata,
 }
 _HANDLERS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {

@@ -34,7 +34,8 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in, sources_in
 from weft.dialects.upstream.affine import REDUCTIONS, MaxOp, ParallelOp
 from weft.dialects.upstream.scf_forall import ForallOp
-from weft.passes.convert.buffer_views import VIEWS, element_of_base, extents_of
+from weft.dialects.upstream.views import VIEWS
+from weft.passes.convert.buffer_views import element_of_base, extents_of
 from weft.passes.index_ops import (
     arith_op,
     compare_before,

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     IndexType,
     IntegerAttr,
     TensorType,
@@ -19,7 +18,7 @@ from xdsl.ir.affine import AffineDimExpr
 
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.linalg_forms import Structure
-from weft.dialects.upstream.slices import mixed_lists
+from weft.dialects.upstream.views import mixed_lists
 
 WRITABLE: Final = "bufferization.writable"
 """Attribute of a tensor argument: the function may write its buffer."""
@@ -74,7 +73,6 @@ class Reshape:
 
     groups: tuple[tuple[int, ...], ...]
     shape: tuple[int, ...]
-    expands: bool
 
 
 Views: TypeAlias = "tuple[Slice | Reshape, ...]"
@@ -132,19 +130,14 @@ class Placement:
 
 def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
     """As `mixed_lists`, with numbers in the place of constants."""
-    offsets, sizes, strides = (tuple(map(_folded, values)) for values in mixed_lists(op))
+    offsets, sizes, strides = (tuple(map(folded, values)) for values in mixed_lists(op))
     return offsets, sizes, strides
 
 
-def _folded(value: int | SSAValue) -> int | SSAValue:
+def folded(value: int | SSAValue) -> int | SSAValue:
+    """The number that a value is, or the value."""
     number = value if isinstance(value, int) else constant_integer(value)
     return value if number is None else number
-
-
-def reassociation_of(op: Operation) -> tuple[tuple[int, ...], ...]:
-    """The groups of dimensions of a reshape."""
-    groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
-    return tuple(tuple(number.value.data for number in group) for group in groups)
 
 
 # Destinations
