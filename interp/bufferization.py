@@ -65,10 +65,7 @@ def emit_to_buffer(emitter: Emitter, op: ToBufferOp) -> None:
     value = emitter.value(op.tensor)
     data = emitter.fresh(op.memref.name_hint or "buffer")
     emitter.line(f"{data} = {emitter.helper(flat_list)}({value})", op)
-    extents: list[int | str] = []
-    for at in range(len(op.memref.type.get_shape())):
-        extents.append(emitter.fresh("extent"))
-        emitter.line(f"{extents[-1]} = {value}.shape[{at}]", op)
+    extents = emitter.read_extents(op.memref, f"{value}.shape", op)
     emitter.bind_buffer(op.memref, data, extents)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, TensorType, VectorType
 from xdsl.dialects.memref import AllocaOp, AllocOp
@@ -22,7 +22,7 @@ from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.dialects.tir_assume import affine_text
 from weft.interp.errors import InterpreterError, fail
 from weft.interp.registry import call_rule, elementwise_rule, emit_rule
-from weft.interp.values import BufferStorage
+from weft.interp.values import BufferStorage, array_of
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.narrow_floats import F32_CELL
 
@@ -369,21 +369,39 @@ class Emitter:
             # Makes a generator of the function even when nothing in it pauses.
             function.head.append(("if False: yield", None))
 
-    def iterations(self, extent: int | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
+    @contextmanager
+    def nest(
+        self, variables: Sequence[SSAValue], iterables: Sequence[str], op: Operation, carried: Sequence[str] = ()
+    ) -> Generator[None]:
+        """Loops of `variables`, outermost first; see `loop`."""
+        with ExitStack() as loops:
+            for variable, iterable in zip(variables, iterables, strict=True):
+                self.bind(variable, loops.enter_context(self.loop(variable, iterable, op, carried)))
+            yield
+
+    def iterations(self, extent: int | str | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
         """The number of iterations of a loop, the interval of its variable, and the extent that this is less than."""
         if isinstance(extent, int):
             return str(extent), (0, max(extent - 1, 0)), None
+        if isinstance(extent, str):
+            return extent, (0, None), extent
         count, most = self.written(extent, op), self.range_of(extent)[1]
         return count, (0, None if most is None else max(most - 1, 0)), count
 
     @contextmanager
     def count(
-        self, variable: SSAValue, extent: int | SSAValue, op: Operation, carried: Sequence[str] = ()
+        self,
+        variables: Sequence[SSAValue],
+        extents: Sequence[int | str | SSAValue],
+        op: Operation,
+        carried: Sequence[str] = (),
     ) -> Generator[None]:
-        """A loop of `variable` from 0 to `extent`; see `loop`."""
-        count, interval, below = self.iterations(extent, op)
-        with self.loop(variable, f"range({count})", op, carried) as name:
-            self.bind(variable, name, interval, below)
+        """Loops of `variables` from 0 to `extents`, outermost first; see `loop`."""
+        with ExitStack() as loops:
+            for variable, extent in zip(variables, extents, strict=True):
+                count, interval, below = self.iterations(extent, op)
+                name = loops.enter_context(self.loop(variable, f"range({count})", op, carried))
+                self.bind(variable, name, interval, below)
             yield
 
     def region(self, block: Block) -> None:
@@ -485,6 +503,26 @@ class Emitter:
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         """The extents of a memref type, the dynamic ones by name."""
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
+
+    def read_extents(self, value: SSAValue, shape: str, op: Operation | None = None) -> list[int | str]:
+        """The extents of a memref or tensor value, the dynamic ones by names that are read from `shape`."""
+        extents: list[int | str] = []
+        for at, extent in enumerate(cast("MemRefType[Attribute]", value.type).get_shape()):
+            extents.append(extent)
+            if extent == DYNAMIC_INDEX:
+                extents[-1] = self.fresh(f"{value.name_hint or 'extent'}_{at}")
+                self.line(f"{extents[-1]} = {shape}[{at}]", op)
+        return extents
+
+    def define_tensor(
+        self, result: SSAValue, data: str, extents: Sequence[int | str], op: Operation, label: str = "a tensor"
+    ) -> None:
+        """Lines that make a tensor of the flat list named `data`, which later reads use."""
+        shape = "".join(f"{extent}, " for extent in extents)
+        element = self.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
+        self.line(f"{self.define(result)} = {self.helper(array_of)}({data}, ({shape}), {element})", op)
+        if self.scope is self.root:
+            self.tensors[result] = BufferSource(data, tuple(extents), result.name_hint or label)
 
     def element(
         self,

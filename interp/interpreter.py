@@ -116,14 +116,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
     parameter = emitter.fresh(f"{argument.name_hint or 'argument'}_buffer")
     data = emitter.fresh(argument.name_hint or "argument")
     emitter.line(f"{data} = {parameter}.data")
-    extents: list[int | str] = []
-    for dimension, extent in enumerate(type_.get_shape()):
-        if extent >= 0:
-            extents.append(extent)
-        else:
-            name = emitter.fresh(f"{data}_{dimension}")
-            emitter.line(f"{name} = {parameter}.shape[{dimension}]")
-            extents.append(name)
+    extents = emitter.read_extents(argument, f"{parameter}.shape")
     strides: list[str] | None = None
     offset = "0"
     if not isinstance(type_.layout, NoneAttr):

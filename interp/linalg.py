@@ -5,7 +5,6 @@ Extents are those of the operands. Where two operands say different things about
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, TensorType
@@ -20,12 +19,9 @@ from weft.interp.control import assign_affine
 from weft.interp.emitter import BufferSource
 from weft.interp.registry import emit_nothing, emits
 from weft.interp.te import tensor_source
-from weft.interp.values import array_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from xdsl.ir import Attribute
 
     from weft.dialects.upstream.linalg_forms import Structure
     from weft.interp.emitter import Emitter
@@ -45,16 +41,13 @@ def emit_structured(emitter: Emitter, op: Operation) -> None:
             sources[at] = BufferSource(name, source.extents, source.hint)
     extents = _extents(emitter, op, structure, sources)
     loops = Block(arg_types=[IndexType()] * len(extents)).args
-    with ExitStack() as nest:
-        for loop, hint, extent in zip(loops, structure.loop_names, extents, strict=True):
-            loop.name_hint = hint
-            name = nest.enter_context(emitter.loop(loop, f"range({extent})", op))
-            known = isinstance(extent, int)
-            emitter.bind(loop, name, (0, max(extent - 1, 0) if known else None), None if known else extent)
+    for loop, hint in zip(loops, structure.loop_names, strict=True):
+        loop.name_hint = hint
+    with emitter.count(loops, extents, op):
         _emit_element(emitter, op, structure, sources, loops)
     for result, source in zip(op.results, sources[len(structure.inputs) :], strict=False):
         if source is not None:
-            _define_tensor(emitter, op, result, source)
+            emitter.define_tensor(result, source.data, source.extents, op)
 
 
 def _emit_element(
@@ -114,11 +107,3 @@ def _extents(
                 message = f"{op.name}: the extent of loop {loop} is {{}} by one operand and {{}} by another"
                 emitter.refuse(f"{known} != {extent}", message, op, known, extent)
     return [found[loop] for loop in range(len(structure.loop_names))]
-
-
-def _define_tensor(emitter: Emitter, op: Operation, result: SSAValue, source: BufferSource) -> None:
-    shape = "".join(f"{extent}, " for extent in source.extents)
-    element = emitter.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
-    emitter.line(f"{emitter.define(result)} = {emitter.helper(array_of)}({source.data}, ({shape}), {element})", op)
-    if emitter.scope is emitter.root:
-        emitter.tensors[result] = source

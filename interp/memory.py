@@ -118,32 +118,28 @@ def deallocated() -> None:
 
 @emits(memref.LoadOp)
 def emit_load(emitter: Emitter, op: memref.LoadOp) -> None:
-    load_element(emitter, op, op.res, op.memref, op.indices)
+    load_element(emitter, op, op.memref, op.indices)
 
 
-def load_element(
-    emitter: Emitter, op: Operation, result: SSAValue, source: SSAValue, indices: Sequence[SSAValue]
-) -> None:
-    """An element of a buffer as the value `result` of an op."""
+def load_element(emitter: Emitter, op: Operation, source: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """An element of a buffer as the result of `op`."""
     buffer = emitter.buffer(source)
     index = emitter.element(buffer, indices, op)
-    name = emitter.define(result, maybe_unwritten=True)
+    name = emitter.define(op.results[0], maybe_unwritten=True)
     emitter.line(f"{name} = {buffer.data}[{index}]", op)
 
 
 @emits(memref.StoreOp)
 def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
-    store_element(emitter, op, op.value, op.memref, op.indices)
+    store_element(emitter, op, op.memref, op.indices)
 
 
-def store_element(
-    emitter: Emitter, op: Operation, value: SSAValue, target: SSAValue, indices: Sequence[SSAValue]
-) -> None:
-    """Store a value to an element of a buffer."""
+def store_element(emitter: Emitter, op: Operation, target: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """Store the first operand of `op` to an element of a buffer."""
     buffer = emitter.buffer(target)
     index = emitter.element(buffer, indices, op)
     with emitter.store():
-        emitter.line(f"{buffer.data}[{index}] = {emitter.value(value)}", op)
+        emitter.line(f"{buffer.data}[{index}] = {emitter.value(op.operands[0])}", op)
 
 
 @emits(memref.CopyOp)

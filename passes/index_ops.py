@@ -27,7 +27,10 @@ from weft.support.errors import InternalError
 BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
 """Ops whose last operands are a buffer and an index for each of its dimensions."""
 _INDEX = IndexType()
-_NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+_NO_FLAGS = (
+    (arith.SignlessIntegerBinaryOperationWithOverflow, "overflowFlags", arith.IntegerOverflowAttr("none")),
+    (arith.FloatingPointLikeBinaryOperation, "fastmath", arith.FastMathFlagsAttr("none")),
+)
 
 
 @lru_cache(maxsize=4096)
@@ -58,9 +61,8 @@ def index_op(index: Index) -> Operation:
 
 
 def arith_op(op_class: type[Operation], left: SSAValue, right: SSAValue) -> Operation:
-    """A detached `arith` op on two integers or vectors of them, without overflow flags."""
-    has_flags = issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow)
-    properties = dict(_NO_OVERFLOW_FLAGS) if has_flags else {}
+    """A detached `arith` op on two numbers or vectors of them, without flags."""
+    properties: dict[str, Attribute] = {name: none for base, name, none in _NO_FLAGS if issubclass(op_class, base)}
     return op_class.create(operands=[left, right], result_types=[left.type], properties=properties)
 
 
@@ -190,12 +192,10 @@ def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Op
     yield end
 
 
-def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
-    """A detached `scf.if` without results that holds `ops`, which are detached."""
-    body = Block()
-    body.add_ops(ops)
-    body.add_op(scf.YieldOp())
-    return scf.IfOp(condition, [], Region(body))
+def if_around(condition: SSAValue, ops: Iterable[Operation], others: Iterable[Operation] | None = None) -> scf.IfOp:
+    """A detached `scf.if` without results that runs `ops` where `condition` holds, and `others` elsewhere; all of them
+    are detached."""
+    return scf.IfOp(condition, [], [*ops, scf.YieldOp()], None if others is None else [*others, scf.YieldOp()])
 
 
 def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], anchor: Operation) -> None:

@@ -47,7 +47,7 @@ from weft.dialects.low_access import PrefetchOp
 from weft.dialects.low_kernel import SHARED, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
 from weft.passes.convert.kernels_to_upstream import KERNEL_REWRITES, WORKGROUP, move_kernels
@@ -155,8 +155,7 @@ def _convert_body(function: FuncOp) -> None:
 
 
 def _convert_spaces(op: Operation, *, is_kernel: bool) -> None:
-    values = [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
-    for value in values:
+    for value in values_of(op):
         plain = _upstream_type(value.type, is_kernel=is_kernel)
         if plain is not value.type:
             value._type = plain  # pyright: ignore[reportPrivateUsage]
@@ -172,8 +171,7 @@ def _upstream_type(type_: Attribute, *, is_kernel: bool = False) -> Attribute:
 
 def _lane_form(scalar: type[Operation]) -> Callable[[Operation], None]:
     def rewrite(op: Operation) -> None:
-        rewriter = OpRewriter(op)
-        rewriter.replace(rewriter.insert(upstream_op(scalar.name, op.operands, [op.results[0].type], op.properties)))
+        OpRewriter(op).become(upstream_op(scalar.name, op.operands, [op.results[0].type], op.properties))
 
     return rewrite
 
@@ -184,8 +182,7 @@ def _parallel_for(op: Operation) -> None:
     zero, one = (rewriter.insert(arith.ConstantOp(IntegerAttr(number, IndexType()))) for number in (0, 1))
     body = loop.detach_region(loop.body)
     body.block.add_op(scf.ReduceOp())
-    rewriter.add(scf.ParallelOp([zero], [loop.extent], [one], body))
-    rewriter.erase()
+    rewriter.become(scf.ParallelOp([zero], [loop.extent], [one], body))
 
 
 def _mask_of(rewriter: OpRewriter, mask: SSAValue | None, lanes: VectorType[Attribute]) -> SSAValue:
@@ -213,8 +210,7 @@ def _scatter(op: Operation) -> None:
     mask = _mask_of(rewriter, scatter.mask, cast("VectorType[Attribute]", scatter.value.type))
     start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
     operands = (scatter.base, start, scatter.indices, mask, scatter.value)
-    rewriter.add(upstream_vector.ScatterOp.create(operands=operands))
-    rewriter.erase()
+    rewriter.become(upstream_vector.ScatterOp.create(operands=operands))
 
 
 _LINE: Final = 64

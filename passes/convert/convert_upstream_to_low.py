@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, gpu, memref, scf, vector
@@ -31,6 +31,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
 from weft.analysis.index import Index
+from weft.dialects.combiners import UPSTREAM_KINDS
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import bytes_of
 from weft.dialects.index_map import mixed_extents
@@ -38,11 +39,11 @@ from weft.dialects.integer_arith import constant_integer, known_number
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, SYMBOLS, GatherOp, ParallelForOp, ScatterOp
 from weft.dialects.low_access import AccessAttr, AccessMode, PrefetchOp, access_by
-from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, SHARED, AtomicKind, AtomicOp, LaunchOp
+from weft.dialects.low_kernel import ARG_ACCESS, ATOMIC_KINDS, KERNEL, SHARED, AtomicOp, LaunchOp
 from weft.dialects.low_lanes import LANE_FORMS, mask_type
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_in, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
 from weft.dialects.upstream.views import VIEWS, Arithmetic, StridedView
@@ -61,6 +62,7 @@ from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
+    arith_op,
     constant_before,
     divided_up,
     index_before,
@@ -76,7 +78,7 @@ from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_flatten import LOCAL_LIMIT, flat_type, flatten_globals
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.support.errors import CompileError, remark
-from weft.support.names import free_name
+from weft.support.names import new_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -234,8 +236,7 @@ class _Candidates:
             return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
         if in_kernel and type(op) in (memref.AllocOp, memref.DeallocOp, scf.ParallelOp, CallOp):
             return f"{name} stands in a kernel"
-        arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
-        for value in (*op.results, *arguments):
+        for value in values_of(op):
             if (problem := _problem_of_value(value, op)) is not None:
                 return problem
         if isinstance(op, CallOp) and takes_buffers and op.callee.string_value() not in self.functions:
@@ -270,8 +271,7 @@ def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) 
     found: dict[str, FuncOp] = {}
     for name, kernels in kernel_modules.items():
         for kernel in kernels_in(kernels):
-            own = free_name(kernel.sym_name.data, taken)
-            taken.add(own)
+            own = new_name(kernel.sym_name.data, taken)
             threads = threads_of(kernel, module) or (1, 1, 1)
             found[f"{name}.{kernel.sym_name.data}"] = function = take_kernel(kernel, own, threads)
             module.body.block.add_op(function)
@@ -301,8 +301,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 def _drop_spaces(function: FuncOp) -> None:
     """Buffers lie in the one memory of the host or the device, but for those that kernels allocate."""
     for op in operations_in(function):
-        values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
-        for value in values:
+        for value in values_of(op):
             type_ = value.type
             if isinstance(type_, MemRefType) and not isinstance(type_.memory_space, NoneAttr):
                 plain = MemRefType(type_.element_type, type_.shape, type_.layout)
@@ -538,9 +537,7 @@ class _Converter:
         name = self.kernels[launch.kernel.string_value()].sym_name.data
         given = self._given(name, self.signatures[name], launch.kernelOperands, op)
         sizes = [self._as_index(size, op) for size in (*grid_of(launch), *block_of(launch))]
-        rewriter = OpRewriter(op)
-        rewriter.add(LaunchOp(name, sizes[:3], sizes[3:], given))
-        rewriter.erase()
+        OpRewriter(op).become(LaunchOp(name, sizes[:3], sizes[3:], given))
 
     def _as_index(self, size: SSAValue, op: Operation) -> SSAValue:
         return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
@@ -604,17 +601,17 @@ class _Converter:
         old = result_before(memref.LoadOp.get(view.buffer, [at]), op)
         new = atomic.value
         if kind != "assign":
-            new = result_before(cast("Any", _COMBINERS[kind])(old, new), op)
+            new = result_before(arith_op(UPSTREAM_KINDS[kind], old, new), op)
         insert_before(op, [memref.StoreOp.get(new, view.buffer, [at])])
         OpRewriter(op).replace(old)
 
     def _atomic_in_kernel(self, atomic: memref.AtomicRMWOp, kind: str) -> None:
-        if kind not in _ATOMIC_KINDS:
+        combined = ATOMIC_KINDS.get(UPSTREAM_KINDS.get(kind, Operation))
+        if combined is None:
             raise CompileError.at(atomic, f"{atomic.name} {kind} has no low form in kernels")
         view = self.view(atomic.memref, atomic)
         at = index_before(self.place(view, atomic.indices, atomic), atomic)
-        made = AtomicOp(_ATOMIC_KINDS[kind], atomic.value, view.buffer, [at])
-        OpRewriter(atomic).replace(result_before(made, atomic))
+        OpRewriter(atomic).become(AtomicOp(combined, atomic.value, view.buffer, [at]))
 
     def gather(self, op: Operation) -> None:
         gather = cast("upstream_vector.GatherOp", op)
@@ -622,9 +619,13 @@ class _Converter:
         view = self.view(gather.base, op)
         places = self._places(rewriter, view, gather.indices, gather.index_vec, op)
         mask = None if _is_all_true(gather.mask) else gather.mask
-        lanes = rewriter.insert(GatherOp(view.buffer, places, mask, type_))
-        if mask is not None:
-            lanes = rewriter.op(LANE_FORMS[arith.SelectOp], (mask, lanes, gather.pass_thru), type_)
+        self._gathered(rewriter, GatherOp(view.buffer, places, mask, type_), gather.pass_thru)
+
+    def _gathered(self, rewriter: OpRewriter, gather: GatherOp, others: SSAValue | None) -> None:
+        """Replace an op by a gather, whose inactive lanes are `others`."""
+        lanes = rewriter.insert(gather)
+        if gather.mask is not None and others is not None:
+            lanes = rewriter.op(LANE_FORMS[arith.SelectOp], (gather.mask, lanes, others), lanes.type)
         rewriter.replace(lanes)
 
     def scatter(self, op: Operation) -> None:
@@ -633,8 +634,7 @@ class _Converter:
         view = self.view(scatter.base, op)
         places = self._places(rewriter, view, scatter.indices, scatter.index_vec, op)
         mask = None if _is_all_true(scatter.mask) else scatter.mask
-        rewriter.add(ScatterOp(scatter.value, view.buffer, places, mask))
-        rewriter.erase()
+        rewriter.become(ScatterOp(scatter.value, view.buffer, places, mask))
 
     def _places(
         self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
@@ -679,22 +679,17 @@ class _Converter:
             at = rewriter.insert(arith.MuliOp(rewriter.insert(arith.ConstantOp(numbers, places)), step))
             at = rewriter.insert(arith.AddiOp(rewriter.insert(vector.BroadcastOp(place, places)), at))
             if isinstance(transfer, vector.TransferReadOp):
-                read = rewriter.insert(GatherOp(view.buffer, at, mask, type_))
-                if mask is not None and padding is not None:
-                    read = rewriter.op(LANE_FORMS[arith.SelectOp], (mask, read, padding), type_)
-                rewriter.replace(read)
-                return
-            rewriter.add(ScatterOp(transfer.vector, view.buffer, at, mask))
+                self._gathered(rewriter, GatherOp(view.buffer, at, mask, type_), padding)
+            else:
+                rewriter.become(ScatterOp(transfer.vector, view.buffer, at, mask))
         elif isinstance(transfer, vector.TransferReadOp):
             operands = (view.buffer, place) if mask is None else (view.buffer, place, mask, padding)
             kind = vector.LoadOp if mask is None else vector.MaskedLoadOp
             rewriter.replace(rewriter.op(kind, cast("tuple[SSAValue, ...]", operands), type_))
-            return
         elif mask is None:
-            rewriter.add(vector.StoreOp(transfer.vector, view.buffer, [place]))
+            rewriter.become(vector.StoreOp(transfer.vector, view.buffer, [place]))
         else:
-            rewriter.add(vector.MaskedStoreOp(view.buffer, [place], mask, transfer.vector))
-        rewriter.erase()
+            rewriter.become(vector.MaskedStoreOp(view.buffer, [place], mask, transfer.vector))
 
     # Loops
 
@@ -770,21 +765,6 @@ def _free_at_end(op: Operation, buffer: SSAValue) -> None:
 def _is_all_true(mask: SSAValue) -> bool:
     return known_number(mask) not in (None, 0)
 
-
-_COMBINERS: Final[Mapping[str, type[Operation]]] = {
-    **{"addf": arith.AddfOp, "addi": arith.AddiOp, "mulf": arith.MulfOp, "muli": arith.MuliOp},
-    **{"maximumf": arith.MaximumfOp, "maxnumf": arith.MaxnumfOp, "maxs": arith.MaxSIOp, "maxu": arith.MaxUIOp},
-    **{"minimumf": arith.MinimumfOp, "minnumf": arith.MinnumfOp, "mins": arith.MinSIOp, "minu": arith.MinUIOp},
-    **{"andi": arith.AndIOp, "ori": arith.OrIOp, "xori": arith.XOrIOp},
-}
-"""Kinds of `memref.atomic_rmw` and the ops that combine by them; `assign` has none."""
-
-_ATOMIC_KINDS: Final[Mapping[str, AtomicKind]] = {
-    **dict.fromkeys(("addf", "addi"), AtomicKind.ADD),
-    **dict.fromkeys(("minimumf", "mins"), AtomicKind.MIN),
-    **dict.fromkeys(("maximumf", "maxs"), AtomicKind.MAX),
-    **{"andi": AtomicKind.AND, "ori": AtomicKind.OR},
-}
 
 _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
     **dict.fromkeys((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, vector.MaskedStoreOp), 0),

@@ -45,7 +45,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import array_name, element_of, joined_attributes, stated_elements, value_type
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_in, values_of
 from weft.passes.low.op_rewriter import OpRewriter
 from weft.passes.module_functions import named_ops
 from weft.support.errors import CompileError
@@ -62,10 +62,7 @@ def hold_in_bytes(function: FuncOp) -> None:
     Raises `CompileError` for operations on other types that have no form on these, with the function half changed, and
     for parameters whose elements are those of no array.
     """
-    values = [
-        *(result for op in operations_in(function) for result in op.results),
-        *(a for op in operations_in(function) for r in op.regions for b in r.blocks for a in b.args),
-    ]
+    values = [value for op in operations_in(function) for value in values_of(op)]
     if not any(map(_is_held, values)):
         return
     _check_parameters(function)

@@ -76,6 +76,11 @@ class OpRewriter:
             result.replace_all_uses_with(value)
         self.erase()
 
+    def become(self, op: Operation) -> None:
+        """Insert an op, and let its results be those of the op that is rewritten, which is erased."""
+        self.add(op)
+        self.replace(*op.results)
+
     def erase(self) -> None:
         self.rewritten.detach()
         self.rewritten.erase()

@@ -33,7 +33,7 @@ from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
-from weft.support.names import free_name
+from weft.support.names import free_name, new_name
 
 
 class Quantity(NamedTuple):
@@ -93,8 +93,7 @@ class FlatSignature:
                     hint = key.name_hint if isinstance(key, SSAValue) else _hint(arguments[key.parameter], key)
                     hint = hint or _hint(arguments[position], own)
                     wanted = hint or f"{labels[position]}_{'s' if own.is_stride else 'd'}{own.dimension}"
-                    named[key] = free_name(wanted, taken, first=2)
-                    taken.add(named[key])
+                    named[key] = new_name(wanted, taken, first=2)
                     signature.symbols.append(named[key])
                     if isinstance(key, BlockArgument):
                         signature.of_scalar[key.index] = named[key]

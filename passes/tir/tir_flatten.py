@@ -50,7 +50,7 @@ from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
 from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, values_of
 from weft.passes.index_ops import (
     BufferAccess,
     constant_before,
@@ -66,7 +66,7 @@ from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, cal
 from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of, tir_functions
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
-from weft.support.names import free_name
+from weft.support.names import free_name, new_name
 
 LOCAL_LIMIT = 64 * 1024
 """Bytes up to which a buffer of space "local" is on the stack."""
@@ -146,7 +146,7 @@ def _check(function: FuncOp) -> None:
             raise CompileError.at(
                 op, f"buffers are parameters, allocated or constants of the module: {op.name} gives another one"
             )
-        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
+        for value in values_of(op):
             type_ = value.type
             if not isinstance(type_, MemRefType):
                 continue
@@ -596,8 +596,7 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
         flat = op
         if op.sym_name.data in shared:
             flat = op.clone()
-            flat.sym_name = StringAttr(free_name(f"{op.sym_name.data}_flat", taken))
-            taken.add(flat.sym_name.data)
+            flat.sym_name = StringAttr(new_name(f"{op.sym_name.data}_flat", taken))
             module.body.block.insert_op_after(flat, op)
             for function in functions:
                 rename_symbol(function, op.sym_name.data, flat.sym_name.data)
