@@ -39,6 +39,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.upstream.arith import element_form
+from weft.dialects.upstream.bufferization import WRITABLE
 from weft.dialects.upstream.views import (
     extent_of,
     kept_dimensions,
@@ -48,7 +49,6 @@ from weft.dialects.upstream.views import (
 )
 from weft.passes.convert.assertions import is_known_at_calls
 from weft.passes.convert.tensor_places import (
-    WRITABLE,
     Extent,
     Placement,
     destinations,
