@@ -26,6 +26,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from weft.dialects.strides import Arithmetic, only_number
+
 Division: TypeAlias = Literal["floordiv", "mod"]
 _MOST_PARTS: Final = 512
 """The largest number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
@@ -256,6 +258,9 @@ def choose(kind: Choice, a: _E, b: _E) -> _E:
 def combine(kind: Division | Choice, a: _E, b: _E) -> _E:
     """The result of an operation. Raises `ShapeError` for a division by zero."""
     return choose(kind, a, b) if kind == "min" or kind == "max" else divide(kind, a, b)
+
+
+EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:

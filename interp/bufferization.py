@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from xdsl.dialects import bufferization
 
+from weft.dialects.strides import INTEGERS
 from weft.dialects.upstream.bufferization import DeallocTensorOp, MaterializeInDestinationOp, ToBufferOp, ToTensorOp
-from weft.dialects.upstream.views import INTEGERS
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.tensor import shape_of_result

@@ -20,8 +20,8 @@ from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.strides import INTEGERS
 from weft.dialects.tir_kinds import IN_STEP
-from weft.dialects.upstream.views import INTEGERS
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError, IterationLimit
 from weft.interp.registry import meaning_of

@@ -15,10 +15,10 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_tensor_cores import TileOp
-from weft.dialects.strides import strides_of
+from weft.dialects.strides import Arithmetic, strides_of
 from weft.dialects.tir import AssumeStridesOp
 from weft.dialects.upstream.memref_transpose import TransposeOp
-from weft.dialects.upstream.views import Arithmetic, StridedView, mixed_lists
+from weft.dialects.upstream.views import StridedView, mixed_lists
 from weft.interp.emitter import out_of_bounds, place_in_view
 from weft.interp.kernels import emit_shared_alloca
 from weft.interp.registry import emits

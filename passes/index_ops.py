@@ -20,6 +20,7 @@ from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
 from weft.dialects.low_kernel import AtomicOp
+from weft.dialects.strides import Arithmetic
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.support.errors import InternalError
@@ -146,6 +147,11 @@ def product_before(left: Index, right: Index, anchor: Operation) -> Index:
         return right * left.constant
     product = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
     return Index({result_before(product, anchor): 1})
+
+
+def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:
+    """Sums and products of indices; products of two that vary are computed before `anchor`."""
+    return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
 
 
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:

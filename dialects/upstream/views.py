@@ -9,10 +9,8 @@ interpreter.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Final, Generic, TypeVar, cast
 
 from xdsl.dialects import memref
@@ -20,6 +18,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, Inte
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.dialects.index_map import mixed_extents
+from weft.dialects.strides import Arithmetic, Number
 from weft.dialects.upstream.memref_transpose import TransposeOp
 
 CASTS: Final = (memref.CastOp, memref.MemorySpaceCastOp)
@@ -33,7 +32,6 @@ VIEWS: Final = (
 )
 """Ops that give another name to the elements of a buffer, their first operand."""
 Buffer = TypeVar("Buffer")
-Number = TypeVar("Number")
 
 
 # Operands
@@ -112,28 +110,6 @@ def extent_of(
 
 
 @dataclass(frozen=True)
-class Arithmetic(Generic[Number]):
-    """Numbers of one kind, and their sums and products."""
-
-    of: Callable[[int | SSAValue], Number]
-    plus: Callable[[Number, Number], Number]
-    times: Callable[[Number, Number], Number]
-
-    def product(self, numbers: Iterable[Number]) -> Number:
-        return reduce(lambda product, number: self.times(number, product), numbers, self.of(1))
-
-    def row_major(self, shape: Sequence[Number]) -> tuple[Number, ...]:
-        """The strides of a dense buffer."""
-        strides = [self.of(1)][: len(shape)]
-        for extent in reversed(shape[1:]):
-            strides.insert(0, self.times(extent, strides[0]))
-        return tuple(strides)
-
-
-INTEGERS: Final[Arithmetic[int]] = Arithmetic(lambda number: cast("int", number), operator.add, operator.mul)
-
-
-@dataclass(frozen=True)
 class StridedView(Generic[Buffer, Number]):
     """Elements of a flat buffer, by the place of the first one, extents, and the distance of neighbours in each
     dimension."""
@@ -151,9 +127,7 @@ class StridedView(Generic[Buffer, Number]):
                 offsets, shape, steps = ([arithmetic.of(number) for number in numbers] for numbers in mixed_lists(op))
                 if isinstance(op, memref.ReinterpretCastOp):
                     return replace(self, offset=offsets[0], shape=tuple(shape), strides=tuple(steps))
-                offset = self.offset
-                for at, stride in zip(offsets, self.strides, strict=True):
-                    offset = arithmetic.plus(offset, times(at, stride))
+                offset = arithmetic.place(offsets, self.strides, self.offset)
                 strides = [times(step, stride) for step, stride in zip(steps, self.strides, strict=True)]
                 kept = kept_dimensions(mixed_lists(op)[1], op.result.type.get_shape())
                 return replace(self, offset=offset).picked(kept, shape, strides)

@@ -16,7 +16,7 @@ from weft.analysis.index import Index
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.memref_transpose import TransposeOp
 from weft.dialects.upstream.views import VIEWS, extent_of, kept_dimensions, mixed_lists, reassociation_groups
-from weft.passes.index_ops import constant_before, index_before, product_before, result_before
+from weft.passes.index_ops import constant_before, index_arithmetic, index_before, product_before, result_before
 from weft.support.errors import CompileError
 
 
@@ -80,9 +80,7 @@ def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: O
     if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
         raise CompileError.at(view, f"{view.name} of a buffer that is not dense, {type_}: its elements have no indices")
     offsets, _, strides = mixed_lists(view)
-    place = Index.of(offsets[0])
-    for at, stride in zip(index, strides, strict=True):
-        place = place + product_before(at, Index.of(stride), anchor)
+    place = index_arithmetic(anchor).place(index, map(Index.of, strides), Index.of(offsets[0]))
     return tuple(delinearized(place, extents_of(base, anchor), anchor))
 
 

@@ -46,7 +46,7 @@ from weft.dialects.strides import layout_problem
 from weft.dialects.traversal import ancestors, operations_in, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
-from weft.dialects.upstream.views import VIEWS, Arithmetic, StridedView
+from weft.dialects.upstream.views import VIEWS, StridedView
 from weft.passes.convert.kernels_from_upstream import (
     KERNEL_REWRITES,
     block_of,
@@ -65,6 +65,7 @@ from weft.passes.index_ops import (
     arith_op,
     constant_before,
     divided_up,
+    index_arithmetic,
     index_before,
     insert_before,
     product_before,
@@ -344,13 +345,7 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
 _View: TypeAlias = "StridedView[SSAValue, Index]"
 """Elements of a flat buffer; their offset counts from the start of memory that upstream counts from."""
 
-
 _START: Final = Index({})
-
-
-def _arithmetic(anchor: Operation) -> Arithmetic[Index]:
-    """Indices; products of two that vary are computed before `anchor`."""
-    return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
 
 
 def _whole(
@@ -362,7 +357,7 @@ def _whole(
 ) -> _View:
     """All elements of a flat buffer, row by row unless it has other strides."""
     shape = tuple(map(Index.of, extents))
-    steps = _arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
+    steps = index_arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
     return StridedView(buffer, offset, shape, steps)
 
 
@@ -430,10 +425,7 @@ class _Converter:
 
     def place(self, view: _View, indices: Iterable[SSAValue], op: Operation) -> Index:
         """The index of an element in the flat buffer."""
-        total = self.start(view)
-        for index, stride in zip(indices, view.strides, strict=True):
-            total = total + product_before(Index.of(index), stride, op)
-        return total.simplified(range_of)
+        return index_arithmetic(op).place(map(Index.of, indices), view.strides, self.start(view)).simplified(range_of)
 
     def start(self, view: _View) -> Index:
         return view.offset - self.origins.get(view.buffer, Index({}))
@@ -442,7 +434,7 @@ class _Converter:
 
     def part(self, op: Operation) -> None:
         """A view of a view; a cast may know less of the extents."""
-        self.views[op.results[0]] = self.view(op.operands[0], op).part(op, _arithmetic(op))
+        self.views[op.results[0]] = self.view(op.operands[0], op).part(op, index_arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
         view = self.view(op.operands[0], op)
@@ -474,7 +466,7 @@ class _Converter:
         if isinstance(op, memref.AllocaOp) and (self.is_kernel or 0 <= size <= LOCAL_LIMIT):
             new = self._on_stack(op, flat, LOCAL, alloc.alignment)
         else:
-            count = [] if size >= 0 else [index_before(_arithmetic(op).product(map(Index.of, shape)), op)]
+            count = [] if size >= 0 else [index_before(index_arithmetic(op).product(map(Index.of, shape)), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
             if isinstance(op, memref.AllocaOp):  # larger than a stack frame should be
                 _free_at_end(op, new)

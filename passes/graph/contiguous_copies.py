@@ -21,6 +21,7 @@ from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.effects import is_pure
 from weft.dialects.graph import CallTirOp, callee_of
 from weft.dialects.graph_shapes import (
+    EXTENTS,
     Expression,
     ExtentOperation,
     KnownExtent,
@@ -125,7 +126,7 @@ class _CopyNest:
             operand = cast("BlockArgument", load.memref).index
             values = ExtentNames({**extents, **self._iterators(conditions, extents)})
             read, written = (
-                _position([values.extent(index) for index in access.indices], shape)
+                EXTENTS.place(map(values.extent, access.indices), EXTENTS.row_major(shape), 0)
                 for access, shape in ((load, shapes[operand]), (self.store, result))
             )
             offset = without_remainders(subtract(read, written))
@@ -134,7 +135,7 @@ class _CopyNest:
             found.append(Copied(operand, offset))
         if len(found) == 1:
             return found if is_not_negative(found[0].offset) else ()
-        return found if _lie_side_by_side(found, shapes, elements(result)) else ()
+        return found if _lie_side_by_side(found, shapes, EXTENTS.product(result)) else ()
 
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
@@ -177,14 +178,6 @@ _RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
 """Number of the predicate of a comparison -> what it tests."""
 
 
-def _position(indices: Sequence[KnownExtent], shape: Sequence[KnownExtent]) -> KnownExtent:
-    """The number of elements before one."""
-    total: KnownExtent = 0
-    for index, extent in zip(indices, shape, strict=True):
-        total = add(multiply(total, extent), index)
-    return total
-
-
 def without_remainders(extent: KnownExtent) -> KnownExtent:
     """The same number in terms of quotients only, those of quotients as one: equal positions become equal."""
     if isinstance(extent, int):
@@ -220,16 +213,8 @@ def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownEx
     for part in parts:
         if add(part.offset, end) != 0:
             return False
-        end = add(end, elements(shapes[part.operand]))
+        end = add(end, EXTENTS.product(shapes[part.operand]))
     return end == size
-
-
-def elements(shape: Sequence[KnownExtent]) -> KnownExtent:
-    """The number of elements of a shape."""
-    total: KnownExtent = 1
-    for extent in shape:
-        total = multiply(total, extent)
-    return total
 
 
 def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:

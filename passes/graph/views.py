@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import KnownExtent
-from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, elements, known_shape
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent
+from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_shape
 
 
 class Views:
@@ -105,4 +105,4 @@ _COMPUTE = (CallTirOp, IfOp, LoopOp)
 
 def _elements(tensor: SSAValue) -> KnownExtent | None:
     shape = known_shape(tensor)
-    return None if shape is None else elements(shape)
+    return None if shape is None else EXTENTS.product(shape)

@@ -55,6 +55,7 @@ from weft.passes.index_ops import (
     BufferAccess,
     constant_before,
     extent_before,
+    index_arithmetic,
     index_before,
     insert_before,
     product_before,
@@ -400,10 +401,7 @@ class _Flattener:
 
     def _size(self, shape: tuple[int | SSAValue, ...], anchor: Operation) -> SSAValue:
         """The number of elements of a buffer of dynamic extents."""
-        total = Index({}, 1)
-        for extent in shape:
-            total = product_before(Index.of(extent), total, anchor)
-        return index_before(total, anchor)
+        return index_before(index_arithmetic(anchor).product(map(Index.of, shape)), anchor)
 
     def _replace_dim(self, op: memref.DimOp) -> None:
         dimension = constant_integer(op.index)
