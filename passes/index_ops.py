@@ -18,7 +18,7 @@ from xdsl.traits import is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
-from weft.dialects.low_access import AccessPtrOp, PrefetchOp
+from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.strides import Arithmetic
 from weft.dialects.tir import ForOp
@@ -256,6 +256,16 @@ def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
         if all(result.first_use is None for result in op.results):
             pending.extend(op.operands)
             Rewriter.erase_op(op)
+
+
+def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
+    """Erase those of `values` that are pointers, or strides of buffers, which nobody takes any more."""
+    for value in dict.fromkeys(values):
+        op = value.owner
+        if value.first_use is None and isinstance(op, AccessPtrOp | StrideOp):
+            indices = list(op.operands[1:])
+            Rewriter.erase_op(op)
+            erase_if_unused(indices)
 
 
 def set_access(op: BufferAccess, buffer: SSAValue, indices: Iterable[SSAValue]) -> None:

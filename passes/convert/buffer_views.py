@@ -97,7 +97,7 @@ def extents_of(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...
         return index_before(count, anchor)
 
     def read(buffer: SSAValue, dimension: int) -> SSAValue:
-        """An extent of a parameter: by the op that asks for it already, if one is known wherever the buffer is."""
+        """An extent of a parameter, of a `memref.dim` that exists already if it is defined wherever the buffer is."""
         for use in buffer.uses:
             op = use.operation
             known = isinstance(op, memref.DimOp) and constant_integer(op.index) == dimension

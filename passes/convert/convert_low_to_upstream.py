@@ -12,11 +12,9 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     BoolAttr,
-    DenseIntOrFPElementsAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     ModuleOp,
     NoneAttr,
@@ -179,17 +177,14 @@ def _lane_form(scalar: type[Operation]) -> Callable[[Operation], None]:
 def _parallel_for(op: Operation) -> None:
     loop = cast("ParallelForOp", op)
     rewriter = OpRewriter(op)
-    zero, one = (rewriter.insert(arith.ConstantOp(IntegerAttr(number, IndexType()))) for number in (0, 1))
+    zero, one = (rewriter.index(number) for number in (0, 1))
     body = loop.detach_region(loop.body)
     body.block.add_op(scf.ReduceOp())
     rewriter.become(scf.ParallelOp([zero], [loop.extent], [one], body))
 
 
 def _mask_of(rewriter: OpRewriter, mask: SSAValue | None, lanes: VectorType[Attribute]) -> SSAValue:
-    if mask is not None:
-        return mask
-    type_ = VectorType(i1, lanes.get_shape())
-    return rewriter.insert(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type_, [1]), type_))
+    return rewriter.constant_lanes(VectorType(i1, lanes.get_shape()), [1]) if mask is None else mask
 
 
 def _gather(op: Operation) -> None:
@@ -197,9 +192,7 @@ def _gather(op: Operation) -> None:
     rewriter = OpRewriter(op)
     type_ = gather.result.type
     mask = _mask_of(rewriter, gather.mask, type_)
-    zero = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), [0])
-    zeros = rewriter.insert(arith.ConstantOp(zero, type_))
-    start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
+    zeros, start = rewriter.constant_lanes(type_, [0]), rewriter.index(0)
     operands = (gather.base, start, gather.indices, mask, zeros)
     rewriter.replace(rewriter.op(upstream_vector.GatherOp, operands, type_))
 
@@ -208,8 +201,7 @@ def _scatter(op: Operation) -> None:
     scatter = cast("ScatterOp", op)
     rewriter = OpRewriter(op)
     mask = _mask_of(rewriter, scatter.mask, cast("VectorType[Attribute]", scatter.value.type))
-    start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
-    operands = (scatter.base, start, scatter.indices, mask, scatter.value)
+    operands = (scatter.base, rewriter.index(0), scatter.indices, mask, scatter.value)
     rewriter.become(upstream_vector.ScatterOp.create(operands=operands))
 
 
@@ -230,8 +222,7 @@ def _prefetch(op: Operation) -> None:
     for first in range(0, prefetch.lanes.value.data, max(1, _LINE // size)):
         index = prefetch.index
         if first:
-            offset = rewriter.insert(arith.ConstantOp(IntegerAttr(first, IndexType())))
-            index = rewriter.insert(arith.AddiOp(index, offset))
+            index = rewriter.combine(arith.AddiOp, index, rewriter.index(first))
         rewriter.add(upstream_memref.PrefetchOp.create(operands=(prefetch.buffer, index), properties=properties))
     rewriter.erase()
 

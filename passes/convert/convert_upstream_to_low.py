@@ -11,7 +11,6 @@ from xdsl.dialects import affine, arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -666,9 +665,8 @@ class _Converter:
             padding = rewriter.insert(vector.BroadcastOp(transfer.padding, type_))
         if view.strides[dimension] != Index({}, 1):
             places = VectorType(IndexType(), [lanes])
-            numbers = DenseIntOrFPElementsAttr.from_list(places, list(range(lanes)))
             step = rewriter.insert(vector.BroadcastOp(index_before(view.strides[dimension], op), places))
-            at = rewriter.insert(arith.MuliOp(rewriter.insert(arith.ConstantOp(numbers, places)), step))
+            at = rewriter.insert(arith.MuliOp(rewriter.constant_lanes(places, range(lanes)), step))
             at = rewriter.insert(arith.AddiOp(rewriter.insert(vector.BroadcastOp(place, places)), at))
             if isinstance(transfer, vector.TransferReadOp):
                 self._gathered(rewriter, GatherOp(view.buffer, at, mask, type_), padding)

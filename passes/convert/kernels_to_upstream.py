@@ -92,23 +92,12 @@ def _nothing(op: Operation) -> None:
     OpRewriter(op).erase()
 
 
-class _Index(OpRewriter):
-    """Index arithmetic before an op."""
-
-    def number(self, number: int) -> SSAValue:
-        return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
-
-    def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        flags = {} if kind in (arith.AndIOp, arith.XOrIOp) else {"overflowFlags": arith.IntegerOverflowAttr("none")}
-        return self.op(kind, (left, right), IndexType(), flags)
-
-
 def _shuffle(op: Operation) -> None:
     """All modes as the one that names a lane of the warp."""
     shuffle = cast("ShuffleOp", op)
-    writer = _Index(op)
+    writer = OpRewriter(op)
     lane = _lane(writer, op)
-    last = writer.number(shuffle.lanes - 1)
+    last = writer.index(shuffle.lanes - 1)
     place = writer.combine(arith.AndIOp, lane, last)
     first = writer.combine(arith.SubiOp, lane, place)
     match shuffle.mode.data:
@@ -140,7 +129,7 @@ def _shuffle(op: Operation) -> None:
     writer.replace(result)
 
 
-def _lane(writer: _Index, op: Operation) -> SSAValue:
+def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
     """The lane of this thread in its warp; threads are counted with x running fastest."""
     parent = op.parent_op()
     while not isinstance(parent, FuncOp):
@@ -150,9 +139,9 @@ def _lane(writer: _Index, op: Operation) -> SSAValue:
         raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
     x, y, _ = kernel.threads_per_axis
     ids = [writer.insert(gpu.ThreadIdOp(gpu.DimensionAttr(axis))) for axis in gpu.DimensionEnum]
-    rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.number(y)), ids[1])
-    linear = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, rows, writer.number(x)), ids[0])
-    return writer.combine(arith.AndIOp, linear, writer.number(31))
+    rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.index(y)), ids[1])
+    linear = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, rows, writer.index(x)), ids[0])
+    return writer.combine(arith.AndIOp, linear, writer.index(31))
 
 
 def _launch(op: Operation) -> None:
