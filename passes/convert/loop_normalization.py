@@ -374,7 +374,7 @@ class LoopNormalization:
         indices: list[Index] = []
         guards: list[tuple[Index, Index]] = []
         for at, (lower, upper, step) in enumerate(bounds):
-            first, extent, own = self._domain(lower, upper, step, op, anchor)
+            first, extent, own = self._domain(lower, upper, step, anchor)
             loop = new_loop(extent, body.args[at].name_hint or "i", op)
             insert_before(anchor, [loop])
             end = scf.YieldOp()
@@ -416,7 +416,7 @@ class LoopNormalization:
         self._is_static = was_static
 
     def _domain(
-        self, lower: Bound, upper: Bound, step: int | SSAValue, op: Operation, anchor: Operation
+        self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
     ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
         """The first value of a loop, the number of its iterations, and what keeps it in its bounds: functions of its
         value of which the first gives less than the second."""

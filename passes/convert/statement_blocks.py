@@ -322,9 +322,9 @@ def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
     for at, loop in enumerate(loops):
         variable = block.body.block.insert_arg(IndexType(), at)
         variable.name_hint = f"v{loop.induction_variable.name_hint or at}"
-        for use in list(loop.induction_variable.uses):
-            if block.is_ancestor(use.operation) and use.operation is not block:
-                use.operation.operands[use.index] = variable
+        loop.induction_variable.replace_uses_with_if(
+            variable, lambda use: block.is_ancestor(use.operation) and use.operation is not block
+        )
     bindings = [*values, *bindings_of(block)]
     extents = [*(loop.extent for loop in loops), *block.extents]
     new = new_block(
