@@ -51,10 +51,12 @@ from weft.analysis.structure import ancestors
 from weft.dialects.effects import is_same_elements, touches_memory
 from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in
 from weft.dialects.graph_shapes import is_not_negative as is_extent_not_negative
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in, sources_in
+from weft.dialects.upstream.views import dynamic_sizes
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -138,11 +140,6 @@ class Bounds:
                     if first is not None and first is not use.operation.result:
                         self.names.know(use.operation.result, self.names.extent(first))
 
-    def not_negative(self) -> set[str]:
-        """The names of values that are not negative."""
-        lows = {name: range_of(value)[0] for name, value in self.names.values.items()}
-        return {name for name, low in lows.items() if low is not None and low >= 0}
-
     def accesses(self) -> Iterator[Access]:
         """The accesses at known indices; those through views as accesses to the view."""
         for access in accesses(self.function):
@@ -166,16 +163,8 @@ class Bounds:
         named = self.extents.get((buffer, dimension))
         if named is not None:
             return Index.of(named)
-        op = buffer.owner
-        if isinstance(op, Block):
-            return None
-        sizes: Sequence[SSAValue] = ()
-        if isinstance(op, memref.AllocOp | memref.AllocaOp):
-            sizes = op.dynamic_sizes
-        elif isinstance(op, memref.ReinterpretCastOp | memref.ViewOp | memref.SubviewOp):
-            sizes = op.sizes
-        at = sum(extent == DYNAMIC_INDEX for extent in shape[:dimension])
-        return Index.of(sizes[at]) if at < len(sizes) else None
+        sizes = dynamic_sizes(buffer.owner)
+        return None if sizes is None else Index.of(mixed_extents(shape, sizes)[dimension])
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
         """Dimensions of an access and indices that are not negative where it leaves the buffer, or where a divisor in
@@ -229,7 +218,7 @@ class Bounds:
         if found is None:
             return Answer.UNKNOWN
         conditions: list[Condition] = []
-        not_negative = self.not_negative()
+        not_negative = self.names.not_negative()
         for alternatives in found:
             if any(isinstance(extent, int) and extent < 0 for extent in alternatives):
                 continue  # for all sizes
@@ -313,7 +302,7 @@ class Bounds:
             extent = self.names.of_index(index_of_aff(constraint.get_aff(), keep))
             found.append(extent)
             if constraint.is_equality():
-                found.append(_known(multiply(extent, -1)))
+                found.append(multiply(extent, -1))
         # The constraint on the extent before those that exclude empty loops.
         return tuple(sorted(found, key=lambda extent: (-len(names_in(extent)), str(extent))))
 
@@ -336,7 +325,7 @@ class Bounds:
                 extent = Index.of(loop.extent)
                 if any(map(_is_of_loops, extent.values())):
                     return None
-                alternatives.append(_known(add(self.names.of_index(extent), -1)))
+                alternatives.append(add(self.names.of_index(extent), -1))
         return [tuple(dict.fromkeys(alternatives))]
 
     def _ends_of(self, index: Index, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
@@ -348,8 +337,8 @@ class Bounds:
             if ends is None:
                 return None
             first, last = ends if factor > 0 else ends[::-1]
-            low = _known(add(low, multiply(first, factor)))
-            high = _known(add(high, multiply(last, factor)))
+            low = add(low, multiply(first, factor))
+            high = add(high, multiply(last, factor))
         return low, high
 
     def _ends_of_atom(
@@ -361,7 +350,7 @@ class Bounds:
         if isinstance(atom, Remainder):
             if any(map(_is_of_loops, atom.numerator.values())):
                 return None
-            rest = _known(divide("mod", self.names.of_index(atom.numerator), atom.divisor))
+            rest = divide("mod", self.names.of_index(atom.numerator), atom.divisor)
             return rest, rest
         if atom in used.iterators:
             return self._ends_of(used.iterators[atom], used)
@@ -378,7 +367,7 @@ class Bounds:
         extent = Index.of(loop.extent)
         if any(map(_is_of_loops, extent.values())):
             return None
-        return 0, _known(add(self.names.of_index(extent), -1))
+        return 0, add(self.names.of_index(extent), -1)
 
     def _ends_of_computed(self, value: SSAValue, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
         """Of monotone functions of one varying side."""
@@ -387,8 +376,8 @@ class Bounds:
             if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
                 return None
             ends, divisor = self._ends_of(meaning.numerator, used), self.names.of_index(meaning.divisor)
-            if not is_extent_not_negative(divisor, self.not_negative()):
-                divisor = _known(choose("max", divisor, 1))  # the division runs for positive divisors only
+            if not is_extent_not_negative(divisor, self.names.not_negative()):
+                divisor = choose("max", divisor, 1)  # the division runs for positive divisors only
             return None if ends is None else _quotients(ends, divisor)
         if not isinstance(meaning, Product | Choice):
             return None
@@ -402,11 +391,11 @@ class Bounds:
             return None
         if isinstance(meaning, Choice):
             kind = "max" if meaning.larger else "min"
-            return _known(choose(kind, ends[0], number)), _known(choose(kind, ends[1], number))
-        low, high = (_known(multiply(end, number)) for end in ends)
+            return choose(kind, ends[0], number), choose(kind, ends[1], number)
+        low, high = (multiply(end, number) for end in ends)
         if is_not_negative(fixed):
             return low, high
-        return _known(choose("min", low, high)), _known(choose("max", low, high))
+        return choose("min", low, high), choose("max", low, high)
 
 
 def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] = ()) -> Question:
@@ -523,12 +512,8 @@ def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
 
 
 def _quotients(ends: tuple[KnownExtent, KnownExtent], divisor: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
-    low, high = (_known(divide("floordiv", end, divisor)) for end in ends)
+    low, high = (divide("floordiv", end, divisor) for end in ends)
     return low, high
-
-
-def _known(extent: KnownExtent | None) -> KnownExtent:
-    return 0 if extent is None else extent
 
 
 def _set_dims() -> isl.dim_type:

@@ -8,7 +8,8 @@ from xdsl.dialects.arith import FloorDivSIOp, MaxSIOp, MinSIOp, MuliOp, RemSIOp
 from xdsl.ir import SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient, Remainder
-from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, is_not_negative, multiply, symbol
+from weft.analysis.integer_ranges import range_of
+from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, is_not_negative, lone_name, multiply, symbol
 from weft.support.names import free_name
 
 
@@ -30,15 +31,15 @@ class ExtentNames:
     def _computed(self, value: SSAValue) -> KnownExtent:
         op = value.owner
         if isinstance(op, MuliOp) and not Index.of(value).is_constant:
-            return _known(multiply(self.extent(op.lhs), self.extent(op.rhs)))
+            return multiply(self.extent(op.lhs), self.extent(op.rhs))
         if isinstance(op, FloorDivSIOp):
-            return _known(divide("floordiv", self.extent(op.lhs), self.extent(op.rhs)))
+            return divide("floordiv", self.extent(op.lhs), self.extent(op.rhs))
         # By truncation, as by rounding down then.
         if isinstance(op, RemSIOp) and is_not_negative(numerator := self.extent(op.lhs)):
-            return _known(divide("mod", numerator, self.extent(op.rhs)))
+            return divide("mod", numerator, self.extent(op.rhs))
         if isinstance(op, MinSIOp | MaxSIOp):
             kind = "min" if isinstance(op, MinSIOp) else "max"
-            return _known(choose(kind, self.extent(op.lhs), self.extent(op.rhs)))
+            return choose(kind, self.extent(op.lhs), self.extent(op.rhs))
         index = Index.of(value)
         if index.single_value is value:
             name = free_name(value.name_hint or "n", self.values)
@@ -50,19 +51,20 @@ class ExtentNames:
         """Let a value be an extent."""
         self._extents[value] = extent
 
+    def not_negative(self) -> set[str]:
+        """The names of values that are not negative."""
+        lows = {lone_name(extent): range_of(value)[0] for value, extent in self._extents.items()}
+        return {name for name, low in lows.items() if name is not None and low is not None and low >= 0}
+
     def of_index(self, index: Index) -> KnownExtent:
         """The extent that an index expression is."""
         total: KnownExtent = index.constant
         for atom, factor in index.terms.items():
-            total = _known(add(total, multiply(self._atom(atom), factor)))
+            total = add(total, multiply(self._atom(atom), factor))
         return total
 
     def _atom(self, atom: Atom) -> KnownExtent:
         if isinstance(atom, Quotient | Remainder):
             kind = "floordiv" if isinstance(atom, Quotient) else "mod"
-            return _known(divide(kind, self.of_index(atom.numerator), atom.divisor))
+            return divide(kind, self.of_index(atom.numerator), atom.divisor)
         return self.extent(atom)
-
-
-def _known(extent: KnownExtent | None) -> KnownExtent:
-    return 0 if extent is None else extent

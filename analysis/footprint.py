@@ -7,19 +7,22 @@ Otherwise the dimension is unknown, and callers use its whole extent: a box is a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of, values_of_iteration
-from weft.analysis.index import Atom, Index, Quotient, Remainder, mixed_radix, quotient, remainder
+from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, mixed_radix, quotient, remainder
 from weft.analysis.questions import instances_where, places
 from weft.analysis.sets import NotProved
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import BlockOp, ForOp
+
+IsFixed: TypeAlias = Callable[[SSAValue], bool]
 
 
 @dataclass(frozen=True)
@@ -60,61 +63,63 @@ class Runs:
         return (self.length - 1) // step + 1
 
 
-def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
-    """The span of an index with the values in `fixed`, those of the function and the iterators of the enclosing block
-    held fixed; None when unbounded."""
+def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf = range_of) -> Span | None:
+    """The span of an index with some values held fixed: those that `fixed` says, or those in it, those of the function
+    and the iterators of the enclosing block; None when unbounded."""
+    if not callable(fixed):
+        return span_of(index, lambda v: v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)), ranges)
     outer: dict[Atom, int] = {}
     inner: dict[Atom, int] = {}
     digits: dict[Atom, Span] = {}
     for atom, factor in index.terms.items():
         values = [atom] if isinstance(atom, SSAValue) else list(atom.numerator.values())
-        is_outer = all(v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)) for v in values)
-        part = None if is_outer else _span_of_digit(atom, fixed)
+        is_outer = all(map(fixed, values))
+        part = None if is_outer else _span_of_digit(atom, fixed, ranges)
         if part is not None:
             digits[atom] = part
         else:
             (outer if is_outer else inner)[atom] = factor
-    low, high = Index(inner).range(range_of)
+    low, high = Index(inner).range(ranges)
     if low is None or high is None:
         return None
-    lower, extent, step = Index(outer, index.constant + low), high - low + 1, _step_of(inner)
+    lower, extent, step = Index(outer, index.constant + low), high - low + 1, _step_of(inner, ranges)
     for atom, part in digits.items():
         factor = index.terms[atom]
         lower += (part.lower if factor > 0 else part.lower + (part.extent - 1)) * factor
         extent += abs(factor) * (part.extent - 1)
         step = gcd(step, factor * part.step if part.extent > 1 else 0)
-    tight = _takes_every_value(inner) if not digits else len(digits) == 1 and not inner and step in (-1, 1)
+    tight = _takes_every_value(inner, ranges) if not digits else len(digits) == 1 and not inner and step in (-1, 1)
     span = Span(lower, extent, tight and all(part.tight for part in digits.values()), abs(step) or 1)
     if digits:
         return span
-    return min((span.in_runs(*runs) for runs in _runs_of(inner)), key=lambda found: found.count, default=span)
+    return min((span.in_runs(*runs) for runs in _runs_of(inner, ranges)), key=lambda found: found.count, default=span)
 
 
-def _runs_of(inner: dict[Atom, int]) -> list[tuple[int, int]]:
+def _runs_of(inner: dict[Atom, int], ranges: RangeOf) -> list[tuple[int, int]]:
     """Candidate runs (period, length) of the values of a sum: the terms that are no multiple of the period make the
     length."""
     reach: dict[int, int] = {}
     for atom, factor in inner.items():
-        low, high = Index({atom: 1}).range(range_of)
+        low, high = Index({atom: 1}).range(ranges)
         if low != high:
             reach[abs(factor)] = reach.get(abs(factor), 0) + abs(factor) * ((high or 0) - (low or 0))
     return [(period, 1 + sum(reach[factor] for factor in reach if factor % period)) for period in reach]
 
 
-def _span_of_digit(atom: Atom, fixed: Collection[SSAValue]) -> Span | None:
+def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
     """The span of a quotient or remainder; None for other atoms, and where only the divisor bounds it."""
     if isinstance(atom, SSAValue):
         return None
-    inner, divisor = span_of(atom.numerator, fixed), atom.divisor
+    inner, divisor = span_of(atom.numerator, fixed, ranges), atom.divisor
     if inner is None:
         return None
-    offset = remainder(inner.lower, divisor, range_of)
-    first, last = offset.range(range_of)
+    offset = remainder(inner.lower, divisor, ranges)
+    first, last = offset.range(ranges)
     first, last = first or 0, divisor - 1 if last is None else last
     if isinstance(atom, Quotient):
         extent = (last + inner.extent - 1) // divisor + 1
         tight = inner.tight and first == last
-        return Span(quotient(inner.lower, divisor, range_of), extent, tight)
+        return Span(quotient(inner.lower, divisor, ranges), extent, tight)
     if last + inner.extent <= divisor:
         return Span(offset, inner.extent, inner.tight, inner.step)
     return Span(Index({}), divisor, tight=True) if inner.tight and inner.extent >= divisor else None
@@ -152,17 +157,17 @@ def preimage(atom: Atom, span: Span) -> Span | None:
     return span
 
 
-def _step_of(inner: dict[Atom, int]) -> int:
+def _step_of(inner: dict[Atom, int], ranges: RangeOf) -> int:
     """The greatest common divisor of the differences between values of a sum; 0 for a constant."""
-    return gcd(*(factor for atom, factor in inner.items() if len(set(Index({atom: 1}).range(range_of))) > 1))
+    return gcd(*(factor for atom, factor in inner.items() if len(set(Index({atom: 1}).range(ranges))) > 1))
 
 
-def _takes_every_value(inner: dict[Atom, int]) -> bool:
+def _takes_every_value(inner: dict[Atom, int], ranges: RangeOf) -> bool:
     """Whether a sum of loop variables attains every value between its bounds: each coefficient is at most the range of
     the smaller terms plus one."""
     digits: list[tuple[int, SSAValue, int]] = []
     for atom, factor in inner.items():
-        low, high = Index({atom: 1}).range(range_of)
+        low, high = Index({atom: 1}).range(ranges)
         if low is None or high is None or not isinstance(atom, SSAValue) or not is_loop_value(atom):
             return False
         if low < high:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from weft.analysis.index import Index, RangeOf
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, intersection_of_intervals
+from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, range_of_index
 from weft.dialects.tir_assume import AssumeOp, Relation
 
@@ -294,17 +295,12 @@ def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]
             yield buffer, constant, op.results[0]
     elif kind is AssumeShapeOp:
         buffer, *given = op.operands
-        for dimension, extent in zip(_dynamic_dimensions(buffer), given, strict=False):
+        for dimension, extent in zip(dynamic_extents(buffer.type), given, strict=False):
             yield buffer, dimension, extent
     elif kind is memref.AllocOp and op.operands:
         alloc = cast("memref.AllocOp", op)
-        for dimension, extent in zip(_dynamic_dimensions(alloc.memref), alloc.dynamic_sizes, strict=False):
+        for dimension, extent in zip(dynamic_extents(alloc.memref.type), alloc.dynamic_sizes, strict=False):
             yield alloc.memref, dimension, extent
-
-
-def _dynamic_dimensions(buffer: SSAValue) -> list[int]:
-    shape = buffer.type.get_shape() if isinstance(buffer.type, MemRefType) else ()
-    return [dimension for dimension, extent in enumerate(shape) if extent == DYNAMIC_INDEX]
 
 
 def is_parameter(value: SSAValue) -> bool:

@@ -26,8 +26,7 @@ from weft.analysis.block_patterns import updates_of
 from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, may_conflict, or_undecided
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.aliasing import with_overlapping
-from weft.dialects.combiners import OPS_BY_NAME
-from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, AtomicKind, space_of
+from weft.dialects.low_kernel import ATOMIC_KINDS, BLOCK_AXES, SHARED, THREAD_AXES, AtomicKind, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, VIRTUAL, VIRTUAL_AXES, IterKind
 from weft.support.errors import Violation
@@ -200,8 +199,6 @@ def _is_of_each_block(buffer: SSAValue) -> bool:
     return space_of(buffer.type) != "global"
 
 
-_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
-"""Combining op -> atomic operation."""
 _WIDTHS: Final = (32, 64)
 UPDATES, STARTS, READS = 7, 8, 9
 """The requirements of `bind` that are about atomic operations."""
@@ -257,7 +254,7 @@ def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
         if update.operation is None:
             return f"{name} takes the one or the other of several values at once"
         combining = update.store.value.owner
-        kind = _KINDS.get(type(combining)) if isinstance(combining, Operation) else None
+        kind = ATOMIC_KINDS.get(type(combining)) if isinstance(combining, Operation) else None
         if kind is None or not isinstance(combining, Operation):
             combiner = combining.name if isinstance(combining, Operation) else update.operation.name
             return f"{name} combines by {combiner}, for which there is no atomic operation"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -49,6 +50,11 @@ COMBINATIONS: Final[Mapping[type[Operation], Combination]] = {
     arith.XOrIOp: Combination(Kind.XOR, _always(0)),
 }
 """Floats are combined up to rounding, which is what reordering a sum asks for."""
+
+UPSTREAM_KINDS: Final[Mapping[str, type[Operation]]] = {
+    re.sub("([su])i$", r"\1", op_class.name.removeprefix("arith.")): op_class for op_class in COMBINATIONS
+}
+"""Names of `arith.AtomicRMWKind`, `addf` or `maxs` -> the op that combines by them. `assign` has none."""
 
 OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "add": (arith.AddfOp, arith.AddiOp),

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
@@ -25,6 +25,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
+
+from weft.dialects.strides import Arithmetic, only_number
 
 Division: TypeAlias = Literal["floordiv", "mod"]
 _MOST_PARTS: Final = 512
@@ -67,38 +69,38 @@ class Expression:
     terms: tuple[tuple[Monomial, int], ...]
 
     def __add__(self, other: KnownExtent) -> KnownExtent:
-        return cast("KnownExtent", add(self, other))
+        return add(self, other)
 
     def __sub__(self, other: KnownExtent) -> KnownExtent:
-        return cast("KnownExtent", subtract(self, other))
+        return subtract(self, other)
 
     def __rsub__(self, other: int) -> KnownExtent:
-        return cast("KnownExtent", subtract(other, self))
+        return subtract(other, self)
 
     def __mul__(self, other: KnownExtent) -> KnownExtent:
-        return cast("KnownExtent", multiply(self, other))
+        return multiply(self, other)
 
     def __floordiv__(self, other: KnownExtent) -> KnownExtent:
-        return cast("KnownExtent", floordiv(self, other))
+        return floordiv(self, other)
 
     def __rfloordiv__(self, other: int) -> KnownExtent:
-        return cast("KnownExtent", floordiv(other, self))
+        return floordiv(other, self)
 
     def __mod__(self, other: KnownExtent) -> KnownExtent:
-        return cast("KnownExtent", modulo(self, other))
+        return modulo(self, other)
 
     def __rmod__(self, other: int) -> KnownExtent:
-        return cast("KnownExtent", modulo(other, self))
+        return modulo(other, self)
 
     __radd__, __rmul__ = __add__, __mul__
 
     def min(self, other: KnownExtent) -> KnownExtent:
         """The smaller of two extents."""
-        return cast("KnownExtent", choose("min", self, other))
+        return choose("min", self, other)
 
     def max(self, other: KnownExtent) -> KnownExtent:
         """The greater of two extents."""
-        return cast("KnownExtent", choose("max", self, other))
+        return choose("max", self, other)
 
     def __str__(self) -> str:
         text = ""
@@ -159,18 +161,22 @@ def _canonical(terms: Mapping[Monomial, int]) -> KnownExtent:
     return Expression(tuple((m, kept[m]) for m in order))
 
 
-def add(a: Extent, b: Extent) -> Extent:
+_E = TypeVar("_E", KnownExtent, Extent)
+"""Sums, products, ... of known extents are known."""
+
+
+def add(a: _E, b: _E) -> _E:
     if a is None or b is None:
-        return None
+        return cast("_E", None)
     terms = _terms(a)
     for monomial, coefficient in _terms(b).items():
         terms[monomial] = terms.get(monomial, 0) + coefficient
-    return _canonical(terms)
+    return cast("_E", _canonical(terms))
 
 
-def multiply(a: Extent, b: Extent) -> Extent:
+def multiply(a: _E, b: _E) -> _E:
     if a is None or b is None:
-        return 0 if 0 in (a, b) else None
+        return cast("_E", 0 if 0 in (a, b) else None)
     terms: dict[Monomial, int] = {}
     first, second = _terms(a), _terms(b)
     factors = sum(map(_size, first)) * len(second) + sum(map(_size, second)) * len(first)
@@ -180,14 +186,14 @@ def multiply(a: Extent, b: Extent) -> Extent:
         for right, d in second.items():
             product = tuple(sorted((*left, *right), key=str))
             terms[product] = terms.get(product, 0) + c * d
-    return _canonical(terms)
+    return cast("_E", _canonical(terms))
 
 
-def subtract(a: Extent, b: Extent) -> Extent:
-    return add(a, multiply(-1, b))
+def subtract(a: _E, b: _E) -> _E:
+    return cast("_E", add(a, multiply(cast("Extent", b), -1)))
 
 
-def floordiv(a: Extent, b: Extent) -> Extent:
+def floordiv(a: _E, b: _E) -> _E:
     """`a` divided by `b`, rounded down; multiples of a constant divisor leave the quotient: `(3 * n + 5) floordiv 2` is
     `n + (n + 1) floordiv 2 + 2`."""
     return divide("floordiv", a, b)
@@ -215,41 +221,46 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
     return _canonical(found)
 
 
-def modulo(a: Extent, b: Extent) -> Extent:
+def modulo(a: _E, b: _E) -> _E:
     """The remainder of `floordiv`, not negative for a positive divisor."""
     return divide("mod", a, b)
 
 
-def divide(kind: Division, a: Extent, b: Extent) -> Extent:
+def divide(kind: Division, a: _E, b: _E) -> _E:
     """`floordiv` or `modulo`. Raises `ShapeError` for a division by zero."""
     if a is None or b is None:
-        return None
+        return cast("_E", None)
     if b == 0:
         raise ShapeError(f"extent {show_extent(a)} {kind} 0: division by zero")
     if not isinstance(b, int):
-        return 0 if a == 0 else Expression((((ExtentOperation(kind, a, b),), 1),))
+        return cast("_E", 0 if a == 0 else Expression((((ExtentOperation(kind, a, b),), 1),)))
     rest = _canonical({m: c % b for m, c in _terms(a).items()})
     if isinstance(rest, int):
-        divided: Extent = rest // b if kind == "floordiv" else rest % b
+        divided: KnownExtent = rest // b if kind == "floordiv" else rest % b
     else:
         divided = Expression((((ExtentOperation(kind, rest, b),), 1),))
-    return add(_canonical({m: c // b for m, c in _terms(a).items()}), divided) if kind == "floordiv" else divided
+    if kind == "floordiv":
+        divided = _canonical({m: c // b for m, c in _terms(a).items()}) + divided
+    return cast("_E", divided)
 
 
-def choose(kind: Choice, a: Extent, b: Extent) -> Extent:
+def choose(kind: Choice, a: _E, b: _E) -> _E:
     """The smaller or the greater of two extents: one of them if their difference is a number."""
     if a is None or b is None:
-        return None
+        return cast("_E", None)
     difference = subtract(a, b)
     if isinstance(difference, int):
         return b if (difference < 0) == (kind == "max") else a
     left, right = sorted((a, b), key=lambda extent: (isinstance(extent, int), str(extent)))
-    return Expression((((ExtentOperation(kind, left, right),), 1),))
+    return cast("_E", Expression((((ExtentOperation(kind, left, right),), 1),)))
 
 
-def combine(kind: Division | Choice, a: Extent, b: Extent) -> Extent:
+def combine(kind: Division | Choice, a: _E, b: _E) -> _E:
     """The result of an operation. Raises `ShapeError` for a division by zero."""
     return choose(kind, a, b) if kind == "min" or kind == "max" else divide(kind, a, b)
+
+
+EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
@@ -294,13 +305,13 @@ def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
     return found
 
 
-def substitute(extent: Extent, values: Mapping[str, KnownExtent]) -> Extent:
+def substitute(extent: _E, values: Mapping[str, KnownExtent]) -> _E:
     """The extent with some names replaced, all at once."""
     if not isinstance(extent, Expression):
         return extent
-    total: Extent = 0
+    total: KnownExtent = 0
     for monomial, coefficient in extent.terms:
-        term: Extent = coefficient
+        term: KnownExtent = coefficient
         for atom in monomial:
             if isinstance(atom, str):
                 term = multiply(term, values.get(atom, symbol(atom)))
@@ -308,7 +319,7 @@ def substitute(extent: Extent, values: Mapping[str, KnownExtent]) -> Extent:
                 left, right = substitute(atom.left, values), substitute(atom.right, values)
                 term = multiply(term, combine(atom.kind, left, right))
         total = add(total, term)
-    return total
+    return cast("_E", total)
 
 
 def show_extent(extent: Extent) -> str:

@@ -22,7 +22,7 @@ func.func @scale_kernel(%A: memref<?xf32>, %n: index)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, cast
+from typing import ClassVar, Final, cast
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import (
@@ -73,6 +73,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from weft.dialects.combiners import OPS_BY_NAME
 from weft.dialects.effects import READ, WRITE, Synchronizes
 from weft.dialects.functions import function_around
 from weft.dialects.integer_arith import constant_integer
@@ -318,6 +319,10 @@ class AtomicKind(StrEnum):
     """The bits that both integers have."""
     OR = "or"
     """The bits that one of the integers has."""
+
+
+ATOMIC_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
+"""Ops that combine two values -> the kind of atomic operations that combine by them."""
 
 
 @irdl_attr_definition

@@ -7,12 +7,16 @@ it is 0 or `?`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, StridedLayoutAttr, TensorType
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, SSAValue
 
 
 def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
@@ -54,3 +58,42 @@ def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) 
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
     return MemRefType(type_.element_type, type_.shape, StridedLayoutAttr(strides, None), type_.memory_space)
+
+
+# Places
+
+
+Number = TypeVar("Number")
+
+
+@dataclass(frozen=True)
+class Arithmetic(Generic[Number]):
+    """Numbers of one kind, and their sums and products."""
+
+    of: Callable[[int | SSAValue], Number]
+    plus: Callable[[Number, Number], Number]
+    times: Callable[[Number, Number], Number]
+
+    def product(self, numbers: Iterable[Number]) -> Number:
+        return reduce(lambda product, number: self.times(number, product), numbers, self.of(1))
+
+    def row_major(self, shape: Sequence[Number]) -> tuple[Number, ...]:
+        """The strides of a dense buffer."""
+        strides = [self.of(1)][: len(shape)]
+        for extent in reversed(shape[1:]):
+            strides.insert(0, self.times(extent, strides[0]))
+        return tuple(strides)
+
+    def place(self, indices: Iterable[Number], strides: Iterable[Number], start: Number) -> Number:
+        """The place of an element, by that of the first one."""
+        for index, stride in zip(indices, strides, strict=True):
+            start = self.plus(start, self.times(index, stride))
+        return start
+
+
+def only_number(number: int | SSAValue) -> int:
+    """`number`, which is no value."""
+    return cast("int", number)
+
+
+INTEGERS: Final[Arithmetic[int]] = Arithmetic(only_number, operator.add, operator.mul)

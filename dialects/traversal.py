@@ -46,6 +46,11 @@ def blocks_of(op: Operation) -> list[Block]:
     return [block for region in op.regions for block in region.blocks]
 
 
+def values_of(op: Operation) -> list[SSAValue]:
+    """The values that `op` defines: its results, and the arguments of its blocks."""
+    return [*op.results, *(argument for block in blocks_of(op) for argument in block.args)]
+
+
 def captured_values(op: Operation) -> list[SSAValue]:
     """The values from outside that the regions of `op` use, each once, in order of use."""
     inside: set[SSAValue] = set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import affine
@@ -10,9 +9,9 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block
 from xdsl.ir.affine import AffineMap
 
-from weft.dialects.combiners import COMBINATIONS
+from weft.dialects.combiners import COMBINATIONS, UPSTREAM_KINDS
 from weft.dialects.index_map import over_dims
-from weft.dialects.upstream.affine import REDUCTIONS, MaxOp, ParallelOp
+from weft.dialects.upstream.affine import MaxOp, ParallelOp
 from weft.interp.control import assign_affine, branch, loop_with_values
 from weft.interp.memory import load_element, store_element
 from weft.interp.registry import emit_nothing, emits
@@ -21,7 +20,7 @@ from weft.interp.vectors import load_lanes, store_lanes
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from xdsl.dialects.builtin import AffineMapAttr
     from xdsl.ir import Operation, SSAValue
@@ -65,8 +64,7 @@ def emit_parallel(emitter: Emitter, op: ParallelOp) -> None:
     lows = _values(emitter, op.lower_map, op.map_operands[:count])
     highs = _values(emitter, op.upper_map, op.map_operands[count:])
     names: list[str] = []
-    classes = {op_class.name: op_class for op_class in COMBINATIONS}
-    combiners = [classes.get(REDUCTIONS.get(kind, "")) for kind in op.kinds]
+    combiners = [UPSTREAM_KINDS.get(kind) for kind in op.kinds]
     for result, combiner in zip(op.res, combiners, strict=True):
         if combiner is None:
             raise CompileError.at(op, f"the interpreter has no meaning for reductions {op.kinds} of '{op.name}'")
@@ -74,14 +72,12 @@ def emit_parallel(emitter: Emitter, op: ParallelOp) -> None:
         emitter.line(f"{name} = {emitter.constant(COMBINATIONS[combiner].neutral(result.type), 'neutral')}", op)
         names.append(name)
     body = op.body.block
-    with ExitStack() as stack:
-        for variable, lower, upper, step in zip(
-            body.args, op.lower_groups.get_values(), op.upper_groups.get_values(), op.steps, strict=True
-        ):
-            low, lows = _chosen("max", lows[:lower]), lows[lower:]
-            high, highs = _chosen("min", highs[:upper]), highs[upper:]
-            name = stack.enter_context(emitter.loop(variable, f"range({low}, {high}, {step.value.data})", op, names))
-            emitter.bind(variable, name)
+    ranges: list[str] = []
+    for lower, upper, step in zip(op.lower_groups.get_values(), op.upper_groups.get_values(), op.steps, strict=True):
+        low, lows = _chosen("max", lows[:lower]), lows[lower:]
+        high, highs = _chosen("min", highs[:upper]), highs[upper:]
+        ranges.append(f"range({low}, {high}, {step.value.data})")
+    with emitter.nest(body.args, ranges, op, names):
         emitter.region(body)
         last = body.last_op
         values = last.operands if isinstance(last, affine.YieldOp) else ()
@@ -115,21 +111,13 @@ def _indices(emitter: Emitter, map_: AffineMapAttr, operands: Sequence[SSAValue]
     return list(places)
 
 
-@emits(affine.LoadOp)
-def emit_load(emitter: Emitter, op: affine.LoadOp) -> None:
-    load_element(emitter, op, op.result, op.memref, _indices(emitter, op.map, op.indices, op))
+def _access(
+    rule: Callable[[Emitter, Operation, SSAValue, Sequence[SSAValue]], None],
+) -> Callable[[Emitter, affine.LoadOp | affine.StoreOp | affine.VectorLoadOp | affine.VectorStoreOp], None]:
+    return lambda emitter, op: rule(emitter, op, op.memref, _indices(emitter, op.map, op.indices, op))
 
 
-@emits(affine.StoreOp)
-def emit_store(emitter: Emitter, op: affine.StoreOp) -> None:
-    store_element(emitter, op, op.value, op.memref, _indices(emitter, op.map, op.indices, op))
-
-
-@emits(affine.VectorLoadOp)
-def emit_vector_load(emitter: Emitter, op: affine.VectorLoadOp) -> None:
-    load_lanes(emitter, op, op.result, op.memref, _indices(emitter, op.map, op.indices, op))
-
-
-@emits(affine.VectorStoreOp)
-def emit_vector_store(emitter: Emitter, op: affine.VectorStoreOp) -> None:
-    store_lanes(emitter, op, op.value, op.memref, _indices(emitter, op.map, op.indices, op))
+emits(affine.LoadOp)(_access(load_element))
+emits(affine.StoreOp)(_access(store_element))
+emits(affine.VectorLoadOp)(_access(load_lanes))
+emits(affine.VectorStoreOp)(_access(store_lanes))

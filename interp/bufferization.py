@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from xdsl.dialects import bufferization
 
+from weft.dialects.strides import INTEGERS
 from weft.dialects.upstream.bufferization import DeallocTensorOp, MaterializeInDestinationOp, ToBufferOp, ToTensorOp
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.tensor import shape_of_result
-from weft.interp.values import Array, BufferStorage, array_of, carrier_dtype, flat_list
+from weft.interp.values import Array, BufferStorage, array_of, carrier_dtype, flat_list, places
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import MemRefType, TensorType
@@ -35,12 +35,8 @@ def alloc_tensor(op: bufferization.AllocTensorOp, *values: int | Array) -> Array
 
 def _places(buffer: BufferStorage) -> list[int]:
     """The place of each element of a buffer in its memory, row by row."""
-    if buffer.strides is None:
-        return list(range(math.prod(buffer.shape)))
-    places = np.arange(len(buffer.data))
-    steps = [stride * places.itemsize for stride in buffer.strides]
-    places = np.lib.stride_tricks.as_strided(places[buffer.offset :], buffer.shape, steps)
-    return places.ravel().tolist()
+    strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
+    return places(buffer.shape, strides, buffer.offset)
 
 
 @evaluates(ToTensorOp)
@@ -69,10 +65,7 @@ def emit_to_buffer(emitter: Emitter, op: ToBufferOp) -> None:
     value = emitter.value(op.tensor)
     data = emitter.fresh(op.memref.name_hint or "buffer")
     emitter.line(f"{data} = {emitter.helper(flat_list)}({value})", op)
-    extents: list[int | str] = []
-    for at in range(len(op.memref.type.get_shape())):
-        extents.append(emitter.fresh("extent"))
-        emitter.line(f"{extents[-1]} = {value}.shape[{at}]", op)
+    extents = emitter.read_extents(op.memref, f"{value}.shape", op)
     emitter.bind_buffer(op.memref, data, extents)
 
 

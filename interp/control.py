@@ -163,10 +163,9 @@ def emit_parallel(emitter: Emitter, op: scf.ParallelOp) -> None:
     names = [emitter.define(result) for result in op.res]
     emitter.assign(names, op.initVals, op)
     body = op.body.block
-    with ExitStack() as stack:
-        for variable, low, high, step in zip(body.args, op.lowerBound, op.upperBound, op.step, strict=True):
-            bounds = ", ".join(emitter.written(value, op) for value in (low, high, step))
-            emitter.bind(variable, stack.enter_context(emitter.loop(variable, f"range({bounds})", op, names)))
+    bounds = zip(op.lowerBound, op.upperBound, op.step, strict=True)
+    ranges = [f"range({', '.join(emitter.written(value, op) for value in bound)})" for bound in bounds]
+    with emitter.nest(body.args, ranges, op, names):
         emitter.region(body)
         reduce = body.last_op
         regions = reduce.reductions if isinstance(reduce, scf.ReduceOp) else ()
@@ -193,10 +192,11 @@ def emit_forall(emitter: Emitter, op: ForallOp) -> None:
         emitter.alias(argument, start)
         emitter.line(f"{name} = {emitter.value(start)}", op)
     targets: dict[SSAValue, str] = dict(zip(body.args[rank:], names, strict=True))
-    with ExitStack() as stack:
-        for variable, *values in zip(body.args[:rank], op.lower, op.upper, op.step, strict=True):
-            bounds = ", ".join(str(value) if isinstance(value, int) else emitter.written(value, op) for value in values)
-            emitter.bind(variable, stack.enter_context(emitter.loop(variable, f"range({bounds})", op, names)))
+    ranges: list[str] = []
+    for bound in zip(op.lower, op.upper, op.step, strict=True):
+        values = (str(value) if isinstance(value, int) else emitter.written(value, op) for value in bound)
+        ranges.append(f"range({', '.join(values)})")
+    with emitter.nest(body.args[:rank], ranges, op, names):
         emitter.region(body)
         for insert in operations_in(body):
             if isinstance(insert, ParallelInsertSliceOp):
@@ -340,7 +340,7 @@ def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: ForOp) -> Non
     with ExitStack() as stack:
         stack.enter_context(emitter.nested(f"if {condition}:", anchor))
         for loop in start.kept:
-            stack.enter_context(emitter.count(loop.induction_variable, loop.extent, loop))
+            stack.enter_context(emitter.count([loop.induction_variable], [loop.extent], loop))
         stack.enter_context(_guarded(emitter, block, start.guards))
         operands = list(block.binding_operands)
         for at, (variable, kind) in enumerate(zip(block.iter_vars, block.kinds, strict=True)):
@@ -348,7 +348,7 @@ def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: ForOp) -> Non
             if kind is IterKind.REDUCE:
                 emitter.bind(variable, "0", (0, 0))
             elif at in start.whole:
-                stack.enter_context(emitter.count(variable, extent, block))
+                stack.enter_context(emitter.count([variable], [extent], block))
             else:
                 assign_affine(emitter, variable, block.bindings.data.results[at], operands, block)
         emitter.region(init.body.block)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -299,12 +299,6 @@ class Emitter:
         if names:
             self.line(f"{', '.join(names)} = {', '.join(map(self.value, values))}", op)
 
-    def define_tensor(self, result: SSAValue, elements: str, extents: Sequence[int | str], op: Operation) -> None:
-        """A line that defines a tensor by the flat list of its elements."""
-        shape = "".join(f"{extent}, " for extent in extents)
-        element = self.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
-        self.line(f"{self.define(result)} = {self.helper(array_of)}({elements}, ({shape}), {element})", op)
-
     def unsupported(self, value: SSAValue) -> CompileError:
         """The error for a value that the interpreter does not carry from one op to another."""
         owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
@@ -384,27 +378,45 @@ class Emitter:
             # Makes a generator of the function even when nothing in it pauses.
             function.head.append(("if False: yield", None))
 
+    @contextmanager
+    def nest(
+        self, variables: Sequence[SSAValue], iterables: Sequence[str], op: Operation, carried: Sequence[str] = ()
+    ) -> Generator[None]:
+        """Loops of `variables`, outermost first; see `loop`."""
+        with ExitStack() as loops:
+            for variable, iterable in zip(variables, iterables, strict=True):
+                self.bind(variable, loops.enter_context(self.loop(variable, iterable, op, carried)))
+            yield
+
     def endless_loop(self, op: Operation) -> AbstractContextManager[Scope]:
         """A Python `while` that `break` ends."""
         limit = self.options.limit
         condition = "True" if limit is None else self.call(limit.spend, op, 1)
         return self.nested(f"while {condition}:", op, loop=True)
 
-    def iterations(self, extent: int | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
+    def iterations(self, extent: int | str | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
         """The number of iterations of a loop, the interval of its variable, and the extent that this is less than."""
         if isinstance(extent, int):
             return str(extent), (0, max(extent - 1, 0)), None
+        if isinstance(extent, str):
+            return extent, (0, None), extent
         count, most = self.written(extent, op), self.range_of(extent)[1]
         return count, (0, None if most is None else max(most - 1, 0)), count
 
     @contextmanager
     def count(
-        self, variable: SSAValue, extent: int | SSAValue, op: Operation, carried: Sequence[str] = ()
+        self,
+        variables: Sequence[SSAValue],
+        extents: Sequence[int | str | SSAValue],
+        op: Operation,
+        carried: Sequence[str] = (),
     ) -> Generator[None]:
-        """A loop of `variable` from 0 to `extent`; see `loop`."""
-        count, interval, below = self.iterations(extent, op)
-        with self.loop(variable, f"range({count})", op, carried) as name:
-            self.bind(variable, name, interval, below)
+        """Loops of `variables` from 0 to `extents`, outermost first; see `loop`."""
+        with ExitStack() as loops:
+            for variable, extent in zip(variables, extents, strict=True):
+                count, interval, below = self.iterations(extent, op)
+                name = loops.enter_context(self.loop(variable, f"range({count})", op, carried))
+                self.bind(variable, name, interval, below)
             yield
 
     def region(self, block: Block) -> None:
@@ -506,6 +518,26 @@ class Emitter:
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         """The extents of a memref type, the dynamic ones by name."""
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
+
+    def read_extents(self, value: SSAValue, shape: str, op: Operation | None = None) -> list[int | str]:
+        """The extents of a memref or tensor value, the dynamic ones by names that are read from `shape`."""
+        extents: list[int | str] = []
+        for at, extent in enumerate(cast("MemRefType[Attribute]", value.type).get_shape()):
+            extents.append(extent)
+            if extent == DYNAMIC_INDEX:
+                extents[-1] = self.fresh(f"{value.name_hint or 'extent'}_{at}")
+                self.line(f"{extents[-1]} = {shape}[{at}]", op)
+        return extents
+
+    def define_tensor(
+        self, result: SSAValue, data: str, extents: Sequence[int | str], op: Operation, label: str = "a tensor"
+    ) -> None:
+        """Lines that make a tensor of the flat list named `data`, which later reads use."""
+        shape = "".join(f"{extent}, " for extent in extents)
+        element = self.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
+        self.line(f"{self.define(result)} = {self.helper(array_of)}({data}, ({shape}), {element})", op)
+        if self.scope is self.root:
+            self.tensors[result] = BufferSource(data, tuple(extents), result.name_hint or label)
 
     def element(
         self,

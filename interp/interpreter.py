@@ -8,7 +8,6 @@ in place when the call ends; when it fails, all arrays are as before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.strides import INTEGERS
 from weft.dialects.tir_kinds import IN_STEP
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError, IterationLimit
@@ -116,14 +116,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
     parameter = emitter.fresh(f"{argument.name_hint or 'argument'}_buffer")
     data = emitter.fresh(argument.name_hint or "argument")
     emitter.line(f"{data} = {parameter}.data")
-    extents: list[int | str] = []
-    for dimension, extent in enumerate(type_.get_shape()):
-        if extent >= 0:
-            extents.append(extent)
-        else:
-            name = emitter.fresh(f"{data}_{dimension}")
-            emitter.line(f"{name} = {parameter}.shape[{dimension}]")
-            extents.append(name)
+    extents = emitter.read_extents(argument, f"{parameter}.shape")
     strides: list[str] | None = None
     offset = "0"
     if not isinstance(type_.layout, NoneAttr):
@@ -140,9 +133,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
 
 def places_of(buffer: BufferStorage) -> tuple[int, ...]:
     """The strides of a buffer, and the place of its first element."""
-    strides = buffer.strides
-    if strides is None:
-        strides = tuple(math.prod(buffer.shape[at + 1 :]) for at in range(len(buffer.shape)))
+    strides = INTEGERS.row_major(buffer.shape) if buffer.strides is None else buffer.strides
     return (*strides, buffer.offset)
 
 

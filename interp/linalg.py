@@ -5,7 +5,6 @@ Extents are those of the operands. Where two operands say different things about
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, TensorType
@@ -42,18 +41,13 @@ def emit_structured(emitter: Emitter, op: Operation) -> None:
             sources[at] = BufferSource(name, source.extents, source.hint)
     extents = _extents(emitter, op, structure, sources)
     loops = Block(arg_types=[IndexType()] * len(extents)).args
-    with ExitStack() as nest:
-        for loop, hint, extent in zip(loops, structure.loop_names, extents, strict=True):
-            loop.name_hint = hint
-            name = nest.enter_context(emitter.loop(loop, f"range({extent})", op))
-            known = isinstance(extent, int)
-            emitter.bind(loop, name, (0, max(extent - 1, 0) if known else None), None if known else extent)
+    for loop, hint in zip(loops, structure.loop_names, strict=True):
+        loop.name_hint = hint
+    with emitter.count(loops, extents, op):
         _emit_element(emitter, op, structure, sources, loops)
     for result, source in zip(op.results, sources[len(structure.inputs) :], strict=False):
         if source is not None:
             emitter.define_tensor(result, source.data, source.extents, op)
-            if emitter.scope is emitter.root:
-                emitter.tensors[result] = source
 
 
 def _emit_element(

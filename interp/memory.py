@@ -15,10 +15,10 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_tensor_cores import TileOp
-from weft.dialects.strides import strides_of
+from weft.dialects.strides import Arithmetic, strides_of
 from weft.dialects.tir import AssumeStridesOp
 from weft.dialects.upstream.memref_transpose import TransposeOp
-from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
+from weft.dialects.upstream.views import StridedView, mixed_lists
 from weft.interp.emitter import out_of_bounds, place_in_view
 from weft.interp.kernels import emit_shared_alloca
 from weft.interp.registry import emits
@@ -28,7 +28,7 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
 
-    from weft.interp.emitter import BufferSource, Emitter
+    from weft.interp.emitter import Emitter
     from weft.interp.values import Scalar
 
 
@@ -118,32 +118,28 @@ def deallocated() -> None:
 
 @emits(memref.LoadOp)
 def emit_load(emitter: Emitter, op: memref.LoadOp) -> None:
-    load_element(emitter, op, op.res, op.memref, op.indices)
+    load_element(emitter, op, op.memref, op.indices)
 
 
-def load_element(
-    emitter: Emitter, op: Operation, result: SSAValue, source: SSAValue, indices: Sequence[SSAValue]
-) -> None:
-    """An element of a buffer as the value `result` of an op."""
+def load_element(emitter: Emitter, op: Operation, source: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """An element of a buffer as the result of `op`."""
     buffer = emitter.buffer(source)
     index = emitter.element(buffer, indices, op)
-    name = emitter.define(result, maybe_unwritten=True)
+    name = emitter.define(op.results[0], maybe_unwritten=True)
     emitter.line(f"{name} = {buffer.data}[{index}]", op)
 
 
 @emits(memref.StoreOp)
 def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
-    store_element(emitter, op, op.value, op.memref, op.indices)
+    store_element(emitter, op, op.memref, op.indices)
 
 
-def store_element(
-    emitter: Emitter, op: Operation, value: SSAValue, target: SSAValue, indices: Sequence[SSAValue]
-) -> None:
-    """Store a value to an element of a buffer."""
+def store_element(emitter: Emitter, op: Operation, target: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """Store the first operand of `op` to an element of a buffer."""
     buffer = emitter.buffer(target)
     index = emitter.element(buffer, indices, op)
     with emitter.store():
-        emitter.line(f"{buffer.data}[{index}] = {emitter.value(value)}", op)
+        emitter.line(f"{buffer.data}[{index}] = {emitter.value(op.operands[0])}", op)
 
 
 @emits(memref.CopyOp)
@@ -206,14 +202,8 @@ def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> Non
     if emitter.buffer(source).strides is not None:
         source = underlying(source)
     buffer = emitter.buffer(source)
-    extents, strides, (offset,) = (
-        _mixed(emitter, op, static.get_values(), dynamic)
-        for static, dynamic in (
-            (op.static_sizes, op.sizes),
-            (op.static_strides, op.strides),
-            (op.static_offsets, op.offsets),
-        )
-    )
+    numbers = _arithmetic(emitter, op)
+    (offset,), extents, strides = ([numbers.of(number) for number in values] for values in mixed_lists(op))
     if buffer.strides is not None:
         raise CompileError.at(op, f"the interpreter does not have the memory around a view, '{op.name}' of one")
     is_dense = isinstance(op.result.type.layout, NoneAttr) and offset == 0
@@ -271,80 +261,48 @@ class ElementsInBytes(Sequence["Scalar | None"]):
         return slice(part.start, part.stop, part.step)
 
 
-def _mixed(emitter: Emitter, op: Operation, static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[int | str]:
-    values = iter(emitter.written(value, op) for value in dynamic)
-    return [next(values) if number == DYNAMIC_INDEX else number for number in static]
-
-
-def _computed(emitter: Emitter, op: Operation, text: str, hint: str) -> int | str:
+def _computed(emitter: Emitter, op: Operation, text: str) -> int | str:
     """A number, or the name of a local that is assigned the value of an expression."""
     try:
         return int(text)
     except ValueError:
-        name = emitter.fresh(hint)
+        name = emitter.fresh("place")
         emitter.line(f"{name} = {text}", op)
         return name
 
 
-def _product(emitter: Emitter, op: Operation, factors: Sequence[int | str], hint: str) -> int | str:
-    static = math.prod(factor for factor in factors if isinstance(factor, int))
-    names = [factor for factor in factors if isinstance(factor, str)]
-    return static if not names else _computed(emitter, op, " * ".join([str(static), *names]), hint)
+def _arithmetic(emitter: Emitter, op: Operation) -> Arithmetic[int | str]:
+    """Numbers, and names of locals for those that vary."""
+
+    def of(value: int | SSAValue) -> int | str:
+        return value if isinstance(value, int) else emitter.written(value, op)
+
+    def plus(left: int | str, right: int | str) -> int | str:
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        return right if left == 0 else left if right == 0 else _computed(emitter, op, f"{left} + {right}")
+
+    def times(left: int | str, right: int | str) -> int | str:
+        if isinstance(left, int) and isinstance(right, int):
+            return left * right
+        return right if left == 1 else left if right == 1 else _computed(emitter, op, f"{left} * {right}")
+
+    return Arithmetic(of, plus, times)
 
 
-def _strides(emitter: Emitter, op: Operation, buffer: BufferSource) -> list[int | str]:
-    if buffer.strides is not None:
-        return list(buffer.strides)
-    return [_product(emitter, op, buffer.extents[at + 1 :], "stride") for at in range(len(buffer.extents))]
-
-
-@emits(memref.SubviewOp)
-def emit_subview(emitter: Emitter, op: memref.SubviewOp) -> None:
-    buffer = emitter.buffer(op.source)
-    offsets = _mixed(emitter, op, op.static_offsets.get_values(), op.offsets)
-    sizes = _mixed(emitter, op, op.static_sizes.get_values(), op.sizes)
-    steps = _mixed(emitter, op, op.static_strides.get_values(), op.strides)
-    for at, (offset, size, step, extent) in enumerate(zip(offsets, sizes, steps, buffer.extents, strict=True)):
-        message = f"'{op.name}' leaves dimension {at}: {{}} elements from {{}} with stride {{}}, the extent is {{}}"
-        leaves = f"{offset} < 0 or {offset} + ({size} - 1) * {step} >= {extent}"
-        emitter.refuse(f"{size} > 0 and ({leaves})", message, op, size, offset, step, extent)
-    strides = _strides(emitter, op, buffer)
-    terms = [f"{offset} * {stride}" for offset, stride in zip(offsets, strides, strict=True)]
-    place = _computed(emitter, op, " + ".join([str(buffer.offset), *terms]), "offset")
-    dropped = dropped_dimensions(op)
-    kept = [at for at in range(len(sizes)) if at not in dropped]
-    inner = [_product(emitter, op, (strides[at], steps[at]), "stride") for at in kept]
-    emitter.bind_buffer(op.result, buffer.data, [sizes[at] for at in kept], inner, place)
-
-
-@emits(TransposeOp)
-def emit_transpose(emitter: Emitter, op: TransposeOp) -> None:
-    buffer = emitter.buffer(op.source)
-    strides = _strides(emitter, op, buffer)
-    order = op.order
-    extents = [buffer.extents[at] for at in order]
-    emitter.bind_buffer(op.result, buffer.data, extents, [strides[at] for at in order], buffer.offset)
-
-
-@emits(memref.CollapseShapeOp, memref.ExpandShapeOp)
-def emit_reshape(emitter: Emitter, op: memref.CollapseShapeOp | memref.ExpandShapeOp) -> None:
-    """Dimensions that follow each other in memory as one, or the other way round."""
-    buffer = emitter.buffer(op.src)
-    strides = _strides(emitter, op, buffer)
-    extents: list[int | str] = []
-    inner: list[int | str] = []
-    if isinstance(op, memref.CollapseShapeOp):
-        for group in reassociation_groups(op):
-            extents.append(_product(emitter, op, [buffer.extents[at] for at in group], "extent"))
-            inner.append(strides[group[-1]] if group else 1)
-    else:
-        extents = _mixed(emitter, op, op.static_output_shape.get_values(), op.output_shape)
-        for at, group in enumerate(reassociation_groups(op)):
-            for position, dimension in enumerate(group):
-                within = [extents[other] for other in group[position + 1 :]]
-                inner.append(_product(emitter, op, [strides[at], *within], f"stride{dimension}"))
-    dense = buffer.strides is None
-    emitter.bind_buffer(op.result, buffer.data, extents, None if dense else inner, buffer.offset)
+@emits(memref.SubviewOp, TransposeOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
+def emit_part(emitter: Emitter, op: Operation) -> None:
+    buffer, numbers = emitter.buffer(op.operands[0]), _arithmetic(emitter, op)
+    if isinstance(op, memref.SubviewOp):
+        parts = zip(*([numbers.of(number) for number in values] for values in mixed_lists(op)), strict=True)
+        for at, ((offset, size, step), extent) in enumerate(zip(parts, buffer.extents, strict=True)):
+            message = f"'{op.name}' leaves dimension {at}: {{}} elements from {{}} with stride {{}}, the extent is {{}}"
+            leaves = f"{offset} < 0 or {offset} + ({size} - 1) * {step} >= {extent}"
+            emitter.refuse(f"{size} > 0 and ({leaves})", message, op, size, offset, step, extent)
+    strides = buffer.strides or numbers.row_major(buffer.extents)
+    view = StridedView(buffer.data, buffer.offset, buffer.extents, strides).part(op, numbers)
+    keeps_order = buffer.strides is None and isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp)
+    emitter.bind_buffer(op.results[0], view.buffer, view.shape, None if keeps_order else view.strides, view.offset)
 
 
 @emits(memref.GetGlobalOp)

@@ -22,7 +22,7 @@ from weft.dialects.low_signature import element_dtype, signature_of
 from weft.interp.errors import InterpreterError
 from weft.interp.scalar_functions import wrap
 from weft.interp.shared_elements import SharedElements, copies_of_overlapping
-from weft.interp.values import MAX_ELEMENTS, Array, BufferStorage, array_of, flat_list, narrow, widen
+from weft.interp.values import MAX_ELEMENTS, Array, BufferStorage, array_of, flat_list, narrow, places, widen
 from weft.support.call_arguments import bind_arguments
 from weft.support.call_signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
@@ -208,11 +208,7 @@ class Binding:
             raise ValueError(
                 f"argument {spec.name} spans {span:,} elements, the interpreter takes at most {MAX_ELEMENTS:,}"
             )
-        if not array.size:
-            return []
-        numbers = np.arange(span)
-        steps = [stride * numbers.itemsize for stride in strides]
-        return np.lib.stride_tricks.as_strided(numbers, array.shape, steps).ravel().tolist()
+        return places(array.shape, strides)
 
     def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage, element_type: Attribute) -> Array:
         """The elements of a buffer after the call, as its array holds them."""

@@ -7,11 +7,10 @@ computation first reads it. Reductions combine in the order of their axes, the l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
+from xdsl.dialects.builtin import IntegerType
 
 from weft.dialects import te
 from weft.dialects.te import UNSIGNED, Combiner
@@ -24,7 +23,7 @@ from weft.interp.scalar import combined, literal
 from weft.interp.values import finisher, flat_list
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Operation, SSAValue
 
     from weft.interp.emitter import Emitter
 
@@ -47,14 +46,7 @@ def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | st
     known = emitter.tensors.get(value)
     if known is not None:
         return known.extents
-    extents: list[int | str] = []
-    for dimension, extent in enumerate(cast("TensorType[Attribute]", value.type).get_shape()):
-        if extent != DYNAMIC_INDEX:
-            extents.append(extent)
-            continue
-        name = emitter.fresh(f"{value.name_hint or 'tensor'}_{dimension}")
-        emitter.line(f"{name} = {emitter.value(value)}.shape[{dimension}]", op)
-        extents.append(name)
+    extents = emitter.read_extents(value, f"{emitter.value(value)}.shape", op)
     if emitter.scope is emitter.root:
         # No data yet: the list is made when an element is read.
         hint = value.name_hint or "a tensor"
@@ -106,15 +98,12 @@ def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
     lists = [emitter.fresh(f"{result.name_hint or op.label}_elements") for result in op.results]
     for name in lists:
         emitter.line(f"{name} = []", op)
-    with ExitStack() as loops:
-        for argument, extent in zip(op.body.block.args, op.extents, strict=True):
-            loops.enter_context(emitter.count(argument, extent, op))
+    with emitter.count(op.body.block.args, op.extents, op):
         emitter.region(op.body.block)
         for name, value in zip(lists, op.yielded.values, strict=True):
             emitter.line(f"{name}.append({emitter.written(value, op.yielded)})", op.yielded)
     for name, result in zip(lists, op.results, strict=True):
-        emitter.define_tensor(result, name, extents, op)
-        emitter.tensors[result] = BufferSource(name, tuple(extents), result.name_hint or op.label)
+        emitter.define_tensor(result, name, extents, op, op.label)
 
 
 def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Extent]) -> list[int | str]:
@@ -139,9 +128,7 @@ def emit_extern(emitter: Emitter, op: ExternOp) -> None:
         name = emitter.fresh(f"{result.name_hint or op.label}_elements")
         emitter.line(f"{name} = [None] * ({' * '.join(map(str, extents)) or 1})", op)
         emitter.bind_buffer(buffer, name, extents)
-    with ExitStack() as loops:
-        for argument, extent in zip(op.indices, op.domain, strict=True):
-            loops.enter_context(emitter.count(argument, extent, op))
+    with emitter.count(op.indices, op.domain, op):
         emitter.region(op.body.block)
     for result, argument in zip(op.results, op.buffers, strict=True):
         if result.first_use is None:
@@ -149,8 +136,7 @@ def emit_extern(emitter: Emitter, op: ExternOp) -> None:
         buffer = emitter.buffer(argument)
         unwritten = f"te.extern did not write all of {result.name_hint or op.label}"
         emitter.refuse(f"None in {buffer.data}", unwritten, op)
-        emitter.define_tensor(result, buffer.data, buffer.extents, op)
-        emitter.tensors[result] = BufferSource(buffer.data, buffer.extents, result.name_hint or op.label)
+        emitter.define_tensor(result, buffer.data, buffer.extents, op, op.label)
 
 
 @emits(te.ReduceOp)
@@ -159,9 +145,7 @@ def emit_reduce(emitter: Emitter, op: te.ReduceOp) -> None:
     _written_extents(emitter, op, op.extents)
     identity = _identity(emitter, op)
     emitter.line(f"{', '.join(accumulators)} = {', '.join(identity)}", op)
-    with ExitStack() as loops:
-        for argument, extent in zip(op.body.block.args, op.extents, strict=True):
-            loops.enter_context(emitter.count(argument, extent, op, accumulators))
+    with emitter.count(op.body.block.args, op.extents, op, accumulators):
         emitter.region(op.body.block)
         values = [emitter.written(value, op.yielded) for value in op.yielded.values]
         combined = _combined(emitter, op, accumulators, values)

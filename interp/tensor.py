@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, UnrankedTensorType
 
 from weft.dialects.upstream import tensor as upstream
 from weft.dialects.upstream.arith import element_form, is_tensor
-from weft.dialects.upstream.slices import kept_dimensions, static_numbers
+from weft.dialects.upstream.views import kept_dimensions, static_numbers
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_nothing, emits, evaluates
 from weft.interp.te import emit_dim, emit_extract
@@ -188,23 +187,18 @@ def gather(op: upstream.GatherOp, source: Array, indices: Array) -> Array:
 # Regions
 
 
-def _elements(
-    emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], interior: str = ""
-) -> None:
-    """The result of `op`: the tensor of what `block` yields for each index; 0 within the slices `interior`."""
+def _elements(emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], interior: str = "") -> str:
+    """The list of what `block` yields for each index; 0 within the slices `interior`."""
     elements = emitter.fresh("elements")
     emitter.line(f"{elements} = []", op)
-    with ExitStack() as scopes:
-        for argument, extent in zip(block.args, extents, strict=True):
-            name = scopes.enter_context(emitter.loop(argument, f"range({extent})", op))
-            emitter.bind(argument, name, (0, extent - 1 if isinstance(extent, int) and extent else None))
+    with emitter.count(block.args, extents, op):
         if interior:
             places = "".join(f"{emitter.value(argument)}, " for argument in block.args)
             emitter.line(f"if {emitter.helper(_is_inside)}(({places}), {interior}): {elements}.append(0); continue", op)
         emitter.region(block)
         last = cast("Operation", block.last_op)
         emitter.line(f"{elements}.append({emitter.written(last.operands[0], last)})", op)
-    emitter.define_tensor(op.results[0], elements, extents, op)
+    return elements
 
 
 def _is_inside(place: tuple[int, ...], part: tuple[slice, ...]) -> bool:
@@ -216,19 +210,8 @@ def emit_generate(emitter: Emitter, op: upstream.GenerateOp) -> None:
     sizes = ", ".join(emitter.written(extent, op) for extent in op.dynamic_extents)
     shape = emitter.fresh("shape")
     emitter.line(f"{shape} = {emitter.call(shape_of_result, op, f'[{sizes}]')}", op)
-    _elements(emitter, op, op.body.block, _extents(emitter, op, shape))
-
-
-def _extents(emitter: Emitter, op: Operation, shape: str) -> list[int | str]:
-    """The extents of the result of `op`, whose shape is the value of `shape`."""
-    extents: list[int | str] = []
-    for at, extent in enumerate(_type(op.results[0]).get_shape()):
-        if extent != DYNAMIC_INDEX:
-            extents.append(extent)
-            continue
-        extents.append(emitter.fresh("extent"))
-        emitter.line(f"{extents[-1]} = {shape}[{at}]", op)
-    return extents
+    extents = emitter.read_extents(op.result, shape, op)
+    emitter.define_tensor(op.result, _elements(emitter, op, op.body.block, extents), extents, op)
 
 
 @emits(tensor.PadOp)
@@ -238,8 +221,10 @@ def emit_pad(emitter: Emitter, op: tensor.PadOp) -> None:
     amounts = ", ".join(emitter.written(value, op) for value in (*op.low, *op.high))
     shape, interior = emitter.fresh("shape"), emitter.fresh("interior")
     emitter.line(f"{shape}, {interior} = {emitter.call(padded_shape, op, f'{source}.shape', f'[{amounts}]')}", op)
-    _elements(emitter, op, op.region.block, _extents(emitter, op, shape), interior)
+    extents = emitter.read_extents(op.result, shape, op)
+    emitter.define_tensor(op.result, _elements(emitter, op, op.region.block, extents, interior), extents, op)
     emitter.line(f"{emitter.value(op.result)}[{interior}] = {source}", op)
+    emitter.tensors.pop(op.result, None)  # the list lacks the interior
 
 
 def padded_shape(

@@ -101,6 +101,14 @@ def _as_elements(array: Array, element_type: Attribute) -> Array:
     return array.view(dtype) if dtype.kind in "iu" or is_stored(element_type) else array
 
 
+def places(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> list[int]:
+    """The place of each element of a buffer in its memory, row by row."""
+    found = np.asarray(offset)
+    for extent, stride in zip(shape, strides, strict=True):
+        found = found[..., np.newaxis] + np.arange(extent) * stride
+    return found.ravel().tolist()
+
+
 def flat_list(array: Array) -> list[Any]:
     """The elements of a tensor as Python scalars in row-major order."""
     return array.ravel().tolist()

@@ -16,6 +16,8 @@ from weft.interp.scalar import bitcast_template, check_lane_type, combined, elem
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.ir import Attribute, Operation, SSAValue
 
     from weft.interp.emitter import Emitter
@@ -30,7 +32,7 @@ def lane_count(op: Operation, type_: Attribute) -> int:
 
 
 def _lanes_at(
-    emitter: Emitter, op: Operation, base: SSAValue, indices: Any, count: int, mask: str | None = None
+    emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue], count: int, mask: str | None = None
 ) -> tuple[BufferSource, str]:
     """The buffer, and the name of the position of the first lane in it, after the checks."""
     buffer = emitter.buffer(base)
@@ -45,24 +47,25 @@ def _lanes_at(
 
 @emits(vector.LoadOp)
 def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
-    load_lanes(emitter, op, op.result, op.base, op.indices)
+    load_lanes(emitter, op, op.base, op.indices)
 
 
-def load_lanes(emitter: Emitter, op: Operation, result: SSAValue, base: SSAValue, indices: Any) -> None:
-    """Lanes that follow each other, as the value `result` of an op."""
-    count = lane_count(op, result.type)
+def load_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """Lanes that follow each other, as the result of `op`."""
+    count = lane_count(op, op.results[0].type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
-    name = emitter.define(result, maybe_unwritten=True)
+    name = emitter.define(op.results[0], maybe_unwritten=True)
     emitter.line(f"{name} = {buffer.data}[{first}:{first} + {count}]", op)
 
 
 @emits(vector.StoreOp)
 def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
-    store_lanes(emitter, op, op.vector, op.base, op.indices)
+    store_lanes(emitter, op, op.base, op.indices)
 
 
-def store_lanes(emitter: Emitter, op: Operation, value: SSAValue, base: SSAValue, indices: Any) -> None:
-    """Store lanes that follow each other."""
+def store_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """Store the first operand of `op`, lanes that follow each other."""
+    value = op.operands[0]
     count = lane_count(op, value.type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
     with emitter.store():

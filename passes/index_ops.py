@@ -18,8 +18,9 @@ from xdsl.traits import is_side_effect_free
 
 from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
-from weft.dialects.low_access import AccessPtrOp, PrefetchOp
+from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
+from weft.dialects.strides import Arithmetic
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.support.errors import InternalError
@@ -27,7 +28,10 @@ from weft.support.errors import InternalError
 BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
 """Ops whose last operands are a buffer and an index for each of its dimensions."""
 _INDEX = IndexType()
-_NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+_NO_FLAGS = (
+    (arith.SignlessIntegerBinaryOperationWithOverflow, "overflowFlags", arith.IntegerOverflowAttr("none")),
+    (arith.FloatingPointLikeBinaryOperation, "fastmath", arith.FastMathFlagsAttr("none")),
+)
 
 
 @lru_cache(maxsize=4096)
@@ -58,9 +62,8 @@ def index_op(index: Index) -> Operation:
 
 
 def arith_op(op_class: type[Operation], left: SSAValue, right: SSAValue) -> Operation:
-    """A detached `arith` op on two integers or vectors of them, without overflow flags."""
-    has_flags = issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow)
-    properties = dict(_NO_OVERFLOW_FLAGS) if has_flags else {}
+    """A detached `arith` op on two numbers or vectors of them, without flags."""
+    properties: dict[str, Attribute] = {name: none for base, name, none in _NO_FLAGS if issubclass(op_class, base)}
     return op_class.create(operands=[left, right], result_types=[left.type], properties=properties)
 
 
@@ -146,6 +149,11 @@ def product_before(left: Index, right: Index, anchor: Operation) -> Index:
     return Index({result_before(product, anchor): 1})
 
 
+def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:
+    """Sums and products of indices; products of two that vary are computed before `anchor`."""
+    return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
+
+
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
     """The truth of `left predicate right` (signed), computed just before `anchor`."""
     return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
@@ -190,12 +198,10 @@ def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Op
     yield end
 
 
-def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
-    """A detached `scf.if` without results that holds `ops`, which are detached."""
-    body = Block()
-    body.add_ops(ops)
-    body.add_op(scf.YieldOp())
-    return scf.IfOp(condition, [], Region(body))
+def if_around(condition: SSAValue, ops: Iterable[Operation], others: Iterable[Operation] | None = None) -> scf.IfOp:
+    """A detached `scf.if` without results that runs `ops` where `condition` holds, and `others` elsewhere; all of them
+    are detached."""
+    return scf.IfOp(condition, [], [*ops, scf.YieldOp()], None if others is None else [*others, scf.YieldOp()])
 
 
 def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], anchor: Operation) -> None:
@@ -250,6 +256,16 @@ def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
         if all(result.first_use is None for result in op.results):
             pending.extend(op.operands)
             Rewriter.erase_op(op)
+
+
+def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
+    """Erase those of `values` that are pointers, or strides of buffers, which nobody takes any more."""
+    for value in dict.fromkeys(values):
+        op = value.owner
+        if value.first_use is None and isinstance(op, AccessPtrOp | StrideOp):
+            indices = list(op.operands[1:])
+            Rewriter.erase_op(op)
+            erase_if_unused(indices)
 
 
 def set_access(op: BufferAccess, buffer: SSAValue, indices: Iterable[SSAValue]) -> None:

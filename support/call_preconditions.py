@@ -54,10 +54,6 @@ class Comparison:
         """Left side minus right side, of numbers or of other objects with their arithmetic."""
         return self.left(values) - self.right(values)
 
-    def holds_for(self, difference: int) -> bool:
-        """Whether it is true of sides that differ by that much."""
-        return _RELATIONS[self.relation](difference, 0)
-
     @property
     def requirement(self) -> str:
         """The comparison in words: `n must be at least 5`."""

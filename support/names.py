@@ -14,6 +14,13 @@ def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
     return name
 
 
+def new_name(wanted: str, taken: set[str], first: int = 1) -> str:
+    """As `free_name`; the name is taken from then on."""
+    name = free_name(wanted, taken, first)
+    taken.add(name)
+    return name
+
+
 def string_text(text: str) -> str:
     """`text` as a string of Python in double quotes, in ASCII."""
     body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import affine
 from xdsl.dialects.builtin import (
@@ -43,25 +43,6 @@ if TYPE_CHECKING:
 
     from xdsl.parser import Parser
     from xdsl.printer import Printer
-
-REDUCTIONS: Final = {
-    "addf": "arith.addf",
-    "addi": "arith.addi",
-    "andi": "arith.andi",
-    "maximumf": "arith.maximumf",
-    "maxnumf": "arith.maxnumf",
-    "maxs": "arith.maxsi",
-    "maxu": "arith.maxui",
-    "minimumf": "arith.minimumf",
-    "minnumf": "arith.minnumf",
-    "mins": "arith.minsi",
-    "minu": "arith.minui",
-    "mulf": "arith.mulf",
-    "muli": "arith.muli",
-    "ori": "arith.ori",
-    "xori": "arith.xori",
-}
-"""Kinds of reductions of `affine.parallel` -> the op that combines two values."""
 
 
 @irdl_op_definition

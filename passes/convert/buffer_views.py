@@ -7,24 +7,17 @@ memref.load %v[%x, %y]        // accesses %A[%i + %x, %y * 2]
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
+from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.memref_transpose import TransposeOp
-from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
-from weft.passes.index_ops import arith_op, constant_before, index_before, result_before
+from weft.dialects.upstream.views import VIEWS, extent_of, kept_dimensions, mixed_lists, reassociation_groups
+from weft.passes.index_ops import constant_before, index_arithmetic, index_before, product_before, result_before
 from weft.support.errors import CompileError
-
-_CASTS = (memref.CastOp, memref.MemorySpaceCastOp)
-_RESOLVED = (*_CASTS, memref.SubviewOp, memref.CollapseShapeOp, memref.ExpandShapeOp, TransposeOp)
-VIEWS = (*_RESOLVED, memref.ReinterpretCastOp)
-"""Ops that give another name to the elements of a buffer."""
 
 
 def base_of(buffer: SSAValue) -> SSAValue:
@@ -51,13 +44,12 @@ def element_of_base(
 def _of_source(view: Operation, index: tuple[Index, ...], anchor: Operation) -> tuple[Index, ...]:
     match view:
         case memref.SubviewOp():
-            offsets = mixed_extents(view.static_offsets.get_values(), view.offsets)
-            strides = mixed_extents(view.static_strides.get_values(), view.strides)
-            kept = iter(index)
-            dropped = dropped_dimensions(view)
-            inner = [Index({}) if at in dropped else next(kept) for at in range(len(offsets))]
+            offsets, sizes, strides = mixed_lists(view)
+            inner = [Index({})] * len(sizes)
+            for dimension, at in zip(kept_dimensions(sizes, view.result.type.get_shape()), index, strict=True):
+                inner[dimension] = at
             return tuple(
-                Index.of(offset) + product(at, stride, anchor)
+                Index.of(offset) + product_before(at, Index.of(stride), anchor)
                 for offset, at, stride in zip(offsets, inner, strides, strict=True)
             )
         case memref.CollapseShapeOp():
@@ -87,11 +79,8 @@ def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: O
     type_ = base.type
     if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
         raise CompileError.at(view, f"{view.name} of a buffer that is not dense, {type_}: its elements have no indices")
-    offsets = mixed_extents(view.static_offsets.get_values(), view.offsets)
-    strides = mixed_extents(view.static_strides.get_values(), view.strides)
-    place = Index.of(offsets[0])
-    for at, stride in zip(index, strides, strict=True):
-        place = place + product(at, stride, anchor)
+    offsets, _, strides = mixed_lists(view)
+    place = index_arithmetic(anchor).place(index, map(Index.of, strides), Index.of(offsets[0]))
     return tuple(delinearized(place, extents_of(base, anchor), anchor))
 
 
@@ -100,61 +89,30 @@ def extents_of(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         raise CompileError.at(anchor, f"expected a buffer, got {type_}")
-    shape = type_.get_shape()
-    if DYNAMIC_INDEX not in shape:
-        return tuple(shape)
-    owner = buffer.owner
-    match owner:
-        case memref.SubviewOp():
-            sizes = mixed_extents(owner.static_sizes.get_values(), owner.sizes)
-            dropped = dropped_dimensions(owner)
-            return tuple(size for at, size in enumerate(sizes) if at not in dropped)
-        case memref.ReinterpretCastOp():
-            return mixed_extents(owner.static_sizes.get_values(), owner.sizes)
-        case memref.AllocOp() | memref.AllocaOp():
-            return mixed_extents(shape, owner.dynamic_sizes)
-        case memref.ExpandShapeOp():
-            return mixed_extents(owner.static_output_shape.get_values(), owner.output_shape)
-        case memref.CollapseShapeOp():
-            source = extents_of(owner.src, anchor)
-            return tuple(_count([source[at] for at in group], anchor) for group in reassociation_groups(owner))
-        case TransposeOp():
-            source = extents_of(owner.source, anchor)
-            return tuple(source[at] for at in owner.order)
-        case memref.CastOp() | memref.MemorySpaceCastOp():
-            source = extents_of(owner.source, anchor)
-            return tuple(known if size == DYNAMIC_INDEX else size for size, known in zip(shape, source, strict=True))
-        case _:
-            return tuple(
-                _extent(buffer, at, anchor) if size == DYNAMIC_INDEX else size for at, size in enumerate(shape)
-            )
 
+    def product(extents: Sequence[int | SSAValue]) -> SSAValue:
+        count = Index({}, 1)
+        for extent in extents:
+            count = product_before(count, Index.of(extent), anchor)
+        return index_before(count, anchor)
 
-def _extent(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
-    """An extent of a parameter: by the op that asks for it already, if one is known wherever the buffer is."""
-    for use in buffer.uses:
-        op = use.operation
-        known = isinstance(op, memref.DimOp) and constant_integer(op.index) == dimension
-        if known and op.parent is not None and op.parent.parent_op() is buffer.owner.parent_op():
-            return op.results[0]
-    return result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
+    def read(buffer: SSAValue, dimension: int) -> SSAValue:
+        """An extent of a parameter, of a `memref.dim` that exists already if it is defined wherever the buffer is."""
+        for use in buffer.uses:
+            op = use.operation
+            known = isinstance(op, memref.DimOp) and constant_integer(op.index) == dimension
+            if known and op.parent is not None and op.parent.parent_op() is buffer.owner.parent_op():
+                return op.results[0]
+        return result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
 
-
-def product(index: Index, factor: int | SSAValue, anchor: Operation) -> Index:
-    """`index * factor`; a product of two values is computed before `anchor`."""
-    known = factor if isinstance(factor, int) else constant_integer(factor)
-    if known is not None:
-        return index * known
-    if index.is_constant:
-        return Index.of(factor) * index.constant
-    return Index.of(result_before(arith_op(arith.MuliOp, index_before(index, anchor), SSAValue.get(factor)), anchor))  # pyright: ignore[reportArgumentType]
+    return tuple(extent_of(buffer, dimension, product, read) for dimension in range(type_.get_num_dims()))
 
 
 def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: Operation) -> Index:
     """The row-major place of an element in a box."""
     place = Index({})
     for at, extent in zip(index, shape, strict=True):
-        place = product(place, extent, anchor) + at
+        place = product_before(place, Index.of(extent), anchor) + at
     return place
 
 
@@ -173,13 +131,3 @@ def delinearized(place: Index, shape: Sequence[int | SSAValue], anchor: Operatio
         found = [Index.of(result_before(arith.RemSIOp(numerator, extent), anchor)), *found]
         place = Index.of(result_before(arith.FloorDivSIOp(numerator, extent), anchor))
     return found
-
-
-def _count(shape: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    static = [extent for extent in shape if isinstance(extent, int)]
-    if len(static) == len(shape):
-        return prod(static)
-    count = Index({}, 1)
-    for extent in shape:
-        count = product(count, extent, anchor)
-    return index_before(count, anchor)

@@ -36,6 +36,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.bufferization import is_writable
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
+from weft.dialects.upstream.views import reassociation_groups
 from weft.passes.convert.tensor_places import (
     INSERTS,
     NO_READS,
@@ -56,7 +57,6 @@ from weft.passes.convert.tensor_places import (
     is_tensor,
     offsets_sizes_strides,
     reads_destination,
-    reassociation_of,
     region_block,
     shape_of_tensor,
     terminator_of,
@@ -342,8 +342,8 @@ class BufferizationAnalysis:
             if not place.is_dense:
                 self._allocate(result, block_of(op))
                 return
-            groups = () if op.name == "tensor.reshape" else reassociation_of(op)
-            view = Reshape(groups, shape, len(shape) > len(shape_of_tensor(source)))
+            groups = () if op.name == "tensor.reshape" else reassociation_groups(op)
+            view = Reshape(groups, shape)
         self._carrier[result] = source
         self._put(result, place if view is None else Place(place.storage, (*place.views, view)))
 

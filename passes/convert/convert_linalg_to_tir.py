@@ -54,7 +54,7 @@ from weft.passes.index_ops import (
 )
 from weft.passes.schedule.loop_nests import block_in_loops, values_in
 from weft.support.errors import CompileError, remark
-from weft.support.names import free_name
+from weft.support.names import new_name
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,7 @@ class _Conversion:
             # The iterators of its block are those of the loops around it too: raising sees to that.
             _replace_by_loops(op, structure, extents)
             return
-        label = free_name(op.name.removeprefix("linalg."), self._labels)
-        self._labels.add(label)
+        label = new_name(op.name.removeprefix("linalg."), self._labels)
         indexing = {d for map_ in structure.maps[len(structure.inputs) :] for e in map_.results for d in e.used_dims()}
         kinds = [SPATIAL if loop in indexing else REDUCE for loop in range(len(extents))]
         hints = [f"v{name}" for name in structure.loop_names]

@@ -12,11 +12,9 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     BoolAttr,
-    DenseIntOrFPElementsAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     ModuleOp,
     NoneAttr,
@@ -47,7 +45,7 @@ from weft.dialects.low_access import PrefetchOp
 from weft.dialects.low_kernel import SHARED, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
 from weft.passes.convert.kernels_to_upstream import KERNEL_REWRITES, WORKGROUP, move_kernels
@@ -155,8 +153,7 @@ def _convert_body(function: FuncOp) -> None:
 
 
 def _convert_spaces(op: Operation, *, is_kernel: bool) -> None:
-    values = [*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)]
-    for value in values:
+    for value in values_of(op):
         plain = _upstream_type(value.type, is_kernel=is_kernel)
         if plain is not value.type:
             value._type = plain  # pyright: ignore[reportPrivateUsage]
@@ -172,8 +169,7 @@ def _upstream_type(type_: Attribute, *, is_kernel: bool = False) -> Attribute:
 
 def _lane_form(scalar: type[Operation]) -> Callable[[Operation], None]:
     def rewrite(op: Operation) -> None:
-        rewriter = OpRewriter(op)
-        rewriter.replace(rewriter.insert(upstream_op(scalar.name, op.operands, [op.results[0].type], op.properties)))
+        OpRewriter(op).become(upstream_op(scalar.name, op.operands, [op.results[0].type], op.properties))
 
     return rewrite
 
@@ -181,18 +177,14 @@ def _lane_form(scalar: type[Operation]) -> Callable[[Operation], None]:
 def _parallel_for(op: Operation) -> None:
     loop = cast("ParallelForOp", op)
     rewriter = OpRewriter(op)
-    zero, one = (rewriter.insert(arith.ConstantOp(IntegerAttr(number, IndexType()))) for number in (0, 1))
+    zero, one = (rewriter.index(number) for number in (0, 1))
     body = loop.detach_region(loop.body)
     body.block.add_op(scf.ReduceOp())
-    rewriter.add(scf.ParallelOp([zero], [loop.extent], [one], body))
-    rewriter.erase()
+    rewriter.become(scf.ParallelOp([zero], [loop.extent], [one], body))
 
 
 def _mask_of(rewriter: OpRewriter, mask: SSAValue | None, lanes: VectorType[Attribute]) -> SSAValue:
-    if mask is not None:
-        return mask
-    type_ = VectorType(i1, lanes.get_shape())
-    return rewriter.insert(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type_, [1]), type_))
+    return rewriter.constant_lanes(VectorType(i1, lanes.get_shape()), [1]) if mask is None else mask
 
 
 def _gather(op: Operation) -> None:
@@ -200,9 +192,7 @@ def _gather(op: Operation) -> None:
     rewriter = OpRewriter(op)
     type_ = gather.result.type
     mask = _mask_of(rewriter, gather.mask, type_)
-    zero = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), [0])
-    zeros = rewriter.insert(arith.ConstantOp(zero, type_))
-    start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
+    zeros, start = rewriter.constant_lanes(type_, [0]), rewriter.index(0)
     operands = (gather.base, start, gather.indices, mask, zeros)
     rewriter.replace(rewriter.op(upstream_vector.GatherOp, operands, type_))
 
@@ -211,10 +201,8 @@ def _scatter(op: Operation) -> None:
     scatter = cast("ScatterOp", op)
     rewriter = OpRewriter(op)
     mask = _mask_of(rewriter, scatter.mask, cast("VectorType[Attribute]", scatter.value.type))
-    start = rewriter.insert(arith.ConstantOp(IntegerAttr(0, IndexType())))
-    operands = (scatter.base, start, scatter.indices, mask, scatter.value)
-    rewriter.add(upstream_vector.ScatterOp.create(operands=operands))
-    rewriter.erase()
+    operands = (scatter.base, rewriter.index(0), scatter.indices, mask, scatter.value)
+    rewriter.become(upstream_vector.ScatterOp.create(operands=operands))
 
 
 _LINE: Final = 64
@@ -234,8 +222,7 @@ def _prefetch(op: Operation) -> None:
     for first in range(0, prefetch.lanes.value.data, max(1, _LINE // size)):
         index = prefetch.index
         if first:
-            offset = rewriter.insert(arith.ConstantOp(IntegerAttr(first, IndexType())))
-            index = rewriter.insert(arith.AddiOp(index, offset))
+            index = rewriter.combine(arith.AddiOp, index, rewriter.index(first))
         rewriter.add(upstream_memref.PrefetchOp.create(operands=(prefetch.buffer, index), properties=properties))
     rewriter.erase()
 

@@ -35,7 +35,7 @@ from weft.passes.convert.stablehlo_values import (
 )
 from weft.support.errors import CompileError, did_you_mean, remark
 from weft.support.locations import location_of
-from weft.support.names import free_name
+from weft.support.names import new_name
 from weft.texpr.expr import BinaryKind, Compare, Expr, Var, as_expr, binary, is_integer
 from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
@@ -180,8 +180,7 @@ class _Conversion:
             tensor = tensor_of(value, "out")
             if not isinstance(tensor.op, ComputeOp) or any(tensor is other for other in outputs):
                 tensor = compute(tensor.shape, tensor, "copy")
-            tensor.name = free_name("out" if len(results) == 1 else f"out{position}", taken)
-            taken.add(tensor.name)
+            tensor.name = new_name("out" if len(results) == 1 else f"out{position}", taken)
             outputs.append(tensor)
         if not outputs:
             raise CompileError.at(function, f"@{function.sym_name.data} returns nothing")
@@ -212,8 +211,7 @@ class _Conversion:
                 raise CompileError.at(
                     function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
                 )
-            name = free_name(value_name(_name_of(argument) or f"arg{position}"), taken)
-            taken.add(name)
+            name = new_name(value_name(_name_of(argument) or f"arg{position}"), taken)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
             tensor = placeholder(tuple(shape), dtype, name)
             tensor.op.place = location_of(function)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseArrayBase,
-    DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -26,7 +23,6 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
@@ -34,22 +30,22 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
 from weft.analysis.index import Index
-from weft.dialects.aliasing import add_argument_attributes
+from weft.dialects.combiners import UPSTREAM_KINDS
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import bytes_of
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer, known_number
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, SYMBOLS, GatherOp, ParallelForOp, ScatterOp
 from weft.dialects.low_access import AccessAttr, AccessMode, PrefetchOp, access_by
-from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, SHARED, AtomicKind, AtomicOp, LaunchOp
+from weft.dialects.low_kernel import ARG_ACCESS, ATOMIC_KINDS, KERNEL, SHARED, AtomicOp, LaunchOp
 from weft.dialects.low_lanes import LANE_FORMS, mask_type
 from weft.dialects.promises import parse_promises, state_promises
-from weft.dialects.strides import layout_problem, strides_of
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.strides import layout_problem
+from weft.dialects.traversal import ancestors, operations_in, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
-from weft.dialects.upstream.memref_transpose import TransposeOp
-from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
+from weft.dialects.upstream.views import VIEWS, StridedView
 from weft.passes.convert.kernels_from_upstream import (
     KERNEL_REWRITES,
     block_of,
@@ -65,8 +61,10 @@ from weft.passes.convert.upstream_functions import called_together
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
+    arith_op,
     constant_before,
     divided_up,
+    index_arithmetic,
     index_before,
     insert_before,
     product_before,
@@ -80,7 +78,7 @@ from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_flatten import LOCAL_LIMIT, flat_type, flatten_globals
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.support.errors import CompileError, remark
-from weft.support.names import free_name
+from weft.support.names import new_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -238,8 +236,7 @@ class _Candidates:
             return f"{name} has no low form{_ADVICE.get(name.split('.')[0], '')}"
         if in_kernel and type(op) in (memref.AllocOp, memref.DeallocOp, scf.ParallelOp, CallOp):
             return f"{name} stands in a kernel"
-        arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
-        for value in (*op.results, *arguments):
+        for value in values_of(op):
             if (problem := _problem_of_value(value, op)) is not None:
                 return problem
         if isinstance(op, CallOp) and takes_buffers and op.callee.string_value() not in self.functions:
@@ -274,8 +271,7 @@ def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) 
     found: dict[str, FuncOp] = {}
     for name, kernels in kernel_modules.items():
         for kernel in kernels_in(kernels):
-            own = free_name(kernel.sym_name.data, taken)
-            taken.add(own)
+            own = new_name(kernel.sym_name.data, taken)
             threads = threads_of(kernel, module) or (1, 1, 1)
             found[f"{name}.{kernel.sym_name.data}"] = function = take_kernel(kernel, own, threads)
             module.body.block.add_op(function)
@@ -305,8 +301,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 def _drop_spaces(function: FuncOp) -> None:
     """Buffers lie in the one memory of the host or the device, but for those that kernels allocate."""
     for op in operations_in(function):
-        values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
-        for value in values:
+        for value in values_of(op):
             type_ = value.type
             if isinstance(type_, MemRefType) and not isinstance(type_.memory_space, NoneAttr):
                 plain = MemRefType(type_.element_type, type_.shape, type_.layout)
@@ -346,15 +341,23 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
 # Bodies
 
 
-@dataclass(frozen=True)
-class _View:
-    """Elements of a flat buffer: where the first one lies, counted from the start of memory that upstream counts from,
-    extents, and elements between neighbours in each dimension."""
+_View: TypeAlias = "StridedView[SSAValue, Index]"
+"""Elements of a flat buffer; their offset counts from the start of memory that upstream counts from."""
 
-    buffer: SSAValue
-    offset: Index
-    shape: tuple[Index, ...]
-    strides: tuple[Index, ...]
+_START: Final = Index({})
+
+
+def _whole(
+    buffer: SSAValue,
+    extents: Sequence[int | SSAValue],
+    anchor: Operation,
+    strides: Sequence[int | SSAValue] | None = None,
+    offset: Index = _START,
+) -> _View:
+    """All elements of a flat buffer, row by row unless it has other strides."""
+    shape = tuple(map(Index.of, extents))
+    steps = index_arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
+    return StridedView(buffer, offset, shape, steps)
 
 
 class _Converter:
@@ -377,14 +380,9 @@ class _Converter:
 
     def run(self) -> None:
         signature, block = self.signatures[self.function.sym_name.data], self.function.body.block
-        symbols = {name: block.insert_arg(IndexType(), len(block.args)) for name in signature.symbols}
-        for name, value in symbols.items():
-            value.name_hint = name
+        symbols = signature.add_symbols(self.function)
         for position in signature.memrefs:
-            self._take_parameter(block.args[position], signature, symbols)
-        self.function.attributes[PARAMS] = signature.params()
-        self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(name) for name in signature.symbols])
-        add_argument_attributes(self.function, behind=len(signature.symbols))
+            self._take_parameter(block.args[position], *signature.sizes_of(position, symbols))
         for op in operations_in(self.function):
             if op.parent is None:
                 continue  # went with a loop
@@ -396,24 +394,18 @@ class _Converter:
         self._erase_views()
         self.function.update_function_type()
 
-    def _take_parameter(self, argument: SSAValue, signature: FlatSignature, symbols: Mapping[str, SSAValue]) -> None:
-        old = buffer_type(argument)
-        quantities = iter(quantities_of(cast("BlockArgument", argument).index, old))
-        given = iter([Index.of(symbols[signature.of_quantity[own]]) for own in quantities])
-        shape = tuple(next(given) if e == DYNAMIC_INDEX else Index({}, e) for e in old.get_shape())
-        steps = strides_of(old)
-        first = self.function.body.block.first_op
+    def _take_parameter(
+        self, argument: SSAValue, shape: Sequence[int | SSAValue], strides: Sequence[int | SSAValue] | None
+    ) -> None:
+        old, first = buffer_type(argument), self.function.body.block.first_op
         if first is None:
             return
-        strides = (
-            _dense(shape, first) if steps is None else tuple(next(given) if s is None else Index({}, s) for s in steps)
-        )
         new = Rewriter.replace_value_with_new_type(argument, flat_type(old))
         offset = Index({})
-        if steps is not None and cast("Any", old.layout).get_offset() is None:
+        if strides is not None and cast("StridedLayoutAttr", old.layout).get_offset() is None:
             offset = Index.of(self.offsets.insert_arg(IndexType(), len(self.offsets.args)))
             self.origins[new] = offset
-        self.views[new] = _View(new, offset, shape, strides)
+        self.views[new] = _whole(new, shape, first, strides, offset)
 
     def _erase_views(self) -> None:
         """Views and what computes them are gone, but where something else depends on the offset of a parameter."""
@@ -432,85 +424,21 @@ class _Converter:
 
     def place(self, view: _View, indices: Iterable[SSAValue], op: Operation) -> Index:
         """The index of an element in the flat buffer."""
-        total = self.start(view)
-        for index, stride in zip(indices, view.strides, strict=True):
-            total = total + product_before(Index.of(index), stride, op)
-        return total.simplified(range_of)
+        return index_arithmetic(op).place(map(Index.of, indices), view.strides, self.start(view)).simplified(range_of)
 
     def start(self, view: _View) -> Index:
         return view.offset - self.origins.get(view.buffer, Index({}))
 
     # Views
 
-    def forward(self, op: Operation) -> None:
-        """The same elements; a cast may know less of the extents."""
-        self.views[op.results[0]] = self.view(op.operands[0], op)
-
-    def subview(self, op: Operation) -> None:
-        subview = cast("memref.SubviewOp", op)
-        view = self.view(subview.source, op)
-        offsets, sizes, steps = (
-            _mixed(static, dynamic)
-            for static, dynamic in (
-                (subview.static_offsets, subview.offsets),
-                (subview.static_sizes, subview.sizes),
-                (subview.static_strides, subview.strides),
-            )
-        )
-        offset = view.offset
-        for at, stride in zip(offsets, view.strides, strict=True):
-            offset = offset + product_before(at, stride, op)
-        strides = [product_before(step, stride, op) for step, stride in zip(steps, view.strides, strict=True)]
-        dropped = dropped_dimensions(subview)
-        kept = [dimension for dimension in range(len(sizes)) if dimension not in dropped]
-        self.views[subview.result] = _View(
-            view.buffer, offset, tuple(sizes[d] for d in kept), tuple(strides[d] for d in kept)
-        )
-
-    def reinterpret(self, op: Operation) -> None:
-        cast_ = cast("memref.ReinterpretCastOp", op)
-        (offset,) = _mixed(cast_.static_offsets, cast_.offsets)
-        shape, strides = _mixed(cast_.static_sizes, cast_.sizes), _mixed(cast_.static_strides, cast_.strides)
-        self.views[cast_.result] = _View(self.view(cast_.source, op).buffer, offset, tuple(shape), tuple(strides))
-
-    def transpose(self, op: Operation) -> None:
-        view, order = self.view(op.operands[0], op), cast("TransposeOp", op).order
-        shape, strides = (tuple(numbers[d] for d in order) for numbers in (view.shape, view.strides))
-        self.views[op.results[0]] = replace(view, shape=shape, strides=strides)
-
-    def collapse(self, op: Operation) -> None:
-        view = self.view(op.operands[0], op)
-        shape: list[Index] = []
-        strides: list[Index] = []
-        for group in reassociation_groups(cast("memref.CollapseShapeOp", op)):
-            extent = Index({}, 1)
-            for dimension in group:
-                extent = product_before(extent, view.shape[dimension], op)
-            shape.append(extent)
-            strides.append(view.strides[group[-1]] if group else Index({}, 1))
-            # Extents of 1 do not count: the stride is that of the last dimension with more.
-            for dimension in reversed(group):
-                if view.shape[dimension] != Index({}, 1):
-                    strides[-1] = view.strides[dimension]
-                    break
-        self.views[op.results[0]] = replace(view, shape=tuple(shape), strides=tuple(strides))
-
-    def expand(self, op: Operation) -> None:
-        view = self.view(op.operands[0], op)
-        expand = cast("memref.ExpandShapeOp", op)
-        shape = _mixed(expand.static_output_shape, expand.output_shape)
-        strides = [Index({}, 1)] * len(shape)
-        for dimension, group in enumerate(reassociation_groups(expand)):
-            stride = view.strides[dimension]
-            for inner in reversed(group):
-                strides[inner] = stride
-                stride = product_before(shape[inner], stride, op)
-        self.views[op.results[0]] = replace(view, shape=tuple(shape), strides=tuple(strides))
+    def part(self, op: Operation) -> None:
+        """A view of a view; a cast may know less of the extents."""
+        self.views[op.results[0]] = self.view(op.operands[0], op).part(op, index_arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
         view = self.view(op.operands[0], op)
         base, offset, *numbers = op.results
-        self.views[base] = _View(view.buffer, self.origins.get(view.buffer, Index({})), (), ())
+        self.views[base] = StridedView(view.buffer, self.origins.get(view.buffer, _START), (), ())
         for result, index in zip((offset, *numbers), (view.offset, *view.shape, *view.strides), strict=True):
             if result.first_use is not None:
                 result.replace_all_uses_with(index_before(index, op, result.name_hint))
@@ -531,18 +459,17 @@ class _Converter:
         type_ = buffer_type(alloc.memref)
         if not isinstance(type_.layout, NoneAttr) or alloc.symbol_operands:
             raise CompileError.at(op, f"buffers that are allocated are dense, got {type_}")
-        sizes = iter(alloc.dynamic_sizes)
-        shape = tuple(Index.of(next(sizes)) if e == DYNAMIC_INDEX else Index({}, e) for e in type_.get_shape())
+        shape = mixed_extents(type_.get_shape(), alloc.dynamic_sizes)
         flat = flat_type(type_)
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
         if isinstance(op, memref.AllocaOp) and (self.is_kernel or 0 <= size <= LOCAL_LIMIT):
             new = self._on_stack(op, flat, LOCAL, alloc.alignment)
         else:
-            count = [] if size >= 0 else [index_before(_count(shape, op), op)]
+            count = [] if size >= 0 else [index_before(index_arithmetic(op).product(map(Index.of, shape)), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
             if isinstance(op, memref.AllocaOp):  # larger than a stack frame should be
                 _free_at_end(op, new)
-        self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
+        self.views[new] = _whole(new, shape, op)
         OpRewriter(op).replace(new)
 
     def _on_stack(
@@ -563,8 +490,7 @@ class _Converter:
 
     def get_global(self, op: Operation) -> None:
         value = op.results[0]
-        flat = flat_type(buffer_type(value))
-        shape = tuple(Index({}, extent) for extent in buffer_type(value).get_shape())
+        flat, shape = flat_type(buffer_type(value)), buffer_type(value).get_shape()
         if self.is_kernel:  # the threads of a block share it
             name = cast("memref.GetGlobalOp", op).name_.string_value()
             if name not in self.shared:
@@ -573,7 +499,7 @@ class _Converter:
             OpRewriter(op).replace(new)
         else:
             new = Rewriter.replace_value_with_new_type(value, flat)
-        self.views[new] = _View(new, Index({}), shape, _dense(shape, op))
+        self.views[new] = _whole(new, shape, op)
 
     def copy(self, op: Operation) -> None:
         """A loop nest over all elements."""
@@ -602,9 +528,7 @@ class _Converter:
         name = self.kernels[launch.kernel.string_value()].sym_name.data
         given = self._given(name, self.signatures[name], launch.kernelOperands, op)
         sizes = [self._as_index(size, op) for size in (*grid_of(launch), *block_of(launch))]
-        rewriter = OpRewriter(op)
-        rewriter.add(LaunchOp(name, sizes[:3], sizes[3:], given))
-        rewriter.erase()
+        OpRewriter(op).become(LaunchOp(name, sizes[:3], sizes[3:], given))
 
     def _as_index(self, size: SSAValue, op: Operation) -> SSAValue:
         return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
@@ -668,17 +592,17 @@ class _Converter:
         old = result_before(memref.LoadOp.get(view.buffer, [at]), op)
         new = atomic.value
         if kind != "assign":
-            new = result_before(cast("Any", _COMBINERS[kind])(old, new), op)
+            new = result_before(arith_op(UPSTREAM_KINDS[kind], old, new), op)
         insert_before(op, [memref.StoreOp.get(new, view.buffer, [at])])
         OpRewriter(op).replace(old)
 
     def _atomic_in_kernel(self, atomic: memref.AtomicRMWOp, kind: str) -> None:
-        if kind not in _ATOMIC_KINDS:
+        combined = ATOMIC_KINDS.get(UPSTREAM_KINDS.get(kind, Operation))
+        if combined is None:
             raise CompileError.at(atomic, f"{atomic.name} {kind} has no low form in kernels")
         view = self.view(atomic.memref, atomic)
         at = index_before(self.place(view, atomic.indices, atomic), atomic)
-        made = AtomicOp(_ATOMIC_KINDS[kind], atomic.value, view.buffer, [at])
-        OpRewriter(atomic).replace(result_before(made, atomic))
+        OpRewriter(atomic).become(AtomicOp(combined, atomic.value, view.buffer, [at]))
 
     def gather(self, op: Operation) -> None:
         gather = cast("upstream_vector.GatherOp", op)
@@ -686,9 +610,13 @@ class _Converter:
         view = self.view(gather.base, op)
         places = self._places(rewriter, view, gather.indices, gather.index_vec, op)
         mask = None if _is_all_true(gather.mask) else gather.mask
-        lanes = rewriter.insert(GatherOp(view.buffer, places, mask, type_))
-        if mask is not None:
-            lanes = rewriter.op(LANE_FORMS[arith.SelectOp], (mask, lanes, gather.pass_thru), type_)
+        self._gathered(rewriter, GatherOp(view.buffer, places, mask, type_), gather.pass_thru)
+
+    def _gathered(self, rewriter: OpRewriter, gather: GatherOp, others: SSAValue | None) -> None:
+        """Replace an op by a gather, whose inactive lanes are `others`."""
+        lanes = rewriter.insert(gather)
+        if gather.mask is not None and others is not None:
+            lanes = rewriter.op(LANE_FORMS[arith.SelectOp], (gather.mask, lanes, others), lanes.type)
         rewriter.replace(lanes)
 
     def scatter(self, op: Operation) -> None:
@@ -697,8 +625,7 @@ class _Converter:
         view = self.view(scatter.base, op)
         places = self._places(rewriter, view, scatter.indices, scatter.index_vec, op)
         mask = None if _is_all_true(scatter.mask) else scatter.mask
-        rewriter.add(ScatterOp(scatter.value, view.buffer, places, mask))
-        rewriter.erase()
+        rewriter.become(ScatterOp(scatter.value, view.buffer, places, mask))
 
     def _places(
         self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
@@ -738,27 +665,21 @@ class _Converter:
             padding = rewriter.insert(vector.BroadcastOp(transfer.padding, type_))
         if view.strides[dimension] != Index({}, 1):
             places = VectorType(IndexType(), [lanes])
-            numbers = DenseIntOrFPElementsAttr.from_list(places, list(range(lanes)))
             step = rewriter.insert(vector.BroadcastOp(index_before(view.strides[dimension], op), places))
-            at = rewriter.insert(arith.MuliOp(rewriter.insert(arith.ConstantOp(numbers, places)), step))
+            at = rewriter.insert(arith.MuliOp(rewriter.constant_lanes(places, range(lanes)), step))
             at = rewriter.insert(arith.AddiOp(rewriter.insert(vector.BroadcastOp(place, places)), at))
             if isinstance(transfer, vector.TransferReadOp):
-                read = rewriter.insert(GatherOp(view.buffer, at, mask, type_))
-                if mask is not None and padding is not None:
-                    read = rewriter.op(LANE_FORMS[arith.SelectOp], (mask, read, padding), type_)
-                rewriter.replace(read)
-                return
-            rewriter.add(ScatterOp(transfer.vector, view.buffer, at, mask))
+                self._gathered(rewriter, GatherOp(view.buffer, at, mask, type_), padding)
+            else:
+                rewriter.become(ScatterOp(transfer.vector, view.buffer, at, mask))
         elif isinstance(transfer, vector.TransferReadOp):
             operands = (view.buffer, place) if mask is None else (view.buffer, place, mask, padding)
             kind = vector.LoadOp if mask is None else vector.MaskedLoadOp
             rewriter.replace(rewriter.op(kind, cast("tuple[SSAValue, ...]", operands), type_))
-            return
         elif mask is None:
-            rewriter.add(vector.StoreOp(transfer.vector, view.buffer, [place]))
+            rewriter.become(vector.StoreOp(transfer.vector, view.buffer, [place]))
         else:
-            rewriter.add(vector.MaskedStoreOp(view.buffer, [place], mask, transfer.vector))
-        rewriter.erase()
+            rewriter.become(vector.MaskedStoreOp(view.buffer, [place], mask, transfer.vector))
 
     # Loops
 
@@ -822,29 +743,6 @@ def _trips(lower: SSAValue, upper: SSAValue, step: SSAValue, anchor: Operation) 
     return result_before(arith.MaxSIOp(trips, constant_before(0, anchor)), anchor)
 
 
-# Shapes
-
-
-def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[Index]:
-    """Numbers, and values in the place of those that vary."""
-    return [Index.of(given) for given in get_dynamic_index_list(static.get_values(), dynamic, DYNAMIC_INDEX)]
-
-
-def _dense(shape: Sequence[Index], anchor: Operation) -> tuple[Index, ...]:
-    """The strides of a row-major buffer."""
-    strides: list[Index] = []
-    stride = Index({}, 1)
-    for extent in reversed(shape):
-        strides.insert(0, stride)
-        stride = product_before(extent, stride, anchor)
-    return tuple(strides)
-
-
-def _count(shape: Sequence[Index], anchor: Operation) -> Index:
-    """The number of elements of a buffer."""
-    return reduce(lambda count, extent: product_before(extent, count, anchor), shape, Index({}, 1))
-
-
 def _free_at_end(op: Operation, buffer: SSAValue) -> None:
     """Free `buffer` where the block of `op` ends."""
     last = cast("Block", op.parent).last_op
@@ -858,21 +756,6 @@ def _is_all_true(mask: SSAValue) -> bool:
     return known_number(mask) not in (None, 0)
 
 
-_COMBINERS: Final[Mapping[str, type[Operation]]] = {
-    **{"addf": arith.AddfOp, "addi": arith.AddiOp, "mulf": arith.MulfOp, "muli": arith.MuliOp},
-    **{"maximumf": arith.MaximumfOp, "maxnumf": arith.MaxnumfOp, "maxs": arith.MaxSIOp, "maxu": arith.MaxUIOp},
-    **{"minimumf": arith.MinimumfOp, "minnumf": arith.MinnumfOp, "mins": arith.MinSIOp, "minu": arith.MinUIOp},
-    **{"andi": arith.AndIOp, "ori": arith.OrIOp, "xori": arith.XOrIOp},
-}
-"""Kinds of `memref.atomic_rmw` and the ops that combine by them; `assign` has none."""
-
-_ATOMIC_KINDS: Final[Mapping[str, AtomicKind]] = {
-    **dict.fromkeys(("addf", "addi"), AtomicKind.ADD),
-    **dict.fromkeys(("minimumf", "mins"), AtomicKind.MIN),
-    **dict.fromkeys(("maximumf", "maxs"), AtomicKind.MAX),
-    **{"andi": AtomicKind.AND, "ori": AtomicKind.OR},
-}
-
 _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
     **dict.fromkeys((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, vector.MaskedStoreOp), 0),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), 1),
@@ -880,12 +763,7 @@ _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
 """Ops that access a buffer at an index for each of its dimensions, and the operand that is the buffer."""
 
 _VIEWS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {
-    **dict.fromkeys((memref.CastOp, memref.MemorySpaceCastOp, memref.AssumeAlignmentOp), _Converter.forward),
-    memref.SubviewOp: _Converter.subview,
-    memref.ReinterpretCastOp: _Converter.reinterpret,
-    memref.CollapseShapeOp: _Converter.collapse,
-    memref.ExpandShapeOp: _Converter.expand,
-    TransposeOp: _Converter.transpose,
+    **dict.fromkeys((*VIEWS, memref.AssumeAlignmentOp), _Converter.part),
     memref.ExtractStridedMetaDataOp: _Converter.metadata,
 }
 _HANDLERS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {

@@ -40,15 +40,20 @@ from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.upstream.arith import element_form
 from weft.dialects.upstream.bufferization import WRITABLE
-from weft.dialects.upstream.reshaping import dropped_dimensions, reassociation_groups
-from weft.dialects.upstream.slices import kept_dimensions, mixed_lists, static_numbers
+from weft.dialects.upstream.views import (
+    extent_of,
+    kept_dimensions,
+    mixed_lists,
+    reassociation_groups,
+    static_numbers,
+)
 from weft.passes.convert.assertions import is_known_at_calls
 from weft.passes.convert.tensor_places import (
     Extent,
     Placement,
     destinations,
+    folded,
     is_tensor,
-    reassociation_of,
     shape_of_tensor,
 )
 from weft.support.names import free_name
@@ -186,44 +191,19 @@ class FunctionBufferization:
 
     def extents(self, buffer: SSAValue) -> list[int | SSAValue]:
         """The shape of a buffer."""
-        shape = _memref(buffer).get_shape()
-        return [self._extent(buffer, d) if extent == DYNAMIC_INDEX else extent for d, extent in enumerate(shape)]
+        return [self._extent(buffer, d) for d in range(_memref(buffer).get_num_dims())]
 
     def _extent(self, buffer: SSAValue, dimension: int) -> int | SSAValue:
-        """An extent of a buffer: by the sizes that it was allocated with, or that a view of another one has."""
-        shape = _memref(buffer).get_shape()
-        if shape[dimension] != DYNAMIC_INDEX:
-            return shape[dimension]
-        match buffer.owner:
-            case memref.CastOp(source=source):
-                return self._extent(source, dimension)
-            case memref.AllocOp() as op:
-                return mixed_extents(shape, op.dynamic_sizes)[dimension]
-            case memref.ExpandShapeOp() as op:
-                return mixed_extents(op.static_output_shape.get_values(), op.output_shape)[dimension]
-            case memref.CollapseShapeOp() as op:
-                group = tuple(reassociation_groups(op))[dimension]
-                return self.product([self._extent(op.src, at) for at in group])
-            case memref.SubviewOp() as op:
-                sizes = mixed_extents(op.static_sizes.get_values(), op.sizes)
-                dropped = dropped_dimensions(op)
-                return [size for at, size in enumerate(sizes) if at not in dropped][dimension]
-            case _:
-                return self.dim(buffer, dimension)
+        return extent_of(buffer, dimension, self.product, self.dim)
 
     def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
         """Assert a comparison of extents or indices that callers give, for operations that every call runs."""
-        values = [self._number(side) for side in (left, right)]
+        values = [folded(side) for side in (left, right)]
         if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
             return
         if all(isinstance(value, int) or is_known_at_calls(value) for value in values):
             holds = self.add(arith.CmpiOp(self.as_value(values[0]), self.as_value(values[1]), predicate))
             self.insert(cf.AssertOp(holds, StringAttr(message)))
-
-    @staticmethod
-    def _number(value: int | SSAValue) -> int | SSAValue:
-        known = value if isinstance(value, int) else constant_integer(value)
-        return value if known is None else known
 
     def require_inside(self, buffer: SSAValue, indices: Sequence[int | SSAValue], what: str) -> None:
         """Assert that indices are inside of the extents of a buffer."""
@@ -496,7 +476,7 @@ class FunctionBufferization:
         result, source = op.results[0], self.buffers[op.operands[0]]
         sizes = self.shape_of_reshape(op)
         if op.name == "tensor.expand_shape" and self._asserts:
-            for dimension, group in enumerate(reassociation_of(op)):
+            for dimension, group in enumerate(reassociation_groups(op)):
                 whole = self.product([sizes[at] for at in group])
                 self.require("eq", whole, self._extent(source, dimension), f"{op.name} changes the number of elements")
         if result in self.placement.allocated:
@@ -512,8 +492,7 @@ class FunctionBufferization:
         """The shape of the result of a reshape."""
         shape, source = shape_of_tensor(op.results[0]), self.buffers[op.operands[0]]
         if op.name == "tensor.expand_shape":
-            sizes = iter(op.operands[1:])
-            given = [next(sizes) if n == DYNAMIC_INDEX else n for n in static_numbers(op, "static_output_shape")]
+            given = mixed_extents(static_numbers(op, "static_output_shape"), op.operands[1:])
             return [known if known != DYNAMIC_INDEX else size for known, size in zip(shape, given, strict=True)]
         if op.name == "tensor.reshape":
             numbers = self.buffers[op.operands[1]]
@@ -524,7 +503,7 @@ class FunctionBufferization:
         extents = self.extents(source)
         return [
             self.product([extents[d] for d in group]) if n == DYNAMIC_INDEX else n
-            for n, group in zip(shape, reassociation_of(op), strict=True)
+            for n, group in zip(shape, reassociation_groups(op), strict=True)
         ]
 
     def as_index(self, value: SSAValue) -> SSAValue:

@@ -77,8 +77,7 @@ def take_kernel(kernel: gpu.FuncOp, name: str, threads: tuple[int, ...]) -> Func
     function.location = kernel.location
     function.attributes[KERNEL] = KernelAttr.of(threads, name)
     for op in [op for op in operations_in(function) if isinstance(op, gpu.ReturnOp)]:
-        OpRewriter(op).add(ReturnOp())
-        OpRewriter(op).erase()
+        OpRewriter(op).become(ReturnOp())
     return function
 
 
@@ -92,11 +91,11 @@ def _threads(op: Operation) -> int:
 
 
 def _thread_id(op: Operation) -> None:
-    OpRewriter(op).replace(result_before(ThreadIdOp(f"threadIdx.{_axis(op)}", _threads(op)), op))
+    OpRewriter(op).become(ThreadIdOp(f"threadIdx.{_axis(op)}", _threads(op)))
 
 
 def _block_id(op: Operation) -> None:
-    OpRewriter(op).replace(result_before(ThreadIdOp(f"blockIdx.{_axis(op)}"), op))
+    OpRewriter(op).become(ThreadIdOp(f"blockIdx.{_axis(op)}"))
 
 
 def _block_dim(op: Operation) -> None:
@@ -110,9 +109,7 @@ def _global_id(op: Operation) -> None:
 
 
 def _barrier(op: Operation) -> None:
-    rewriter = OpRewriter(op)
-    rewriter.add(BarrierOp())
-    rewriter.erase()
+    OpRewriter(op).become(BarrierOp())
 
 
 def _shuffle(op: Operation) -> None:
@@ -124,8 +121,7 @@ def _shuffle(op: Operation) -> None:
     rewriter = OpRewriter(op)
     offset = rewriter.op(arith.IndexCastOp, (shuffle.offset,), IndexType())
     mode = ShuffleMode(shuffle.mode.data.value)
-    rewriter.add(ShuffleOp(mode, shuffle.value, offset, width))
-    shuffle.shuffle_result.replace_all_uses_with(rewriter.inserted[-1].results[0])
+    shuffle.shuffle_result.replace_all_uses_with(rewriter.insert(ShuffleOp(mode, shuffle.value, offset, width)))
     rewriter.erase()
 
 

@@ -24,11 +24,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GlobalOp
 from xdsl.ir import Block, Region
 
+from weft.dialects.combiners import UPSTREAM_KINDS, op_named
 from weft.dialects.low_kernel import (
     AsyncCommitOp,
     AsyncCopyOp,
     AsyncWaitOp,
-    AtomicKind,
     AtomicOp,
     BarrierOp,
     LaunchOp,
@@ -39,6 +39,7 @@ from weft.dialects.low_kernel import (
 )
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream import gpu as upstream_gpu
+from weft.dialects.upstream.memref import ATOMIC_KINDS
 from weft.passes.low.op_rewriter import OpRewriter
 from weft.support.errors import CompileError
 
@@ -58,33 +59,18 @@ def _thread_id(op: Operation) -> None:
     thread_id = cast("ThreadIdOp", op)
     where, _, axis = thread_id.axis.data.partition(".")
     kind = gpu.BlockIdOp if where == "blockIdx" else gpu.ThreadIdOp
-    rewriter = OpRewriter(op)
-    rewriter.replace(rewriter.insert(kind(gpu.DimensionAttr(gpu.DimensionEnum(axis)))))
+    OpRewriter(op).become(kind(gpu.DimensionAttr(gpu.DimensionEnum(axis))))
 
 
 def _barrier(op: Operation) -> None:
-    rewriter = OpRewriter(op)
-    rewriter.add(gpu.BarrierOp())
-    rewriter.erase()
-
-
-_ATOMIC_KINDS: Final[Mapping[tuple[AtomicKind, bool], int]] = {
-    (AtomicKind.ADD, True): 0,
-    (AtomicKind.ADD, False): 1,
-    (AtomicKind.AND, False): 2,
-    (AtomicKind.MAX, True): 4,
-    (AtomicKind.MAX, False): 6,
-    (AtomicKind.MIN, True): 8,
-    (AtomicKind.MIN, False): 10,
-    (AtomicKind.OR, False): 14,
-}
-"""Kind, and whether it combines floats -> the number of `arith.AtomicRMWKind` (MLIR 22)."""
+    OpRewriter(op).become(gpu.BarrierOp())
 
 
 def _atomic(op: Operation) -> None:
     atomic = cast("AtomicOp", op)
-    is_float = not isinstance(atomic.value.type, IntegerType | IndexType)
-    kind = IntegerAttr(_ATOMIC_KINDS[atomic.kind.data, is_float], i64)
+    combiner = op_named(atomic.kind.data.value, atomic.value.type)
+    name = next(name for name, op_class in UPSTREAM_KINDS.items() if op_class is combiner)
+    kind = IntegerAttr(ATOMIC_KINDS.index(name), i64)
     rewriter = OpRewriter(op)
     rewriter.replace(
         rewriter.op(memref.AtomicRMWOp, (atomic.value, atomic.buffer, *atomic.indices), atomic.old.type, {"kind": kind})
@@ -98,8 +84,7 @@ def _async_copy(op: Operation) -> None:
     element = cast("MemRefType[Attribute]", copy.source.type).element_type
     lanes = VectorType(element, [copy.bytes // getattr(element, "size", 4)])
     moved = rewriter.insert(vector.LoadOp(copy.source, [copy.source_index], lanes))
-    rewriter.add(vector.StoreOp(moved, copy.target, [copy.target_index]))
-    rewriter.erase()
+    rewriter.become(vector.StoreOp(moved, copy.target, [copy.target_index]))
 
 
 def _nothing(op: Operation) -> None:
@@ -107,23 +92,12 @@ def _nothing(op: Operation) -> None:
     OpRewriter(op).erase()
 
 
-class _Index(OpRewriter):
-    """Index arithmetic before an op."""
-
-    def number(self, number: int) -> SSAValue:
-        return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
-
-    def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        flags = {} if kind in (arith.AndIOp, arith.XOrIOp) else {"overflowFlags": arith.IntegerOverflowAttr("none")}
-        return self.op(kind, (left, right), IndexType(), flags)
-
-
 def _shuffle(op: Operation) -> None:
     """All modes as the one that names a lane of the warp."""
     shuffle = cast("ShuffleOp", op)
-    writer = _Index(op)
+    writer = OpRewriter(op)
     lane = _lane(writer, op)
-    last = writer.number(shuffle.lanes - 1)
+    last = writer.index(shuffle.lanes - 1)
     place = writer.combine(arith.AndIOp, lane, last)
     first = writer.combine(arith.SubiOp, lane, place)
     match shuffle.mode.data:
@@ -155,7 +129,7 @@ def _shuffle(op: Operation) -> None:
     writer.replace(result)
 
 
-def _lane(writer: _Index, op: Operation) -> SSAValue:
+def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
     """The lane of this thread in its warp; threads are counted with x running fastest."""
     parent = op.parent_op()
     while not isinstance(parent, FuncOp):
@@ -165,17 +139,15 @@ def _lane(writer: _Index, op: Operation) -> SSAValue:
         raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
     x, y, _ = kernel.threads_per_axis
     ids = [writer.insert(gpu.ThreadIdOp(gpu.DimensionAttr(axis))) for axis in gpu.DimensionEnum]
-    rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.number(y)), ids[1])
-    linear = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, rows, writer.number(x)), ids[0])
-    return writer.combine(arith.AndIOp, linear, writer.number(31))
+    rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.index(y)), ids[1])
+    linear = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, rows, writer.index(x)), ids[0])
+    return writer.combine(arith.AndIOp, linear, writer.index(31))
 
 
 def _launch(op: Operation) -> None:
     launch = cast("LaunchOp", op)
-    rewriter = OpRewriter(op)
     kernel = SymbolRefAttr(KERNELS, [launch.kernel.string_value()])
-    rewriter.add(gpu.LaunchFuncOp(kernel, launch.grid, launch.block, kernelOperands=launch.arguments))
-    rewriter.erase()
+    OpRewriter(op).become(gpu.LaunchFuncOp(kernel, launch.grid, launch.block, kernelOperands=launch.arguments))
 
 
 KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
@@ -208,8 +180,7 @@ def move_kernels(module: ModuleOp) -> None:
 def _shared(function: FuncOp, buffer: memref.AllocaOp) -> GlobalOp:
     """A buffer of all threads of a block, as a variable of the module."""
     name = f"{function.sym_name.data}_{buffer.memref.name_hint or 'shared'}"
-    rewriter = OpRewriter(buffer)
-    rewriter.replace(rewriter.insert(memref.GetGlobalOp(name, buffer.memref.type)))
+    OpRewriter(buffer).become(memref.GetGlobalOp(name, buffer.memref.type))
     return GlobalOp.get(
         StringAttr(name), buffer.memref.type, initial_value=UnitAttr(), sym_visibility=StringAttr("private")
     )
@@ -220,9 +191,7 @@ def _kernel(function: FuncOp) -> gpu.FuncOp:
     kernel = kernel_of(function)
     body = function.detach_region(function.body)
     for op in [op for op in body.block.ops if isinstance(op, ReturnOp)]:
-        rewriter = OpRewriter(op)
-        rewriter.add(gpu.ReturnOp([]))
-        rewriter.erase()
+        OpRewriter(op).become(gpu.ReturnOp([]))
     types = FunctionType.from_lists(list(body.block.arg_types), [])
     function.detach()
     converted = gpu.FuncOp(function.sym_name.data, types, body)

@@ -10,7 +10,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import conflict_between
-from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.tir import BlockOp, ForOp
@@ -54,15 +53,9 @@ def _cut(loop: ForOp, parts: Sequence[Operation]) -> None:
         for op in behind:
             op.detach()
             copy.body.block.add_op(op)
-        variable = Index.of(copy.induction_variable)
-        _use_of(loop, copy, variable)
-
-
-def _use_of(loop: ForOp, copy: ForOp, variable: Index) -> None:
-    """Let what moved into `copy` use its variable."""
-    for use in list(loop.induction_variable.uses):
-        if copy.is_ancestor(use.operation):
-            use.operation.operands[use.index] = copy.induction_variable
+        loop.induction_variable.replace_uses_with_if(
+            copy.induction_variable, lambda use, copy=copy: copy.is_ancestor(use.operation)
+        )
 
 
 def _runs_back(loop: ForOp, later: Sequence[Access], earlier: Sequence[Access]) -> bool:

@@ -26,15 +26,17 @@ from weft.analysis.accesses import range_of
 from weft.analysis.block_patterns import neutral_value
 from weft.analysis.index import Atom, Index, Quotient, Remainder
 from weft.analysis.structure import child_towards
+from weft.dialects.combiners import UPSTREAM_KINDS
 from weft.dialects.effects import is_pure, may_trap, only_computes
 from weft.dialects.index_map import over_dims
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in, sources_in
-from weft.dialects.upstream.affine import REDUCTIONS, MaxOp, ParallelOp
+from weft.dialects.upstream.affine import MaxOp, ParallelOp
 from weft.dialects.upstream.scf_forall import ForallOp
-from weft.passes.convert.buffer_views import VIEWS, element_of_base, extents_of
+from weft.dialects.upstream.views import VIEWS
+from weft.passes.convert.buffer_views import element_of_base, extents_of
 from weft.passes.index_ops import (
     arith_op,
     compare_before,
@@ -237,18 +239,13 @@ class LoopNormalization:
             self._passed_through(value, result) or self._carried(value, value.type, hint, op)
             for value, result, hint in zip(inits, op.results, hints, strict=True)
         ]
-        old = body.args[1:]
 
-        def fill(end: Operation, ops: list[Operation]) -> None:
-            for argument, cell in zip(old, carried, strict=True):
-                argument.replace_all_uses_with(cell.load(end))
-            *inside, last = ops
-            insert_before_keeping(end, inside)
+        def finish(last: Operation, end: Operation) -> None:
             for value, cell in zip(last.operands, carried, strict=True):
                 cell.store(value, end)
-            last.erase()
 
-        self._nest(op, body, [(lower, upper, step)], LoopKind.SERIAL, fill)
+        starts = list(zip(body.args[1:], carried, strict=True))
+        self._nest(op, body, [(lower, upper, step)], LoopKind.SERIAL, finish, starts)
         self._give(op, carried)
 
     def _as_index(self, value: SSAValue, op: Operation) -> SSAValue:
@@ -307,19 +304,16 @@ class LoopNormalization:
         starts = zip(op.initVals, op.res, strict=True)
         cells = [self._carried(value, value.type, result.name_hint, op) for value, result in starts]
 
-        def fill(end: Operation, ops: list[Operation]) -> None:
-            *inside, last = ops
-            insert_before_keeping(end, inside)
+        def finish(last: Operation, end: Operation) -> None:
             for value, region, cell in zip(last.operands, last.regions, cells, strict=True):
                 combined = region.block.last_op
                 Rewriter.inline_block(region.block, InsertPoint.before(end), [cell.load(end), value])
                 if combined is not None:
                     cell.store(combined.operands[0], end)
                     Rewriter.erase_op(combined)
-            last.erase()
 
         kind = LoopKind.SERIAL if cells else LoopKind.PARALLEL
-        self._nest(op, op.body.block, bounds, kind, fill)
+        self._nest(op, op.body.block, bounds, kind, finish)
         self._give(op, cells)
 
     def _affine_parallel(self, op: ParallelOp) -> None:
@@ -334,9 +328,9 @@ class LoopNormalization:
         bounds = [(low, high, step.value.data) for low, high, step in zip(*groups, op.steps, strict=True)]
         classes: list[type[Operation]] = []
         for kind in op.kinds:
-            if kind not in REDUCTIONS:
+            if kind not in UPSTREAM_KINDS:
                 raise CompileError.at(op, f"{op.name}: results of reduction '{kind}' depend on the order of iterations")
-            classes.append(getattr(arith, _ARITH_CLASSES[kind]))
+            classes.append(UPSTREAM_KINDS[kind])
         cells: list[_Carried] = []
         for result, combiner in zip(op.res, classes, strict=True):
             neutral = neutral_value(combiner, result.type)
@@ -345,17 +339,11 @@ class LoopNormalization:
             start = arith.ConstantOp(number_attribute(neutral, result.type))
             cells.append(self._carried(result_before(start, op), result.type, result.name_hint, op))
 
-        def fill(end: Operation, ops: list[Operation]) -> None:
-            *inside, last = ops
-            insert_before_keeping(end, inside)
+        def finish(last: Operation, end: Operation) -> None:
             for value, combiner, cell in zip(last.operands, classes, cells, strict=True):
-                new = combiner.create(
-                    operands=[cell.load(end), value], result_types=[value.type], properties=_flags(combiner)
-                )
-                cell.store(result_before(new, end), end)
-            last.erase()
+                cell.store(result_before(arith_op(combiner, cell.load(end), value), end), end)
 
-        self._nest(op, op.body.block, bounds, LoopKind.SERIAL if cells else LoopKind.PARALLEL, fill)
+        self._nest(op, op.body.block, bounds, LoopKind.SERIAL if cells else LoopKind.PARALLEL, finish)
         self._give(op, cells)
 
     def _forall(self, op: ForallOp) -> None:
@@ -366,12 +354,7 @@ class LoopNormalization:
             for low, high, step in zip(op.lower, op.upper, op.step, strict=True)
         ]
 
-        def fill(end: Operation, ops: list[Operation]) -> None:
-            *inside, last = ops
-            insert_before_keeping(end, inside)
-            last.erase()
-
-        self._nest(op, op.body.block, bounds, LoopKind.PARALLEL, fill)
+        self._nest(op, op.body.block, bounds, LoopKind.PARALLEL)
         Rewriter.erase_op(op)
 
     def _nest(
@@ -380,16 +363,18 @@ class LoopNormalization:
         body: Block,
         bounds: Sequence[tuple[Bound, Bound, int | SSAValue]],
         kind: LoopKind,
-        fill: Callable[[Operation, list[Operation]], None],
+        finish: Callable[[Operation, Operation], None] | None = None,
+        starts: Sequence[tuple[SSAValue, _Carried]] = (),
     ) -> None:
-        """Put loops with these bounds, outermost first, before `op`. `fill` puts the ops of `body` before the end of
-        the innermost; the first arguments of `body` become the loop variables."""
+        """Put loops with these bounds, outermost first, before `op`, and the ops of `body` into the innermost; the
+        first arguments of `body` become the loop variables, and those of `starts` are loaded. `finish` passes on what
+        the terminator of `body` does, before the end of an iteration."""
         count, was_static = len(self._loops), self._is_static
         anchor: Operation = op
         indices: list[Index] = []
         guards: list[tuple[Index, Index]] = []
         for at, (lower, upper, step) in enumerate(bounds):
-            first, extent, own = self._domain(lower, upper, step, op, anchor)
+            first, extent, own = self._domain(lower, upper, step, anchor)
             loop = new_loop(extent, body.args[at].name_hint or "i", op)
             insert_before(anchor, [loop])
             end = scf.YieldOp()
@@ -418,14 +403,20 @@ class LoopNormalization:
         if conditions:
             end = scf.YieldOp()
             insert_before(anchor, [scf.IfOp(conjunction_before(conditions, anchor), [], Region(Block([end])))])
-        fill(end, detached_ops(body))
+        for argument, cell in starts:
+            argument.replace_all_uses_with(cell.load(end))
+        *inside, last = detached_ops(body)
+        insert_before_keeping(end, inside)
+        if finish is not None:
+            finish(last, end)
+        last.erase()
         Rewriter.erase_op(anchor)
         self._region(inner)
         del self._loops[count:]
         self._is_static = was_static
 
     def _domain(
-        self, lower: Bound, upper: Bound, step: int | SSAValue, op: Operation, anchor: Operation
+        self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
     ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
         """The first value of a loop, the number of its iterations, and what keeps it in its bounds: functions of its
         value of which the first gives less than the second."""
@@ -574,11 +565,7 @@ class LoopNormalization:
         insert_before(end, [load, memref.StoreOp.get(load.res, op.destination, body.args)])
         end.location = op.location
         bounds = [([Index({})], [Index.of(extent)], 1) for extent in extents]
-
-        def fill(anchor: Operation, ops: list[Operation]) -> None:
-            insert_before_keeping(anchor, ops[:-1])
-
-        self._nest(op, body, bounds, LoopKind.SERIAL, fill)
+        self._nest(op, body, bounds, LoopKind.SERIAL)
         Rewriter.erase_op(op)
 
     def _allocate(self, op: memref.AllocOp | memref.AllocaOp) -> None:
@@ -649,24 +636,6 @@ def insert_before_keeping(anchor: Operation, ops: Sequence[Operation]) -> None:
     """Insert detached ops before `anchor`; they keep their locations."""
     if ops:
         Rewriter.insert_op(ops, InsertPoint.before(anchor))
-
-
-_ARITH_CLASSES: Final = {
-    kind: next(
-        name
-        for name, op in vars(arith).items()
-        if isinstance(op, type) and getattr(op, "name", None) == full and name.endswith("Op")
-    )
-    for kind, full in REDUCTIONS.items()
-}
-
-
-def _flags(combiner: type[Operation]) -> dict[str, Attribute]:
-    if issubclass(combiner, arith.SignlessIntegerBinaryOperationWithOverflow):
-        return {"overflowFlags": arith.IntegerOverflowAttr("none")}
-    if issubclass(combiner, arith.FloatingPointLikeBinaryOperation):
-        return {"fastmath": arith.FastMathFlagsAttr("none")}
-    return {}
 
 
 def _bound(map_: AffineMapAttr, operands: Sequence[SSAValue]) -> list[Index]:

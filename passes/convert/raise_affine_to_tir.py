@@ -34,7 +34,7 @@ from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION, LoopKind, LoopKindAttr
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, values_of
 from weft.passes.convert.accumulators import accumulate_in_place
 from weft.passes.convert.assertions import state_assertions
 from weft.passes.convert.loop_distribution import distribute_loops
@@ -127,7 +127,7 @@ def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
     if any(isinstance(type_, MemRefType | UnrankedMemRefType) for type_ in function.function_type.outputs):
         return function, f"@{name} returns a buffer: results are in buffers that callers pass"
     for op in operations_in(function):
-        defined = (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args))
+        defined = values_of(op)
         if any(isinstance(value.type, UnrankedMemRefType) for value in defined):
             return op, f"{op_name(op)} has a buffer without a rank, whose elements have no indices"
     return None

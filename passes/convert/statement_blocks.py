@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from xdsl.dialects import affine, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
@@ -30,7 +30,7 @@ from weft.passes.convert.loop_normalization import LoopNormalization, only_reads
 from weft.passes.index_ops import detached_ops, if_around, insert_before, replace_operands, result_before
 from weft.passes.schedule.loop_nests import new_block, set_guards
 from weft.support.errors import CompileError, InternalError
-from weft.support.names import free_name
+from weft.support.names import new_name
 
 
 @dataclass
@@ -308,9 +308,7 @@ class StatementBlocks:
             if buffer is not None:
                 wanted = buffer.name_hint or (f"arg{buffer.index}" if isinstance(buffer, BlockArgument) else "block")
                 break
-        label = free_name(wanted or op_name(statement.members[-1]).replace(".", "_"), self._labels)
-        self._labels.add(label)
-        return label
+        return new_name(wanted or op_name(statement.members[-1]).replace(".", "_"), self._labels)
 
 
 def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
@@ -324,9 +322,9 @@ def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
     for at, loop in enumerate(loops):
         variable = block.body.block.insert_arg(IndexType(), at)
         variable.name_hint = f"v{loop.induction_variable.name_hint or at}"
-        for use in list(loop.induction_variable.uses):
-            if block.is_ancestor(use.operation) and use.operation is not block:
-                use.operation.operands[use.index] = variable
+        loop.induction_variable.replace_uses_with_if(
+            variable, lambda use: block.is_ancestor(use.operation) and use.operation is not block
+        )
     bindings = [*values, *bindings_of(block)]
     extents = [*(loop.extent for loop in loops), *block.extents]
     new = new_block(
@@ -395,11 +393,7 @@ def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
 
 def _conditional(condition: SSAValue, ops: Sequence[Operation], holds: bool) -> scf.IfOp:
     """An `scf.if` around detached ops, which run where `condition` holds, or where it does not."""
-    if holds:
-        return if_around(condition, ops)
-    other = if_around(condition, ops)
-    region = other.detach_region(0)
-    return scf.IfOp(condition, [], Region(Block([scf.YieldOp()])), region)
+    return if_around(condition, ops) if holds else if_around(condition, (), ops)
 
 
 def _erase_unused(block: Block) -> None:

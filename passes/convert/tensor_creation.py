@@ -7,11 +7,12 @@ from itertools import product
 from typing import Final, cast
 
 from xdsl.dialects import arith, memref, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, IntegerType, MemRefType
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.dialects.upstream.slices import static_numbers
+from weft.dialects.index_map import mixed_extents
+from weft.dialects.upstream.views import static_numbers
 from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
 from weft.passes.convert.tensor_places import is_inside, is_tensor, shape_of_tensor, terminator_of
 
@@ -21,11 +22,10 @@ def _allocated(bufferization: FunctionBufferization, op: Operation, sizes: Seque
     result = op.results[0]
     for size in sizes:
         bufferization.require("sge", size, 0, f"{op.name} of a negative extent")
-    dynamic = iter(sizes)
-    shape = shape_of_tensor(result)
-    buffer = bufferization.allocate(result, lambda: [next(dynamic) if n == DYNAMIC_INDEX else n for n in shape])
-    bufferization.buffers[result] = buffer
-    return buffer
+    bufferization.buffers[result] = bufferization.allocate(
+        result, lambda: mixed_extents(shape_of_tensor(result), sizes)
+    )
+    return bufferization.buffers[result]
 
 
 def _empty(bufferization: FunctionBufferization, op: Operation) -> None:
@@ -97,10 +97,7 @@ def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
     """Padding by one value is written everywhere, then the source over it."""
     source, result = bufferization.buffers[op.operands[0]], op.results[0]
     amounts = iter(op.operands[1:])
-    low, high = (
-        [next(amounts) if n == DYNAMIC_INDEX else n for n in static_numbers(op, f"static_{side}")]
-        for side in ("low", "high")
-    )
+    low, high = (mixed_extents(static_numbers(op, f"static_{side}"), amounts) for side in ("low", "high"))
     sizes = bufferization.extents(source)
     for amount in (*low, *high):
         bufferization.require("sge", amount, 0, f"{op.name} by a negative number of elements")

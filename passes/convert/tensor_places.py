@@ -8,9 +8,7 @@ from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     IndexType,
-    IntegerAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -18,7 +16,7 @@ from xdsl.ir.affine import AffineDimExpr
 
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.upstream.linalg_forms import Structure
-from weft.dialects.upstream.slices import mixed_lists
+from weft.dialects.upstream.views import mixed_lists
 
 Extent: TypeAlias = "int | SSAValue | tuple[SSAValue, int]"
 """A number, a value of type index, or the extent of a tensor in a dimension."""
@@ -71,7 +69,6 @@ class Reshape:
 
     groups: tuple[tuple[int, ...], ...]
     shape: tuple[int, ...]
-    expands: bool
 
 
 Views: TypeAlias = "tuple[Slice | Reshape, ...]"
@@ -129,19 +126,14 @@ class Placement:
 
 def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
     """As `mixed_lists`, with numbers in the place of constants."""
-    offsets, sizes, strides = (tuple(map(_folded, values)) for values in mixed_lists(op))
+    offsets, sizes, strides = (tuple(map(folded, values)) for values in mixed_lists(op))
     return offsets, sizes, strides
 
 
-def _folded(value: int | SSAValue) -> int | SSAValue:
+def folded(value: int | SSAValue) -> int | SSAValue:
+    """The number that a value is, or the value."""
     number = value if isinstance(value, int) else constant_integer(value)
     return value if number is None else number
-
-
-def reassociation_of(op: Operation) -> tuple[tuple[int, ...], ...]:
-    """The groups of dimensions of a reshape."""
-    groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
-    return tuple(tuple(number.value.data for number in group) for group in groups)
 
 
 # Destinations

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.upstream.slices import kept_dimensions
+from weft.dialects.upstream.views import kept_dimensions
 from weft.passes.convert.tensor_places import (
     Extent,
     Placement,

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, VectorType, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i64
 from xdsl.dialects.ub import PoisonOp
 
 from weft.dialects.low_lanes import LANE_FORMS
@@ -20,13 +20,6 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ArrayAttr
     from xdsl.ir import Attribute, Operation, SSAValue
-
-
-def lanes_constant(rewriter: OpRewriter, type_: Attribute, numbers: Sequence[int]) -> SSAValue:
-    """A constant vector of integers, or of floats that are integers."""
-    vector_type = cast("VectorType[IntegerType]", type_)
-    value = DenseIntOrFPElementsAttr.from_list(vector_type, list(numbers))
-    return rewriter.op(arith.ConstantOp, (), type_, {"value": value})
 
 
 def _index_cast(op: Operation) -> None:
@@ -50,7 +43,7 @@ def _poison(op: Operation) -> None:
     """Any value will do."""
     rewriter, type_ = OpRewriter(op), op.results[0].type
     if isinstance(type_, VectorType):
-        rewriter.replace(lanes_constant(rewriter, type_, [0]))
+        rewriter.replace(rewriter.constant_lanes(type_, [0]))
     else:
         rewriter.replace(rewriter.op(arith.ConstantOp, (), type_, {"value": number_attribute(0, type_)}))
 
@@ -58,12 +51,12 @@ def _poison(op: Operation) -> None:
 def _constant_mask(op: Operation) -> None:
     rewriter, type_ = OpRewriter(op), op.results[0].type
     (count,) = cast("upstream.ConstantMaskOp", op).mask_dim_sizes.get_values()
-    rewriter.replace(lanes_constant(rewriter, type_, [int(lane < count) for lane in range(lanes_of(type_))]))
+    rewriter.replace(rewriter.constant_lanes(type_, [int(lane < count) for lane in range(lanes_of(type_))]))
 
 
 def _step(op: Operation) -> None:
     rewriter, type_ = OpRewriter(op), op.results[0].type
-    rewriter.replace(lanes_constant(rewriter, type_, range(lanes_of(type_))))
+    rewriter.replace(rewriter.constant_lanes(type_, range(lanes_of(type_))))
 
 
 def _from_elements(op: Operation) -> None:
@@ -80,11 +73,6 @@ def _to_elements(op: Operation) -> None:
     rewriter.replace(*(rewriter.extract(op.operands[0], lane) for lane in range(len(op.results))))
 
 
-def _shuffled(rewriter: OpRewriter, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
-    result = VectorType(element_of(left.type), [len(lanes)])
-    return rewriter.op(vector.ShuffleOp, (left, right), result, {"mask": DenseArrayBase.from_list(i64, list(lanes))})
-
-
 def _only(numbers: ArrayAttr[IntegerAttr]) -> int:
     return numbers.data[0].value.data
 
@@ -93,7 +81,7 @@ def _extract_slice(op: Operation) -> None:
     slice_ = cast("upstream.ExtractStridedSliceOp", op)
     rewriter = OpRewriter(op)
     first = _only(slice_.offsets)
-    rewriter.replace(_shuffled(rewriter, slice_.source, slice_.source, range(first, first + _only(slice_.sizes))))
+    rewriter.replace(rewriter.shuffle(slice_.source, slice_.source, range(first, first + _only(slice_.sizes))))
 
 
 def _insert_slice(op: Operation) -> None:
@@ -101,19 +89,19 @@ def _insert_slice(op: Operation) -> None:
     rewriter = OpRewriter(op)
     first, count, lanes = _only(slice_.offsets), lanes_of(slice_.source.type), lanes_of(slice_.dest.type)
     chosen = [lanes + lane - first if first <= lane < first + count else lane for lane in range(lanes)]
-    rewriter.replace(_shuffled(rewriter, slice_.dest, slice_.source, chosen))
+    rewriter.replace(rewriter.shuffle(slice_.dest, slice_.source, chosen))
 
 
 def _interleave(op: Operation) -> None:
     rewriter, lanes = OpRewriter(op), lanes_of(op.operands[0].type)
     pairs = [lane + which * lanes for lane in range(lanes) for which in (0, 1)]
-    rewriter.replace(_shuffled(rewriter, op.operands[0], op.operands[1], pairs))
+    rewriter.replace(rewriter.shuffle(op.operands[0], op.operands[1], pairs))
 
 
 def _deinterleave(op: Operation) -> None:
     rewriter, lanes = OpRewriter(op), lanes_of(op.operands[0].type)
     source = op.operands[0]
-    rewriter.replace(*(_shuffled(rewriter, source, source, range(first, lanes, 2)) for first in (0, 1)))
+    rewriter.replace(*(rewriter.shuffle(source, source, range(first, lanes, 2)) for first in (0, 1)))
 
 
 def _shape_cast(op: Operation) -> None:

@@ -13,7 +13,6 @@ Unsigned elements lose their sign. Parameters state the elements of their arrays
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final, TypeAlias, cast
@@ -25,7 +24,6 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FixedBitwidthType,
-    Float16Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -40,12 +38,14 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import array_name, element_of, joined_attributes, stated_elements, value_type
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_in, values_of
+from weft.passes.low.decompositions import to_integer
+from weft.passes.low.elementary.lanes import FORMATS, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.op_rewriter import OpRewriter
 from weft.passes.module_functions import named_ops
 from weft.support.errors import CompileError
@@ -62,10 +62,7 @@ def hold_in_bytes(function: FuncOp) -> None:
     Raises `CompileError` for operations on other types that have no form on these, with the function half changed, and
     for parameters whose elements are those of no array.
     """
-    values = [
-        *(result for op in operations_in(function) for result in op.results),
-        *(a for op in operations_in(function) for r in op.regions for b in r.blocks for a in b.args),
-    ]
+    values = [value for op in operations_in(function) for value in values_of(op)]
     if not any(map(_is_held, values)):
         return
     _check_parameters(function)
@@ -243,21 +240,19 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
     if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") and _is_narrow(source):
         value = writer.masked(value, _bits(source))
     if op.name in ("arith.fptosi", "arith.fptoui") and _is_narrow(target) and _bits(target) < 8:
-        value = _saturated(writer, value)
-        value = writer.op(arith.TruncIOp, (value,), type_, {"overflowFlags": _NO_FLAGS})
+        value = _to_few_bits(op, _bits(target))
     elif value.type != type_:
         value = writer.op(type(op), (value,), type_, op.properties, op.attributes)
     writer.replace(writer.wrapped(value, _bits(target)) if _is_narrow(target) else value)
 
 
-def _saturated(writer: _Writer, value: SSAValue) -> SSAValue:
-    """A float as a signed integer of 64 bits, the greatest one from 2^63 on: the low bits of that are the conversion to
-    an integer of fewer than 8 bits (`weft.support.float_to_integer`)."""
-    least = math.inf if isinstance(value.type, Float16Type) else 2.0**63
-    limit = writer.insert(arith.ConstantOp(FloatAttr(least, cast("AnyFloat", value.type))))
-    beyond = writer.insert(arith.CmpfOp(value, limit, "oge"))
-    converted = writer.insert(arith.FPToSIOp(value, i64))
-    return writer.insert(arith.SelectOp(beyond, writer.number(-1, i64), converted))
+def _to_few_bits(op: Operation, bits: int) -> SSAValue:
+    """The conversion of a float to an integer of fewer than 8 bits, in the type that holds it."""
+    constants = Constants(cast("Block", op.parent))
+    x = Writer(op, constants, shape_of(FORMATS[op.operands[0].type], 0)).lanes(op.operands[0])
+    held = cast("IntegerType", op.results[0].type)
+    register, small = (Writer(op, constants, integer_shape(type_, 0)) for type_ in (i64, held))
+    return to_integer(x, register, small, bits, signed=True).value
 
 
 def _extend_small(op: Operation, source: Attribute) -> None:

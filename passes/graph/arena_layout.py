@@ -77,7 +77,7 @@ def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -
         first, last = spans[buffer]
         others = [end for other in below.overlapping(first, last) for end in ends[other]]
         found[buffer] = _greatest(others, not_negative)
-        ends[buffer] = tuple(_plus(offset, sizes[buffer]) for offset in found[buffer])
+        ends[buffer] = tuple(offset + sizes[buffer] for offset in found[buffer])
         below.insert(first, last, buffer)
     return ArenaLayout(found, _greatest((end for several in ends for end in several), not_negative))
 
@@ -112,7 +112,7 @@ def aligned(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
     if all(_is_rounded_whole(monomial, factor, not_negative) for monomial, factor in size.terms):
         terms = ((monomial, _rounded(factor)) for monomial, factor in size.terms)
         return Expression(tuple(terms))
-    return _known(multiply(floordiv(add(size, ALIGNMENT - 1), ALIGNMENT), ALIGNMENT))
+    return multiply(floordiv(add(size, ALIGNMENT - 1), ALIGNMENT), ALIGNMENT)
 
 
 def _rounded(number: int) -> int:
@@ -129,14 +129,6 @@ def _typical(size: KnownExtent) -> int:
     if isinstance(size, int):
         return size
     return max(evaluate(size, dict.fromkeys(names_in(size), _TYPICAL_EXTENT)), ALIGNMENT)
-
-
-def _known(extent: KnownExtent | None) -> KnownExtent:
-    return 0 if extent is None else extent
-
-
-def _plus(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    return left + right if isinstance(left, int) and isinstance(right, int) else _known(add(left, right))
 
 
 def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Greatest:
@@ -159,10 +151,10 @@ def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Gr
 
 def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
     """Whether `left` is known not to be less than `right`, whatever the extents are."""
-    if is_not_negative(_known(subtract(left, right)), not_negative):
+    if is_not_negative(subtract(left, right), not_negative):
         return True
     most = _not_less(right, not_negative)
-    return most != right and is_not_negative(_known(subtract(left, most)), not_negative)
+    return most != right and is_not_negative(subtract(left, most), not_negative)
 
 
 def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
@@ -182,7 +174,7 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
             ):
                 rounded = tuple((inner, -(-times // ALIGNMENT) * factor) for inner, times in terms.items())
                 term = Expression(rounded)
-        total = _plus(total, term)
+        total += term
     return total
 
 
@@ -195,7 +187,7 @@ def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
             total[monomial] = max(factor, total.get(monomial, 0))
     found: KnownExtent = 0
     for monomial, factor in total.items():
-        found = _plus(found, Expression(((monomial, factor),)) if monomial else factor)
+        found += Expression(((monomial, factor),)) if monomial else factor
     return found
 
 

@@ -21,6 +21,7 @@ from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.effects import is_pure
 from weft.dialects.graph import CallTirOp, callee_of
 from weft.dialects.graph_shapes import (
+    EXTENTS,
     Expression,
     ExtentOperation,
     KnownExtent,
@@ -125,16 +126,16 @@ class _CopyNest:
             operand = cast("BlockArgument", load.memref).index
             values = ExtentNames({**extents, **self._iterators(conditions, extents)})
             read, written = (
-                _position([values.extent(index) for index in access.indices], shape)
+                EXTENTS.place(map(values.extent, access.indices), EXTENTS.row_major(shape), 0)
                 for access, shape in ((load, shapes[operand]), (self.store, result))
             )
-            offset = without_remainders(_known(subtract(read, written)))
+            offset = without_remainders(subtract(read, written))
             if values.values or any(name.startswith(_ITERATOR) for name in names_in(offset)):
                 return ()
             found.append(Copied(operand, offset))
         if len(found) == 1:
             return found if is_not_negative(found[0].offset) else ()
-        return found if _lie_side_by_side(found, shapes, elements(result)) else ()
+        return found if _lie_side_by_side(found, shapes, EXTENTS.product(result)) else ()
 
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
@@ -177,14 +178,6 @@ _RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
 """Number of the predicate of a comparison -> what it tests."""
 
 
-def _position(indices: Sequence[KnownExtent], shape: Sequence[KnownExtent]) -> KnownExtent:
-    """The number of elements before one."""
-    total: KnownExtent = 0
-    for index, extent in zip(indices, shape, strict=True):
-        total = _known(add(multiply(total, extent), index))
-    return total
-
-
 def without_remainders(extent: KnownExtent) -> KnownExtent:
     """The same number in terms of quotients only, those of quotients as one: equal positions become equal."""
     if isinstance(extent, int):
@@ -193,24 +186,24 @@ def without_remainders(extent: KnownExtent) -> KnownExtent:
     for monomial, factor in extent.terms:
         term: KnownExtent = factor
         for atom in monomial:
-            term = _known(multiply(term, symbol(atom) if isinstance(atom, str) else _by_quotient(atom)))
-        total = _known(add(total, term))
+            term = multiply(term, symbol(atom) if isinstance(atom, str) else _by_quotient(atom))
+        total = add(total, term)
     return total
 
 
 def _by_quotient(atom: ExtentOperation) -> KnownExtent:
     left, right = without_remainders(atom.left), without_remainders(atom.right)
     if atom.kind == "min" or atom.kind == "max":
-        return _known(choose(atom.kind, left, right))
-    quotient = _known(divide("floordiv", left, right))
+        return choose(atom.kind, left, right)
+    quotient = divide("floordiv", left, right)
     match left:
         case Expression(terms=(((ExtentOperation(kind="floordiv", left=inner, right=int(by)),), 1),)) if (
             isinstance(right, int) and by > 0 and right > 0
         ):
-            quotient = _known(divide("floordiv", inner, by * right))
+            quotient = divide("floordiv", inner, by * right)
         case _:
             pass
-    return quotient if atom.kind == "floordiv" else _known(subtract(left, multiply(quotient, right)))
+    return quotient if atom.kind == "floordiv" else subtract(left, multiply(quotient, right))
 
 
 def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
@@ -218,18 +211,10 @@ def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownEx
     certain part, for the loads of other ones would leave their buffers there."""
     end: KnownExtent = 0
     for part in parts:
-        if _known(add(part.offset, end)) != 0:
+        if add(part.offset, end) != 0:
             return False
-        end = _known(add(end, elements(shapes[part.operand])))
+        end = add(end, EXTENTS.product(shapes[part.operand]))
     return end == size
-
-
-def elements(shape: Sequence[KnownExtent]) -> KnownExtent:
-    """The number of elements of a shape."""
-    total: KnownExtent = 1
-    for extent in shape:
-        total = _known(multiply(total, extent))
-    return total
 
 
 def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
@@ -239,10 +224,6 @@ def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
     except ShapeError:
         return None
     return None if None in shape else cast("Sequence[KnownExtent]", shape)
-
-
-def _known(extent: KnownExtent | None) -> KnownExtent:
-    return 0 if extent is None else extent
 
 
 # Reading a function

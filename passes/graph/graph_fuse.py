@@ -27,7 +27,7 @@ from weft.passes.module_functions import named_ops
 from weft.passes.tir.flat_signature import stated_quantities
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
-from weft.support.names import free_name
+from weft.support.names import new_name
 from weft.support.target import is_target_kind, target_kinds
 from weft.texpr.graph_operators import Operator
 
@@ -366,9 +366,7 @@ class _GroupFunctions:
         labels = list(map(_label, group.members))
         rest = len(labels) - _NAMED
         listed = "_".join(labels[:_NAMED])
-        name = free_name(f"fused_{listed}_and_{rest}_more" if rest > 0 else f"fused_{listed}", self._taken)
-        self._taken.add(name)
-        return name
+        return new_name(f"fused_{listed}_and_{rest}_more" if rest > 0 else f"fused_{listed}", self._taken)
 
 
 def _label(op: Member) -> str:

@@ -20,14 +20,13 @@ from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.effects import is_pure
-from weft.dialects.graph_shapes import KnownExtent
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.promises import PROMISES
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, SPATIAL
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.graph.contiguous_copies import elements
 from weft.passes.index_ops import erase_if_unused
 from weft.passes.module_functions import named_ops, symbol_uses
 from weft.passes.tir.flat_signature import ParameterAccesses
@@ -293,7 +292,7 @@ def _elements(buffer: SSAValue) -> KnownExtent | None:
         return None
     names = ExtentNames()
     dynamic = iter([names.extent(extent) for extent in extents])
-    return elements([next(dynamic) if extent == DYNAMIC_INDEX else extent for extent in buffer.type.get_shape()])
+    return EXTENTS.product([next(dynamic) if extent == DYNAMIC_INDEX else extent for extent in buffer.type.get_shape()])
 
 
 def _dynamic_extents(buffer: SSAValue) -> Sequence[SSAValue] | None:

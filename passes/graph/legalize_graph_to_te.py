@@ -20,7 +20,7 @@ from weft.passes.graph.canonical_names import CanonicalNames, extents_of
 from weft.passes.graph.functions import graph_functions
 from weft.passes.module_functions import named_ops
 from weft.support.errors import CompileError
-from weft.support.names import free_name
+from weft.support.names import new_name
 from weft.texpr.expr import Number, name_of
 from weft.texpr.graph_operators import Application, Operator, Placeholders
 from weft.texpr.ops.creation import full
@@ -69,8 +69,7 @@ def _legalize(
     names = canonical_names(op)
     key = operator_key(op, names)
     if key not in functions:
-        name = free_name(op.name.removeprefix("graph."), taken)
-        taken.add(name)
+        name = new_name(op.name.removeprefix("graph."), taken)
         applied = definition(op, names)
         functions[key] = _private(applied.function(name), op), applied.passed
         module.body.block.add_op(functions[key][0])

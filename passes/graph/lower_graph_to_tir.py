@@ -45,10 +45,10 @@ from weft.dialects.graph import (
 )
 from weft.dialects.graph_control import STEP, IfOp, LoopOp
 from weft.dialects.graph_shapes import (
+    EXTENTS,
     Expression,
     KnownExtent,
     lone_name,
-    multiply,
     shape_of,
     show_extent,
     tensor_type,
@@ -58,7 +58,7 @@ from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.graph.contiguous_copies import ContiguousCopies, elements
+from weft.passes.graph.contiguous_copies import ContiguousCopies
 from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
@@ -412,11 +412,11 @@ class _FunctionLowering(Bufferization):
         if root in self._views.shifted:
             size = bytes_of(type_.element_type)
             if root not in self._bytes:
-                bytes_ = self._extents.value(multiply(elements(self._shape(_tensor(root))), size) or 0)
+                bytes_ = self._extents.value(EXTENTS.product(self._shape(_tensor(root))) * size)
                 extents, static = ([], bytes_) if isinstance(bytes_, int) else ([bytes_], DYNAMIC_INDEX)
                 allocation = memref.AllocOp(extents, (), MemRefType(i8, [static]))
                 self._bytes[root] = self._value(allocation, self.head, op, root.name_hint)
-            shift = extent_before(self._extents.value(multiply(before, size) or 0), self.head)
+            shift = extent_before(self._extents.value(before * size), self.head)
             view = memref.ViewOp(self._bytes[root], shift, self._dynamic(type_), buffer_type(type_))
             return self._value(view, self.head, op, tensor.name_hint)
         source = self._views.held_by.get(root, root)
@@ -428,7 +428,9 @@ class _FunctionLowering(Bufferization):
         """The first elements of a buffer in the shape of a tensor."""
         extents = self._extents_of(type_)
         strides: list[int | SSAValue] = []
-        for stride, static in zip(_strides(self._shape(type_)), buffer_type(type_).get_strides() or (), strict=True):
+        for stride, static in zip(
+            EXTENTS.row_major(self._shape(type_)), buffer_type(type_).get_strides() or (), strict=True
+        ):
             value = self._extents.value(stride)
             strides.append(value if static is not None else extent_before(value, self.head))
         cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], extents, strides, buffer_type(type_))
@@ -540,11 +542,6 @@ class _FunctionLowering(Bufferization):
 
 def _tensor(value: SSAValue) -> Tensor:
     return cast("Tensor", value.type)
-
-
-def _strides(shape: Sequence[KnownExtent]) -> list[KnownExtent]:
-    """The strides of a dense buffer."""
-    return [elements(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def _ties(callee: FuncOp) -> list[tuple[Quantity, Quantity]]:

@@ -21,7 +21,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.extents import ExtentNames
 from weft.dialects.arena import ARENA_BYTES, arena_attribute
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, multiply, symbol
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent, symbol
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
@@ -199,10 +199,7 @@ def _share_memory(function: FuncOp, temporaries: Sequence[_Temporary], in_arena:
 def _bytes(alloc: memref.AllocOp, names: ExtentNames) -> KnownExtent:
     type_ = buffer_type(alloc.memref)
     static = prod(extent for extent in type_.get_shape() if extent != DYNAMIC_INDEX) * bytes_of(type_.element_type)
-    total: KnownExtent = static
-    for extent in alloc.dynamic_sizes:
-        total = multiply(total, names.extent(extent)) or 0
-    return total
+    return static * EXTENTS.product(map(names.extent, alloc.dynamic_sizes))
 
 
 def _least_bytes(sizes: Greatest) -> int:

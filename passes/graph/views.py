@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_control import IfOp, LoopOp
-from weft.dialects.graph_shapes import KnownExtent, add, multiply
-from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, elements, known_shape
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent
+from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_shape
 
 
 class Views:
@@ -46,7 +46,7 @@ class Views:
         before: KnownExtent = 0
         while tensor in self._around:
             tensor, offset = self._around[tensor]
-            before = _sum(before, offset)
+            before += offset
         return tensor, before
 
     def _are_views(self, call: CallTirOp, parts: Sequence[Sequence[Copied]]) -> bool:
@@ -63,7 +63,7 @@ class Views:
 
     def _can_lie_in(self, result: SSAValue, source: SSAValue, offset: KnownExtent) -> bool:
         root, before = self.place(source)
-        before = _sum(before, offset)
+        before += offset
         if result not in self._returned:
             return before == 0 or (self._has_parts and self._is_own(root))
         is_whole = before == 0 and _elements(root) == _elements(result)
@@ -73,7 +73,7 @@ class Views:
         root, before = self.place(source)
         if result in self._returned:
             self.held_by[root] = result
-        elif _sum(before, offset) != 0:
+        elif before + offset != 0:
             self.shifted.add(root)
         self._around[result] = source, offset
 
@@ -85,7 +85,7 @@ class Views:
         if not all(self._is_own(root) and self._is_whole(part) for (part, _), root in zip(parts, roots, strict=True)):
             return False
         for root, (_, offset) in zip(roots, parts, strict=True):
-            self._around[root] = result, _negative(offset)
+            self._around[root] = result, offset * -1
         self.shifted.add(result)
         return True
 
@@ -105,12 +105,4 @@ _COMPUTE = (CallTirOp, IfOp, LoopOp)
 
 def _elements(tensor: SSAValue) -> KnownExtent | None:
     shape = known_shape(tensor)
-    return None if shape is None else elements(shape)
-
-
-def _sum(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    return add(left, right) or 0
-
-
-def _negative(extent: KnownExtent) -> KnownExtent:
-    return multiply(-1, extent) or 0
+    return None if shape is None else EXTENTS.product(shape)

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FloatNanEncoding, FloatNonfiniteBehavior, Inde
 from xdsl.ir import Block, Region
 
 from weft.dialects import low_lanes
-from weft.passes.low.elementary.lanes import DEFINED_MARK
+from weft.passes.low.elementary.lanes import DEFINED_MARK, F16
 from weft.passes.low.op_rewriter import element_of
 from weft.support.cpu_instructions import range_lanes
 
@@ -141,22 +141,23 @@ def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
     return register.bits(register.op(kind, (inside.value,), register.integer_type, {}, DEFINED_MARK))
 
 
-def to_integer(x: Lanes, register: Writer, small: Writer, *, signed: bool) -> Bits:
-    """A number as the low bits of its conversion to a signed integer of the width of `register`."""
+def to_integer(x: Lanes, register: Writer, small: Writer, bits: int, *, signed: bool) -> Bits:
+    """A number as an integer of `bits`: the low bits of its conversion to a signed integer of the width of `register`,
+    in the type of `small`."""
     kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
 
     def converted(number: Lanes) -> Bits:
         return register.bits(register.op(kind, (number.value,), register.integer_type))
 
-    bits = small.shape.integer_bits
     if bits == 64 and not signed:
         is_large = x.compare("oge", 2.0**63)
         found = converted(is_large.choose(x * 0.5, x))
         return is_large.choose_bits(found << 1, found)
     found = converted(x)
     if bits < 8:
-        found = x.compare("oge", 2.0**63).choose_bits(register.integer(-1), found)
-    return found if bits == register.shape.integer_bits else found.cast(arith.TruncIOp, small)
+        limit = math.inf if x.writer.format is F16 else 2.0**63
+        found = x.compare("oge", limit).choose_bits(register.integer(-1), found)
+    return found if register.integer_type == small.integer_type else found.cast(arith.TruncIOp, small)
 
 
 # Integers

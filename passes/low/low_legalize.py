@@ -37,7 +37,7 @@ from weft.dialects.low_kernel import ShuffleOp, kernel_of
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
 from weft.passes.low import decompositions
-from weft.passes.low.elementary.lanes import BF16, F16, F32, F64, Constants, Writer, integer_shape, shape_of
+from weft.passes.low.elementary.lanes import F32, F64, FORMATS, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.float_ranges import float_range
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
@@ -50,7 +50,6 @@ from weft.support.target import Target
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
-    from weft.passes.low.elementary.lanes import Format
 
 TARGETS: Final = ("llvm", "c", "cuda", "opencl", "metal")
 """Kinds of target that this pass prepares for."""
@@ -137,10 +136,9 @@ class _Legalization:
         element, lanes = element_of(type_), lanes_of(type_)
         if isinstance(element, IntegerType | IndexType):
             return Writer(op, self.constants, integer_shape(element, lanes))
-        return Writer(op, self.constants, shape_of(_FORMATS[element], lanes))
+        return Writer(op, self.constants, shape_of(FORMATS[element], lanes))
 
 
-_FORMATS: Final[Mapping[Attribute, Format]] = {format_.float_type: format_ for format_ in (F16, BF16, F32, F64)}
 Rule: TypeAlias = Callable[[Operation, _Legalization], OpRewriter | None]
 """Rewrites an operation and returns what it inserted; None where the target has the operation as it stands."""
 
@@ -370,7 +368,7 @@ def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
     )
     if bits != width or not signed:
         small = context.writer(op, result.type)
-        register.replace(decompositions.to_integer(x, register, small, signed=signed).value)
+        register.replace(decompositions.to_integer(x, register, small, bits, signed=signed).value)
         return register
     lanes = lanes_of(result.type)
     if context.kind == "llvm" and conversion_to_integer(context.machine, lanes, 64 if is_double else 32, bits):

@@ -8,26 +8,22 @@ from typing import TYPE_CHECKING, cast
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    DenseIntOrFPElementsAttr,
     IntegerType,
     MemRefType,
     ModuleOp,
     Signedness,
     VectorType,
     i32,
-    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import arith_op, erase_if_unused, index_constant
-from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of
+from weft.passes.index_ops import erase_unused_pointers, index_constant
+from weft.passes.low.op_rewriter import OpRewriter, lanes_of
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.errors import CompileError
 from weft.support.target import Target
@@ -92,11 +88,6 @@ class _Builder(OpRewriter):
         access = _pointer(pointer)
         self.add(vector.StoreOp(value, access.buffer, list(access.indices)))
 
-    def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        mask = DenseArrayBase.from_list(i64, list(lanes))
-        type_ = VectorType(element_of(first.type), [len(lanes)])
-        return self.op(vector.ShuffleOp, (first, second), type_, {"mask": mask})
-
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
         """One or two vectors behind each other."""
         if len(parts) == 1:
@@ -110,22 +101,11 @@ class _Builder(OpRewriter):
             return value if factor else None
         return self.combine(arith.MuliOp, value, self.insert(index_constant(factor)))
 
-    def constant(self, number: int, type_: VectorType[Attribute]) -> SSAValue:
-        value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), [number])
-        return self.op(arith.ConstantOp, (), type_, {"value": value})
-
-    def combine(self, kind: type[Operation], first: SSAValue, second: SSAValue) -> SSAValue:
-        return self.insert(arith_op(kind, first, second))
-
     def erase(self) -> None:
         """Erase the op, and pointers that nobody takes any more."""
-        operands = list(dict.fromkeys(self.rewritten.operands))
+        operands = list(self.rewritten.operands)
         super().erase()
-        for value in operands:
-            if isinstance(value.owner, AccessPtrOp) and value.first_use is None:
-                indices = list(value.owner.indices)
-                Rewriter.erase_op(value.owner)
-                erase_if_unused(indices)
+        erase_unused_pointers(operands)
 
 
 def _pointer(value: SSAValue) -> AccessPtrOp:
@@ -184,15 +164,14 @@ def _flip(op: DotOp) -> tuple[DotOp, DotOp]:
     build = _Builder(op)
     half = 1 << (op.lhs_as.width.data - 1)
     other = IntegerType(op.lhs_as.width.data, _other(op.lhs_as))
-    type_ = cast("VectorType[Attribute]", op.lhs.type)
-    flipped = build.combine(arith.XOrIOp, op.lhs, build.constant(-half, type_))
+    flipped = build.combine(arith.XOrIOp, op.lhs, build.constant_lanes(op.lhs.type, [-half]))
     sums = DotOp(op.acc, flipped, other, op.rhs, op.rhs_as)
     total = build.insert(sums)
     group = VectorType(IntegerType(op.lhs_as.width.data), [op.group])
     # 128 is read from unsigned bytes, -128 from signed ones: the same bits.
     moved = DotOp(
-        build.constant(0, cast("VectorType[Attribute]", op.acc.type)),
-        build.constant(-half, group),
+        build.constant_lanes(op.acc.type, [0]),
+        build.constant_lanes(group, [-half]),
         other,
         op.rhs,
         op.rhs_as,

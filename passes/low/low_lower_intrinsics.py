@@ -99,8 +99,7 @@ def _lower(
     if results:
         rewriter.replace(rewriter.lane_by_lane(call_on))
     else:
-        rewriter.add(CallOp(SymbolRefAttr(found), list(op.operands), []))
-        rewriter.erase()
+        rewriter.become(CallOp(SymbolRefAttr(found), list(op.operands), []))
 
 
 def _declare(

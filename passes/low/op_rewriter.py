@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects import vector
-from xdsl.dialects.builtin import UnregisteredOp, VectorType
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    UnregisteredOp,
+    VectorType,
+    i64,
+)
 
+from weft.passes.index_ops import arith_op
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from xdsl.dialects.builtin import IntegerType
     from xdsl.ir import Attribute, Operation, SSAValue
 
 _NOTHING: Final[Mapping[str, Attribute]] = {}
@@ -53,6 +63,24 @@ class OpRewriter:
             )
         )
 
+    def index(self, number: int) -> SSAValue:
+        """A constant index."""
+        return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
+
+    def constant_lanes(self, type_: Attribute, numbers: Sequence[int]) -> SSAValue:
+        """A constant vector, of integers or of floats that are integers; one number stands for all lanes."""
+        value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), list(numbers))
+        return self.op(arith.ConstantOp, (), type_, {"value": value})
+
+    def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        """An op of `arith` on two integers or vectors of them, without flags."""
+        return self.insert(arith_op(kind, left, right))
+
+    def shuffle(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """The vector of some lanes of two vectors."""
+        type_ = VectorType(element_of(left.type), [len(lanes)])
+        return self.op(vector.ShuffleOp, (left, right), type_, {"mask": DenseArrayBase.from_list(i64, list(lanes))})
+
     def extract(self, value: SSAValue, lane: int) -> SSAValue:
         """A lane of a vector."""
         return self.insert(vector.ExtractOp(value, [lane], element_of(value.type)))
@@ -75,6 +103,11 @@ class OpRewriter:
                 value.name_hint = result.name_hint
             result.replace_all_uses_with(value)
         self.erase()
+
+    def become(self, op: Operation) -> None:
+        """Insert an op, and let its results be those of the op that is rewritten, which is erased."""
+        self.add(op)
+        self.replace(*op.results)
 
     def erase(self) -> None:
         self.rewritten.detach()

@@ -170,9 +170,7 @@ def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operat
 
 def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
     """Make every access of `old` in `blocks` one of `new`."""
-    for use in list(old.uses):
-        if any(block.is_ancestor(use.operation) for block in blocks):
-            use.operation.operands[use.index] = new
+    old.replace_uses_with_if(new, lambda use: any(block.is_ancestor(use.operation) for block in blocks))
 
 
 def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:

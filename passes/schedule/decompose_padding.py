@@ -183,9 +183,7 @@ class DecomposePaddingPlan(Plan):
             if lower == Index({}) or body.first_op is None:
                 continue
             shifted = index_before(Index.of(variable) + lower, body.first_op, variable.name_hint)
-            for use in list(variable.uses):
-                if use.operation is not shifted.owner and use.operation is not block:
-                    use.operation.operands[use.index] = shifted
+            variable.replace_uses_with_if(shifted, lambda use, new=shifted: use.operation not in (new.owner, block))
         set_extents(block, extents)
         simplify_indices(block)
 

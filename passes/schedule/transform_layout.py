@@ -507,12 +507,12 @@ class TransformLayout(MovingPrimitive):
             if not extent.is_constant and _bare(layout, at) < 0:
                 detail = f"dimension {at} of parameter {name} has an extent that callers give, but does not stay whole"
                 self.refuse(6, detail)
-        caller = self._caller(buffer)
+        caller = self._caller()
         if caller is not None:
             self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
 
-    def _caller(self, buffer: SSAValue) -> Operation | None:
-        """An operation of the module that refers to the function whose parameter the buffer is."""
+    def _caller(self) -> Operation | None:
+        """An operation of the module that refers to the function, whose parameter the buffer is."""
         function = function_of(self.block)
         module = next((op for op in ancestors(function) if isinstance(op, ModuleOp)), None)
         name = function.sym_name.data

@@ -46,7 +46,7 @@ from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.te.combiners import ConstantPool, combine, identity
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions
 from weft.support.errors import CompileError, InternalError, did_you_mean
-from weft.support.names import free_name
+from weft.support.names import new_name
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
@@ -226,11 +226,6 @@ class _FunctionLowering(Bufferization):
             return extent
         return self._constants.get(extent, op.result.type)
 
-    def _new_label(self, wanted: str) -> str:
-        label = free_name(wanted, self._labels)
-        self._labels.add(label)
-        return label
-
     def _lower_compute(self, compute: ComputeOp) -> None:
         outputs = [self._output(compute, result) for result in compute.results]
         reduce = reduction_of(compute)
@@ -240,13 +235,13 @@ class _FunctionLowering(Bufferization):
                 if result not in yielded:
                     type_ = MemRefType(result.type, compute.shape)
                     outputs.append(self._allocate(compute, compute.extent_operands, type_, result.name_hint))
-        label = self._new_label(compute.label)
+        label = new_name(compute.label, self._labels)
         self.insert(compute_nest(compute, label, outputs, self.memory, self._constants), self.end)
 
     def _lower_extern(self, extern: ExternOp) -> None:
         """A block of the statements, in loops over the indices."""
         outputs = [self._output(extern, result) for result in extern.results]
-        label = self._new_label(extern.label)
+        label = new_name(extern.label, self._labels)
         extents = list(extern.domain)
         hints = [index.name_hint or f"i{index.index}" for index in extern.indices]
         body = extern.body.block
@@ -287,7 +282,7 @@ class _FunctionLowering(Bufferization):
             dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
             if dynamic:
                 self._place(TirAssumeShapeOp(parameter, dynamic), returned)
-            label = self._new_label(f"{parameter.name_hint or 'out'}_copy")
+            label = new_name(f"{parameter.name_hint or 'out'}_copy", self._labels)
             self.copy(self.memory[value], parameter, extents, label, "vi", returned)
 
     def _extents_of(self, tensor: SSAValue, like: Operation) -> list[int | SSAValue]:

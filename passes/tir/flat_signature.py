@@ -4,12 +4,12 @@ each buffer parameter is read, written or updated."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -19,19 +19,21 @@ from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.integer_ranges import Choice, Division, Product, meaning_of, operands_of_minimum
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import function_of
+from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import parameter_types
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.low import PARAMS, ParamAttr, params_of, preconditions_of, symbols_of
+from weft.dialects.low import PARAMS, SYMBOLS, ParamAttr, params_of, preconditions_of, symbols_of
 from weft.dialects.low_access import AccessAttr, AccessMode, StrideOp, access_by
-from weft.dialects.strides import dynamic_extents, dynamic_strides
+from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, Relation
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
-from weft.support.names import free_name
+from weft.support.names import free_name, new_name
 
 
 class Quantity(NamedTuple):
@@ -91,8 +93,7 @@ class FlatSignature:
                     hint = key.name_hint if isinstance(key, SSAValue) else _hint(arguments[key.parameter], key)
                     hint = hint or _hint(arguments[position], own)
                     wanted = hint or f"{labels[position]}_{'s' if own.is_stride else 'd'}{own.dimension}"
-                    named[key] = free_name(wanted, taken, first=2)
-                    taken.add(named[key])
+                    named[key] = new_name(wanted, taken, first=2)
                     signature.symbols.append(named[key])
                     if isinstance(key, BlockArgument):
                         signature.of_scalar[key.index] = named[key]
@@ -113,6 +114,28 @@ class FlatSignature:
         facts = [fact.text for fact in preconditions_of(function)]
         symbols = list(symbols_of(function))
         return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
+
+    def add_symbols(self, function: FuncOp) -> dict[str, SSAValue]:
+        """Give a function a parameter for each symbol, and the attributes that state the signature; returns the
+        parameters by name."""
+        block = function.body.block
+        symbols: dict[str, SSAValue] = {}
+        for name in self.symbols:
+            symbols[name] = block.insert_arg(IndexType(), len(block.args))
+            symbols[name].name_hint = name
+        add_argument_attributes(function, behind=len(symbols))
+        function.attributes[PARAMS] = self.params()
+        function.attributes[SYMBOLS] = ArrayAttr([StringAttr(name) for name in symbols])
+        return symbols
+
+    def sizes_of(
+        self, position: int, symbols: Mapping[str, SSAValue]
+    ) -> tuple[tuple[int | SSAValue, ...], tuple[int | SSAValue, ...] | None]:
+        """The shape of a buffer parameter, and its strides unless it is dense."""
+        type_ = cast("MemRefType[Attribute]", self.types[position])
+        given = iter([symbols[self.of_quantity[own]] for own in quantities_of(position, type_)])
+        shape, strides = mixed_extents(type_.get_shape(), given), strides_of(type_)
+        return shape, None if strides is None else tuple(next(given) if s is None else s for s in strides)
 
     def params(self) -> ArrayAttr[ParamAttr]:
         params: list[ParamAttr] = []

@@ -59,7 +59,7 @@ class AssignSpacesPass(TirPass):
             space = buffer_type(alloc.memref).memory_space
             kernel = next(iter(users)) if len(users) == 1 else None
             if space == SHARED:
-                _place_shared(alloc, kernel, found)
+                _place_shared(alloc, kernel)
             elif space in (LOCAL, *GLOBAL):
                 _place_own(alloc, kernel, found, required=space == LOCAL)
 
@@ -98,7 +98,7 @@ def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access],
         set_memory_space(alloc.memref, SHARED)
 
 
-def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access]) -> None:
+def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None) -> None:
     if _threads_around(alloc) is not None:
         return
     around = [] if kernel is None else [p for p in (kernel, *ancestors(kernel)) if isinstance(p, ForOp)]

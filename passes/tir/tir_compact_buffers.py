@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from xdsl.dialects import memref, scf
@@ -11,11 +12,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.footprint import Span, hull, span_of
+from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import mixed_extents
-from weft.dialects.intervals import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
@@ -56,15 +57,6 @@ class CompactBuffersPass(TirPass):
             compact(alloc)
 
 
-@dataclass(frozen=True)
-class _Box:
-    """One dimension of a region: `base + low .. base + high`, where the base is fixed in the scope."""
-
-    base: Index
-    low: int
-    high: int
-
-
 def compact(alloc: memref.AllocOp) -> None:
     """Shrink `alloc` to the region that loads, stores and pointers touch; other uses keep it as it is."""
     uses: list[_Use] = []
@@ -85,11 +77,16 @@ def compact(alloc: memref.AllocOp) -> None:
     indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
     boxes = [
-        _union([_touched(op, d, index[d], fixed.box(index[d])) for op, index in zip(uses, indices, strict=True)])
+        hull(
+            [
+                _touched(op, d, index[d], span_of(index[d], fixed, range_of))
+                for op, index in zip(uses, indices, strict=True)
+            ]
+        )
         for d in range(old.get_num_dims())
     ]
     boxes = [
-        None if box is None or (extent != DYNAMIC_INDEX and box.high - box.low + 1 >= extent) else box
+        None if box is None or (extent != DYNAMIC_INDEX and box.extent >= extent) else box
         for box, extent in zip(boxes, old.get_shape(), strict=True)
     ]
     if all(box is None for box in boxes):
@@ -97,27 +94,27 @@ def compact(alloc: memref.AllocOp) -> None:
     new = _shrink(alloc, old, boxes)
     for op, index in zip(uses, indices, strict=True):
         places = [
-            place if box is None else index_before((at - box.base - box.low).simplified(range_of), op)
+            place if box is None else index_before((at - box.lower).simplified(range_of), op)
             for place, at, box in zip(op.indices, index, boxes, strict=True)
         ]
         set_access(op, new, places)
 
 
-def _touched(op: _Use, dimension: int, index: Index, box: _Box | None) -> _Box | None:
+def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
     """The `box` of an index, with what a pointer gives access to from there; for a load or store without what the
     conditions around it exclude: `c - part >= 0` says that the part of the index that varies is at most c."""
     if box is None:
         return None
     if isinstance(op, AccessPtrOp):
-        return box if op.box_sizes is None else _Box(box.base, box.low, box.high + op.box_sizes[dimension] - 1)
-    part = index - box.base
-    low, high = box.low, box.high
+        return box if op.box_sizes is None else replace(box, extent=box.extent + op.box_sizes[dimension] - 1, runs=None)
+    part = index - box.lower
+    low, high = 0, box.extent - 1
     for constraint in _conditions_around(op):
         _, most = (constraint + part).simplified(range_of).range(range_of)
         _, least = (constraint - part).simplified(range_of).range(range_of)
         high = high if most is None else min(high, most)
         low = low if least is None else max(low, -least)
-    return _Box(box.base, low, high) if low <= high else box
+    return Span(box.lower + low, high - low + 1, tight=False) if low <= high else box
 
 
 def _conditions_around(op: Operation) -> list[Index]:
@@ -125,19 +122,6 @@ def _conditions_around(op: Operation) -> list[Index]:
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
     found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
     return [constraint.index for constraint in found if not constraint.equality]
-
-
-def _union(boxes: list[_Box | None]) -> _Box | None:
-    """The smallest box around `boxes` when all have one base."""
-    first = boxes[0]
-    if first is None:
-        return None
-    low, high = first.low, first.high
-    for box in boxes[1:]:
-        if box is None or box.base != first.base:
-            return None
-        low, high = min(low, box.low), max(high, box.high)
-    return _Box(first.base, low, high)
 
 
 @dataclass(frozen=True)
@@ -158,43 +142,12 @@ class _FixedIn:
             return not isinstance(value, OpResult)
         return home is not None and home.is_ancestor(self.scope)
 
-    def box(self, index: Index) -> _Box | None:
-        """`index` as a fixed base and a constant range, or None when the range is not known."""
-        base: dict[Atom, int] = {}
-        interval: tuple[int | None, int | None] = (index.constant, index.constant)
-        for atom, factor in index.terms.items():
-            part = Index({atom: 1})
-            if all(self(v) for v in part.values()):
-                base[atom] = base.get(atom, 0) + factor
-                continue
-            quotient = self._quotient(atom)
-            if quotient is not None:
-                fixed, inner = quotient
-                base[fixed] = base.get(fixed, 0) + factor
-                interval = add_intervals(interval, scale_interval(inner, factor))
-            else:
-                interval = add_intervals(interval, scale_interval(part.range(range_of), factor))
-        low, high = interval
-        return None if low is None or high is None else _Box(Index(base), low, high)
 
-    def _quotient(self, atom: Atom) -> tuple[Quotient, tuple[int, int]] | None:
-        """A quotient of a fixed F plus I in low .. high: (F + low) floordiv c plus 0 .. ceil((high - low) / c)."""
-        if not isinstance(atom, Quotient):
-            return None
-        inner = self.box(atom.numerator)
-        if inner is None or inner.base.is_constant:
-            return None
-        reach = -((inner.low - inner.high) // atom.divisor)
-        return Quotient(inner.base + inner.low, atom.divisor), (0, reach)
-
-
-def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) -> SSAValue:
+def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: Sequence[Span | None]) -> SSAValue:
     """Replace `alloc` by one of the extents of `boxes` (None keeps the old extent)."""
     extents = mixed_extents(old.get_shape(), alloc.dynamic_sizes)
     kept = [extent for extent, box in zip(extents, boxes, strict=True) if box is None and isinstance(extent, SSAValue)]
-    shape = [
-        extent if box is None else box.high - box.low + 1 for extent, box in zip(old.get_shape(), boxes, strict=True)
-    ]
+    shape = [extent if box is None else box.extent for extent, box in zip(old.get_shape(), boxes, strict=True)]
     type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
     new = allocate_before(alloc, memref.AllocOp, type_, alloc.memref.name_hint, alloc.alignment, kept)
     new.attributes.update(alloc.attributes)

@@ -73,7 +73,7 @@ def _distribute(loop: ForOp) -> None:
     allocations: list[memref.AllocOp] = []
     repeatable = _repeatable_ops(loop)
     parts = _parts(loop.body.block, loop, allocations, repeatable)
-    if parts is None or not _is_legal(parts, loop):
+    if parts is None or not _is_legal(parts):
         return
     for alloc in allocations:
         _expand(alloc, loop)
@@ -141,7 +141,7 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
     return loop.induction_variable in sources_in(values)
 
 
-def _is_legal(parts: Sequence[_Part], loop: ForOp) -> bool:
+def _is_legal(parts: Sequence[_Part]) -> bool:
     """Whether no value but of repeated computations goes from part to part, and what is done once reads nothing that
     virtual threads write."""
     single = _flat(parts)

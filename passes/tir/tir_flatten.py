@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FunctionType,
-    IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -33,15 +32,15 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.extents import ExtentNames
+from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
-from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, choose, is_not_negative, lone_name, multiply, symbol
+from weft.dialects.graph_shapes import KnownExtent, is_not_negative
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
-from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
+from weft.dialects.low import ASSUME, PARAMS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.low_registered import CallRegisteredOp
@@ -51,11 +50,12 @@ from weft.dialects.strides import dynamic_extents, layout_problem, strides_of
 from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, values_of
 from weft.passes.index_ops import (
     BufferAccess,
     constant_before,
     extent_before,
+    index_arithmetic,
     index_before,
     insert_before,
     product_before,
@@ -63,11 +63,11 @@ from weft.passes.index_ops import (
     set_access,
 )
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
-from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, call_facts, quantities_of
+from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, call_facts
 from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of, tir_functions
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
-from weft.support.names import free_name
+from weft.support.names import free_name, new_name
 
 LOCAL_LIMIT = 64 * 1024
 """Bytes up to which a buffer of space "local" is on the stack."""
@@ -147,7 +147,7 @@ def _check(function: FuncOp) -> None:
             raise CompileError.at(
                 op, f"buffers are parameters, allocated or constants of the module: {op.name} gives another one"
             )
-        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
+        for value in values_of(op):
             type_ = value.type
             if not isinstance(type_, MemRefType):
                 continue
@@ -228,28 +228,21 @@ class _Flattener:
         self.aligned: dict[SSAValue, dict[int, tuple[int, int]]] = {}
         """Axes whose stride is a multiple of a factor plus an offset."""
         self.frame = 0
-        self.known: dict[SSAValue, KnownExtent] = {}
+        self.names = ExtentNames()
         """Symbols as polynomials of others, where the function's own facts tell them."""
         self.own_facts: set[_Differences] = set()
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
-        symbols: dict[str, SSAValue] = {}
-        for name in signature.symbols:
-            symbols[name] = block.insert_arg(IndexType(), len(block.args))
-            symbols[name].name_hint = name
-        add_argument_attributes(self.function, behind=len(signature.symbols))
+        # Before the body: from the attributes it is known that extents are not negative.
+        self.function.attributes.pop(PARAMETER_ACCESS, None)
+        symbols = signature.add_symbols(self.function)
         for position in signature.memrefs:
             old = buffer_type(block.args[position])
-            given = iter([symbols[signature.of_quantity[own]] for own in quantities_of(position, old)])
             new = Rewriter.replace_value_with_new_type(block.args[position], flat_type(old))
-            self.shapes[new] = mixed_extents(old.get_shape(), given)
-            if (strides := strides_of(old)) is not None:
-                self.strides[new] = tuple(next(given) if stride is None else stride for stride in strides)
-        # Before the body: from these attributes it is known that extents are not negative.
-        self.function.attributes.pop(PARAMETER_ACCESS, None)
-        self.function.attributes[PARAMS] = self.signature.params()
-        self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
+            self.shapes[new], strides = signature.sizes_of(position, symbols)
+            if strides is not None:
+                self.strides[new] = strides
         if self.signature.facts:
             self.function.attributes[ASSUME] = ArrayAttr([StringAttr(fact) for fact in self.signature.facts])
         self.function.attributes.pop(TIR_FUNCTION, None)
@@ -258,11 +251,11 @@ class _Flattener:
         for text in signature.facts:
             fact = CallPrecondition(text)
             if fact.defines is not None:
-                others = {name: _extent_of(Index.of(given[name]), self.known) for name in fact.names}
-                self.known[given[fact.defines]] = fact.defined(others)
+                others = {name: self.names.extent(given[name]) for name in fact.names}
+                self.names.know(given[fact.defines], fact.defined(others))
         for text in signature.facts:
             fact = CallPrecondition(text)
-            values = {name: _extent_of(Index.of(given[name]), self.known) for name in fact.names}
+            values = {name: self.names.extent(given[name]) for name in fact.names}
             differences = _differences(fact, values)
             if differences is not None:
                 self.own_facts.add(differences)
@@ -408,10 +401,7 @@ class _Flattener:
 
     def _size(self, shape: tuple[int | SSAValue, ...], anchor: Operation) -> SSAValue:
         """The number of elements of a buffer of dynamic extents."""
-        total = Index({}, 1)
-        for extent in shape:
-            total = product_before(Index.of(extent), total, anchor)
-        return index_before(total, anchor)
+        return index_before(index_arithmetic(anchor).product(map(Index.of, shape)), anchor)
 
     def _replace_dim(self, op: memref.DimOp) -> None:
         dimension = constant_integer(op.index)
@@ -477,8 +467,9 @@ class _Flattener:
             if name not in values:
                 buffer = op.arguments[position]
                 given = self._stride(buffer, dimension, op) if is_stride else self.shapes[buffer][dimension]
-                values[name] = given if isinstance(given, SSAValue) else index_before(_as_index(given), op)
-        _check_call_facts(op, callee, values, self.known, self.own_facts)
+                given = Index.of(given) if isinstance(given, int) else given
+                values[name] = index_before(given, op) if isinstance(given, Index) else given
+        _check_call_facts(op, callee, values, self.names, self.own_facts)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
 
     def _check_aligned(self, op: CallOp | CallRegisteredOp) -> None:
@@ -512,23 +503,21 @@ def _check_call_facts(
     op: CallOp,
     callee: FlatSignature,
     symbols: dict[str, SSAValue],
-    known: dict[SSAValue, KnownExtent],
+    names: ExtentNames,
     own: Collection[_Differences],
 ) -> None:
     """Check that a call inside of the module meets the assumptions of its callee for all values that are only known at
     run time; the caller may assume the same (`own`)."""
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     loops = (loop for loop in ancestors(op) if isinstance(loop, ForOp))
-    empty = {("<=", _extent_of(Index.of(loop.extent), known)) for loop in loops}
+    empty = {("<=", names.of_index(Index.of(loop.extent))) for loop in loops}
     not_negative: set[str] | None = None
     for text in callee.facts:
         fact = CallPrecondition(text)
-        values = {name: _extent_of(Index.of(given[name]), known) for name in fact.names}
+        values = {name: names.extent(given[name]) for name in fact.names}
         differences = _differences(fact, values)
         if differences is not None:
-            if not_negative is None:
-                lows = {lone_name(extent): range_of(value)[0] for value, extent in known.items()}
-                not_negative = {name for name, low in lows.items() if name is not None and low is not None and low >= 0}
+            not_negative = names.not_negative() if not_negative is None else not_negative
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue
             if any(_holds(*difference, not_negative) for difference in differences):
@@ -563,33 +552,7 @@ def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]
     """Whether a relation is true of sides that differ by that much, if the names in `not_negative` are not negative."""
     if relation == "==":
         return difference == 0
-    return is_not_negative(cast("KnownExtent", multiply(difference, -1)), not_negative)
-
-
-def _extent_of(index: Index, known: dict[SSAValue, KnownExtent]) -> KnownExtent:
-    """An index as a polynomial of the values that it is computed from; `known` has those of some, and gets names for
-    others."""
-    total: KnownExtent = index.constant
-    for atom, coefficient in index.terms.items():
-        if isinstance(atom, Quotient):
-            value = _extent_of(atom.numerator, known) // atom.divisor
-        elif isinstance(atom, Remainder):
-            value = _extent_of(atom.numerator, known) % atom.divisor
-        elif isinstance(atom.owner, arith.MuliOp | arith.FloorDivSIOp):
-            left, right = (_extent_of(Index.of(operand), known) for operand in atom.owner.operands)
-            value = left * right if isinstance(atom.owner, arith.MuliOp) else left // right
-        elif isinstance(atom.owner, arith.MinSIOp | arith.MaxSIOp):
-            left, right = (_extent_of(Index.of(operand), known) for operand in atom.owner.operands)
-            kind = "min" if isinstance(atom.owner, arith.MinSIOp) else "max"
-            value = cast("KnownExtent", choose(kind, left, right))
-        else:
-            value = known.setdefault(atom, symbol(f"v{len(known)}"))
-        total = total + value * coefficient
-    return total
-
-
-def _as_index(number: int | Index) -> Index:
-    return Index({}, number) if isinstance(number, int) else number
+    return is_not_negative(difference * -1, not_negative)
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
@@ -631,8 +594,7 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
         flat = op
         if op.sym_name.data in shared:
             flat = op.clone()
-            flat.sym_name = StringAttr(free_name(f"{op.sym_name.data}_flat", taken))
-            taken.add(flat.sym_name.data)
+            flat.sym_name = StringAttr(new_name(f"{op.sym_name.data}_flat", taken))
             module.body.block.insert_op_after(flat, op)
             for function in functions:
                 rename_symbol(function, op.sym_name.data, flat.sym_name.data)

@@ -9,7 +9,7 @@ from typing import Final
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, BoolAttr, IntegerAttr, MemRefType, f16, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
@@ -36,7 +36,13 @@ from weft.dialects.low_tensor_cores import (
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import end_of, erase_if_unused, index_before, insert_before, result_before
+from weft.passes.index_ops import (
+    end_of,
+    erase_unused_pointers,
+    index_before,
+    insert_before,
+    result_before,
+)
 from weft.passes.tir.nest import LOCAL, KernelPass, allocate_before, buffer_type, range_of
 from weft.support.errors import CompileError
 from weft.support.target import Target
@@ -154,11 +160,7 @@ class _Lowering:
                 raise TypeError(f"no lowering of {self.op.name}")
         operands = list(self.op.operands)
         Rewriter.erase_op(self.op)
-        for value in operands:
-            if isinstance(value, OpResult) and value.first_use is None and isinstance(value.op, AccessPtrOp | StrideOp):
-                indices = list(value.op.operands[1:])
-                Rewriter.erase_op(value.op)
-                erase_if_unused(indices)
+        erase_unused_pointers(operands)
 
     def load(self, op: TileLoadOp) -> None:
         if op.fragment.family is Family.WMMA:

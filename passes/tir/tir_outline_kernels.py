@@ -45,7 +45,7 @@ from weft.passes.tir.flat_signature import joined
 from weft.passes.tir.nest import range_of
 from weft.passes.tir.tir_check_scopes import require_capacity
 from weft.support.errors import InternalError
-from weft.support.names import free_name
+from weft.support.names import new_name
 from weft.support.target import Target
 
 _CLONED = ("arith.", "affine.apply")
@@ -87,8 +87,7 @@ class OutlineKernelsPass(ModulePass):
         for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
             last: FuncOp = function
             for root in [loop for loop in function.walk() if isinstance(loop, ForOp) and SOURCE in loop.attributes]:
-                name = free_name(f"{function.sym_name.data}_kernel", names)
-                names.add(name)
+                name = new_name(f"{function.sym_name.data}_kernel", names)
                 kernel = _Outliner(root, name, target).run()
                 op.body.block.insert_op_after(kernel, last)
                 last = kernel

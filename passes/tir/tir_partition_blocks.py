@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from weft.analysis.accesses import is_loop_value, loop_with_variable
 from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, insert_at_start
+from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, if_around, insert_at_start
 from weft.passes.tir.guards import comparisons, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import TirPass, range_of
 
@@ -66,7 +66,7 @@ def _partition(body: Block) -> None:
     body.add_ops(kept)
     mapping: dict[SSAValue, SSAValue] = {}
     copies = [copy_of(op, mapping) for op in original]
-    chosen = scf.IfOp(condition, [], _region(copies), _region(original))
+    chosen = if_around(condition, copies, original)
     chosen.location = anchor.location
     body.add_op(chosen)
     for comparison in full:
@@ -74,13 +74,6 @@ def _partition(body: Block) -> None:
         if isinstance(twin, OpResult):
             replace_by_truth(twin.op, True)
     decide_ifs(chosen.true_region)
-
-
-def _region(ops: Sequence[Operation]) -> Region:
-    block = Block()
-    block.add_ops(ops)
-    block.add_op(scf.YieldOp())
-    return Region(block)
 
 
 def _conditions_of_full_blocks(body: Block) -> dict[arith.CmpiOp, Index]:

@@ -299,7 +299,7 @@ def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> lis
     with end_of(body) as end:
         for predicate, bound, other in ends:
             condition = compare_before(predicate, here, bound, end)
-            chosen = [scf.IfOp(condition, [], [*chosen, scf.YieldOp()], [*other, scf.YieldOp()])]
+            chosen = [if_around(condition, chosen, other)]
         insert_before(end, chosen)
     decide_ifs(loop)
     return _settle(loop)

@@ -22,7 +22,7 @@ from weft.dialects.tir_kinds import CONSTANT, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import captured_values, operations_in
 from weft.passes.module_functions import named_ops
 from weft.passes.tir.nest import tir_functions
-from weft.support.names import free_name
+from weft.support.names import new_name
 
 T = TypeVar("T")
 
@@ -57,8 +57,7 @@ def split_constant_packing(module: ModuleOp) -> None:
         for group in _groups(function):
             name = function.sym_name.data
             hints = "_".join(source.name_hint or f"arg{source.index}" for source in group.sources)
-            packing = free_name(f"{name}_pack_{hints}", names)
-            names.add(packing)
+            packing = new_name(f"{name}_pack_{hints}", names)
             calls[name] = _split(function, group, packing, calls.get(name, ()))
 
 

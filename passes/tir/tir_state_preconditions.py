@@ -249,11 +249,11 @@ class _Preconditions:
             left, right = (inner.of_index(Index.of_expr(side, operands)) for side in (assumed.left, assumed.right))
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
-            sides = [_known(substitute(side, known)) for side in (left, right)]
+            sides = [substitute(side, known) for side in (left, right)]
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, assumed.location)
             problem = _BY_DATA
             if len(known) == len(values):
-                truth = _truth(fact, self.bounds.not_negative())
+                truth = _truth(fact, self.bounds.names.not_negative())
                 weaker = self._unless_empty(fact, call)
                 if truth is False and weaker == fact:
                     problem = "it never does"
@@ -277,7 +277,7 @@ class _Preconditions:
         for loop in loops:
             extent = self.bounds.names.of_index(Index.of(loop.extent))
             smallest = choose("min", smallest, add(extent, -1))
-        return fact._replace(left=_known(smallest), relation=Relation.LESS, right=0)
+        return fact._replace(left=smallest, relation=Relation.LESS, right=0)
 
     def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
         """The extent that a call passes for a symbol of its callee."""
@@ -317,11 +317,11 @@ def _fact_of(condition: Condition) -> _Fact:
     """The condition as a fact: its only alternative is negative, or the smallest of them."""
     location = condition.access.op.location
     if len(condition.alternatives) == 1:
-        at_most, at_least = _split(_known(add(condition.alternatives[0], 1)))
+        at_most, at_least = _split(add(condition.alternatives[0], 1))
         return _Fact(at_most, Relation.AT_MOST, at_least, condition.text, location)
     smallest, *others = condition.alternatives
     for other in others:
-        smallest = _known(choose("min", smallest, other))
+        smallest = choose("min", smallest, other)
     return _Fact(smallest, Relation.LESS, 0, condition.text, location)
 
 
@@ -338,17 +338,17 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
     positive: KnownExtent = 0
     for monomial, factor in extent.terms:
         if factor > 0:
-            positive = _known(add(positive, Expression(((monomial, factor),)) if monomial else factor))
-    return positive, _known(subtract(positive, extent))
+            positive = add(positive, Expression(((monomial, factor),)) if monomial else factor)
+    return positive, subtract(positive, extent)
 
 
 def _truth(fact: _Fact, not_negative: Collection[str]) -> bool | None:
     """Whether a fact holds for all sizes, or for none of them; None if neither is seen."""
-    difference = _known(subtract(fact.right, fact.left))
+    difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None
     if fact.relation is Relation.LESS:
-        difference = _known(add(difference, -1))
+        difference = add(difference, -1)
     if isinstance(difference, int):
         return difference >= 0
     return True if is_not_negative(difference, not_negative) else None
@@ -356,7 +356,3 @@ def _truth(fact: _Fact, not_negative: Collection[str]) -> bool | None:
 
 def _is_same(one: AssumeOp, other: AssumeOp) -> bool:
     return one.sides == other.sides and one.relation == other.relation and tuple(one.symbols) == tuple(other.symbols)
-
-
-def _known(extent: KnownExtent | None) -> KnownExtent:
-    return 0 if extent is None else extent

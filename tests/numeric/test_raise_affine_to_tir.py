@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 import weft
 from weft.autoschedule.default_schedule import DefaultSchedulePass
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.driver.programs import parse
 from weft.interp.compare import outputs_equal
@@ -125,6 +125,12 @@ def test_blocks_are_scheduled_by_name(name: str) -> None:
     sch = weft.Schedule(module)
     SCHEDULES[name](sch)
     assert_equal(expected, compiled(run_passes(sch.mod), name), name)
+
+
+def test_conditions_with_two_branches_leave_nothing_between_blocks() -> None:
+    raised = run_passes(parse(PROGRAMS["affine_if"], "affine_if"), RaiseAffineToTirPass(promises=ALL))
+    loops = [op for op in raised.walk() if isinstance(op, ForOp)]
+    assert loops and all(isinstance(op, ForOp | BlockOp) for loop in loops for op in loop.body.block.ops)
 
 
 def test_products_get_the_schedule_of_contractions() -> None:

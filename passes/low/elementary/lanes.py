@@ -77,6 +77,8 @@ F16: Final = Format(f16, i16, 10, 15)
 BF16: Final = Format(bf16, i16, 7, 127)
 F32: Final = Format(f32, i32, 23, 127)
 F64: Final = Format(f64, i64, 52, 1023)
+FORMATS: Final[Mapping[Attribute, Format]] = {format_.float_type: format_ for format_ in (F16, BF16, F32, F64)}
+"""The formats of floating-point types."""
 
 _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 _FLOAT: Final[Mapping[str, Attribute]] = {"fastmath": _NO_FLAGS}
