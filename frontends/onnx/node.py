@@ -16,7 +16,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import KnownExtent, Shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.attribute_words import words_of
+from weft.frontends.onnx.attribute_words import least_of, words_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
@@ -217,6 +217,16 @@ class Node:
         has_default = formal is not None and formal.default_value.type != AttributeProto.UNDEFINED
         return _value_of(formal.default_value) if formal is not None and has_default else None
 
+    def takes(self, name: str) -> bool:
+        """Whether the operator has an attribute in this version."""
+        return self.schema is not None and name in self.schema.attributes
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the operator takes any number of inputs."""
+        variadic = defs.OpSchema.FormalParameterOption.Variadic
+        return self.schema is not None and any(formal.option == variadic for formal in self.schema.inputs)
+
     def gives(self, name: str) -> bool:
         """Whether the node itself has an attribute."""
         return any(attribute.name == name for attribute in self.proto.attribute)
@@ -325,6 +335,11 @@ class Node:
             for word in cast("list[str]", given if isinstance(given, list) else [] if given is None else [given]):
                 if word not in (words or ()):
                     raise self._unfit(name, word, f"one of {', '.join(words or ())}")
+            least = least_of(self.operator, name)
+            if least is not None and attribute.type in (AttributeProto.INT, AttributeProto.INTS):
+                read = self.integer if attribute.type == AttributeProto.INT else self.integers
+                read(name, least)
+        self._read.clear()
         for name, attribute in formal.items():
             if attribute.required and name not in names:
                 raise self.refuse(f"attribute '{name}' is missing")

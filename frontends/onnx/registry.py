@@ -1,12 +1,13 @@
 """The table of converters: (domain, operator, version) -> the function that writes it as operators of graphs.
 
-A converter takes a `Node` and gives its outputs: a value, or a sequence of them (None for one that the node does not
-ask for); None in the place of all leaves the node to the operators that ONNX defines it by. It reads all attributes and
-inputs that it honours; what a node gives and nothing reads is refused.
+A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`), and gives the
+outputs: a value, or a sequence of them (None for one that the node does not ask for); None in the place of all leaves
+the node to the operators that ONNX defines it by. It reads all attributes and inputs that it honours; what a node gives
+and nothing reads is refused. Operators that are other names of functions of `te.ops` have none (`spelled.py`).
 
-    @converts("Relu")
-    def _relu(node: Node) -> Item:
-        return ops.relu(node.value(0))
+    @converts("LpPool", since=18)
+    def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item:
+        ...
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from weft.frontends.onnx.parameters import with_parameters
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
     from weft.frontends.onnx.node import Node
 
 Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None] | None]"
-ConverterT = TypeVar("ConverterT", bound="Converter")
+ConverterT = TypeVar("ConverterT", bound="Callable[..., Entry | Sequence[Entry | None] | None]")
 
 _FAMILIES: Final = (
+    "spelled",
     "control_flow",
     "elementwise",
     "images",
@@ -44,7 +47,7 @@ _FAMILIES: Final = (
     "training_steps",
     "transformers",
 )
-"""The modules of this package that hold converters."""
+"""The modules of this package that hold converters; the last one that a module registers is taken."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def _entering(
 ) -> Callable[[ConverterT], ConverterT]:
     def enter(function: ConverterT) -> ConverterT:
         for operator in operators:
-            table.setdefault((domain, operator), []).append(_Entry(since, until, function))
+            table.setdefault((domain, operator), []).append(_Entry(since, until, with_parameters(function)))
         return function
 
     return enter
