@@ -24,9 +24,8 @@ _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     "list[int]": Node.indices,
     "list[int] | None": Node.indices,
     "Sequence[KnownExtent]": Node.extents,
-    "int": lambda node, index: int(node.number_at(index)),
-    "float": lambda node, index: float(node.number_at(index)),
-    "float | None": lambda node, index: float(node.number_at(index)),
+    **dict.fromkeys(("int", "int | None"), lambda node, index: int(node.number_at(index))),
+    **dict.fromkeys(("float", "float | None"), lambda node, index: float(node.number_at(index))),
 }
 """Annotations of inputs -> how they are read."""
 _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {

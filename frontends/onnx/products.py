@@ -11,23 +11,25 @@ from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 
 
-@converts("MatMul")
-def _matmul(node: Node) -> Item:
-    return ops.matmul(node.value(0), node.value(1))
-
-
 @converts("Gemm")
-def _gemm(node: Node) -> Item:
-    a, b = node.value(0), node.value(1)
+def _gemm(
+    node: Node,
+    a: Value,
+    b: Value,
+    c: Value | None = None,
+    *,
+    alpha: float,
+    beta: float,
+    transA: bool,
+    transB: bool,
+) -> Item:
     if a.ndim != 2 or b.ndim != 2:
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {a.ndim} and {b.ndim}")
-    product = ops.matmul(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB"))
-    alpha, beta = node.number("alpha"), node.number("beta")
-    if node.version < 7:
+    product = ops.matmul(a, b, transpose_a=transA, transpose_b=transB)
+    if node.takes("broadcast"):
         node.attribute("broadcast")
     if alpha != 1:
         product = _scaled(node, product, alpha)
-    c = node.optional(2)
     if c is None or beta == 0:
         return product
     return ops.add(product, c if beta == 1 else _scaled(node, c, beta))
@@ -42,8 +44,7 @@ def _scaled(node: Node, value: Item, factor: float) -> Item:
 
 
 @converts("Det")
-def _det(node: Node) -> Item:
-    data = node.value(0)
+def _det(node: Node, data: Value) -> Item:
     size = data.shape[-1] if data.ndim >= 2 else None
     if not isinstance(size, int) or data.shape[-2] != size or not 1 <= size <= _LARGEST:
         raise node.refuse(f"input 'X' must be square matrices of 1 to {_LARGEST} rows, got shape {tuple(data.shape)}")
@@ -72,9 +73,8 @@ def _determinant(entries: list[list[Value]]) -> Value:
 
 
 @converts("Einsum")
-def _einsum(node: Node) -> Item:
-    values = node.values()
-    equation: str = node.attribute("equation").replace(" ", "")
+def _einsum(node: Node, *values: Value, equation: str) -> Item:
+    equation = equation.replace(" ", "")
     terms, arrow, result = equation.partition("->")
     operands = terms.split(",")
     if len(operands) != len(values):

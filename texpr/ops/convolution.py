@@ -93,21 +93,23 @@ def borders(
     """The padding before and after each axis.
 
     `padding` is an integer for all, one for each axis, all before and then all after (top, left, bottom, right), a pair
-    for each axis, "VALID" for nothing, or "SAME" for `ceil(extent / stride)` windows, with odd padding at the end ("SAME"
-    or "SAME_UPPER") or at the start ("SAME_LOWER"). Raises CompileError for others.
+    for each axis, "VALID" for nothing, or "SAME" for `ceil(extent / stride)` windows, with odd padding at the end, or
+    with "SAME_LOWER" at the start. Raises CompileError for others.
     """
     rank = len(unpadded)
     if isinstance(padding, str):
         if padding.upper() == "VALID":
             return ((0, 0),) * rank
         if padding.upper() in ("SAME", "SAME_UPPER", "SAME_LOWER"):
+            is_lower = padding.upper() == "SAME_LOWER"
             pairs = [_same(what, window, extent) for window, extent in zip(unpadded, extents, strict=True)]
-            return tuple(pair[::-1] if padding.upper() == "SAME_LOWER" else pair for pair in pairs)
+            return tuple((after, before) if is_lower else (before, after) for before, after in pairs)
         raise error(f"{what}: padding is 'SAME', 'VALID' or integers, got {shown(padding)}")
     given = items(padding)
     label = f"{what}: padding"
     if len(given) == rank and all(isinstance(item, list | tuple) for item in given):
-        return tuple(cast("tuple[int, int]", integers(item, label, 2, least=0)) for item in given)
+        numbers = (integers(item, label, 2, least=0) for item in given)
+        return tuple(cast("tuple[int, int]", pair) for pair in numbers)
     if len(given) == 2 * rank:
         numbers = integers(padding, label, 2 * rank, least=0)
         return tuple(zip(numbers[:rank], numbers[rank:], strict=True))
