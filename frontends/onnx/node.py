@@ -91,6 +91,8 @@ class Node:
     inputs: Sequence[Entry | None]
     scope: Scope
     """Where the node stands: for converters of nodes that hold graphs."""
+    folds: bool = False
+    """Whether known inputs are left as they are, so that operators on them are computed."""
     _read: set[str] = field(default_factory=set[str])
     _read_inputs: set[int] = field(default_factory=set[int])
 
@@ -143,7 +145,8 @@ class Node:
 
     def value(self, index: int) -> Value:
         """An input as a value of the graph."""
-        return self.scope.value_of(self.item(index))
+        item = self.item(index)
+        return cast("Value", item) if self.folds else self.scope.value_of(item)
 
     def optional(self, index: int) -> Value | None:
         """An input that may be left out."""

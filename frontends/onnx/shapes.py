@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply
+import numpy as np
+
+from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply, show_shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known import SMALL, Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -50,6 +52,35 @@ def product_of(shape: Sequence[Extent]) -> Extent:
 
 def _text(shape: Sequence[Extent]) -> str:
     return f"({', '.join(map(str, shape))})"
+
+
+@converts("Constant")
+def _constant(node: Node) -> Item:
+    tensor = node.attribute("value")
+    if tensor is not None:
+        return node.scope.shared.file.tensor(tensor)
+    for name in ("value_int", "value_ints", "value_float", "value_floats"):
+        if node.gives(name):
+            dtype = "int64" if "int" in name else "float32"
+            return Known(np.array(node.attribute(name), dtype), dtype)
+    raise node.refuse("attribute 'value' must be a dense tensor of numbers, or 'value_int' and the like")
+
+
+@converts("Shape")
+def _shape(node: Node, data: Item, *, start: int | None = None, end: int | None = None) -> Item:
+    return Known.of(_known_extents(node, data.shape[slice(start, end)]))
+
+
+@converts("Size")
+def _size(node: Node, data: Item) -> Item:
+    return Known.of(product_of(_known_extents(node, data.shape)))
+
+
+def _known_extents(node: Node, shape: Sequence[Extent]) -> list[KnownExtent]:
+    found = [extent for extent in shape if extent is not None]
+    if len(found) < len(shape):
+        raise node.refuse(f"the shape of the input, {show_shape(shape)}, is not known")
+    return found
 
 
 @converts("Reshape", since=5)
@@ -143,6 +174,10 @@ def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
     fill = Known.of(0.0, "float32") if value is None else node.scope.shared.file.tensor(value)
     if fill.array.size != 1:
         raise node.refuse(f"attribute 'value' must be one number, got shape {fill.shape}")
+    numbers = [extent for extent in shape if isinstance(extent, int)]
+    is_small = min(numbers, default=0) >= 0 and np.prod(numbers, dtype=np.float64) <= SMALL
+    if node.folds and is_small and len(numbers) == len(shape):
+        return Known(np.full(numbers, fill.array.reshape(())), fill.dtype)
     return ops.full(shape, fill.array.item(), fill.dtype)
 
 
@@ -199,4 +234,7 @@ def _range(node: Node, start: Known, limit: Known, delta: Known) -> Item:
         return ops.add(count, first) if first else count
     if start.is_symbolic or limit.is_symbolic or delta.is_symbolic:
         raise node.refuse("the inputs must be numbers, but for a symbolic limit where the step is 1")
-    return ops.arange(start.array.item(), limit.array.item(), delta.array.item(), start.dtype)
+    bounds = [known.array.item() for known in (start, limit, delta)]
+    if node.folds and bounds[2] and len(range(*bounds)) <= SMALL:
+        return Known(np.array(range(*bounds), start.dtype), start.dtype)
+    return ops.arange(*bounds, start.dtype)
