@@ -56,18 +56,17 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "greater": lambda a, b: _compared(a, b) > 0,
     "greater_equal": lambda a, b: _compared(a, b) >= 0,
 }
-_ON_EXTENTS: Final[Mapping[str, Callable[..., Any]]] = {
+_ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
     "add": graph_shapes.add,
     "subtract": graph_shapes.subtract,
     "multiply": graph_shapes.multiply,
-    "negative": lambda extent: graph_shapes.multiply(extent, -1),
     "trunc_divide": graph_shapes.floordiv,
     "floor_mod": graph_shapes.modulo,
     "maximum": lambda a, b: a if _compared(a, b) >= 0 else b,
     "minimum": lambda a, b: a if _compared(a, b) <= 0 else b,
     **_COMPARISONS,
 }
-"""Elementwise operators on extents, which are not negative."""
+"""Operators of two tensors on extents, which are not negative."""
 _MOVES: Final = (
     *("broadcast_to", "concatenate", "expand_dims", "prod", "reshape", "squeeze", "strided_slice", "sum", "take"),
     *("transpose", "where"),
@@ -110,6 +109,8 @@ def _array(value: Any, dtype: str) -> Any:
 def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtype: str) -> Any:
     """The elements of an operator on tensors of which some hold symbolic extents."""
     kind = operator_type(name)
+    if name == "negative":
+        name, arrays = "multiply", [*arrays, np.array(-1)]
     if name == "cast" and "int" in dtype:
         return arrays[0]
     if name in _MOVES:
@@ -118,4 +119,4 @@ def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtyp
         raise Refusal(f"{name} is not computed of extents")
     if name == "trunc_divide" and any(isinstance(n, int) and n <= 0 for array in arrays for n in array.flat):
         raise Refusal("quotients of numbers that are not positive are for the converter")
-    return cast("Any", np.frompyfunc(_ON_EXTENTS[name], len(arrays), 1)(*arrays))
+    return cast("Any", np.frompyfunc(_ON_EXTENTS[name], 2, 1)(*arrays))

@@ -258,7 +258,7 @@ class Scope:
         """The outputs of a node that no function of the model defines."""
         by_user = is_users(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
-            with suppress(CompileError, ShapeError):
+            with suppress(Refusal):
                 return _converted_by(convert, replace(node, folds=True)) or ()
         if convert is not None:
             try:
