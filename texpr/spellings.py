@@ -145,6 +145,8 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
     "histc": (aten("histc", bins="bins", a_min="min", a_max="max"),),
     "all": (aten("all", "all.dim", "all.dims", axis="dim", keepdims="keepdim"),),
     "any": (aten("any", "any.dim", "any.dims", axis="dim", keepdims="keepdim"),),
+    "argmax": (aten("argmax", axis="dim", keepdims="keepdim"),),
+    "argmin": (aten("argmin", axis="dim", keepdims="keepdim"),),
     "batch_norm": (relax("nn.batch_norm"),),
     "cumprod": (aten("cumprod", axis="dim"),),
     "cumsum": (aten("cumsum", axis="dim"),),
@@ -168,6 +170,7 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
     "vector_norm": (aten("linalg_vector_norm", axis="dim", keepdims="keepdim", ord="ord"),),
     # Products, convolutions and pools
     "attention": (relax("nn.attention"),),
+    "det": (onnx("Det"),),
     "matmul": (aten("mm", "bmm", "matmul"), onnx("MatMul")),
     **{f"avg_pool{rank}d": (relax(f"nn.avg_pool{rank}d"),) for rank in (1, 2, 3)},
     **{f"conv{rank}d": (relax(f"nn.conv{rank}d"),) for rank in (1, 2, 3)},

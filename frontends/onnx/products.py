@@ -43,35 +43,6 @@ def _scaled(node: Node, value: Item, factor: float) -> Item:
     return ops.multiply(value, factor)
 
 
-@converts("Det")
-def _det(node: Node, data: Value) -> Item:
-    size = data.shape[-1] if data.ndim >= 2 else None
-    if not isinstance(size, int) or data.shape[-2] != size or not 1 <= size <= _LARGEST:
-        raise node.refuse(f"input 'X' must be square matrices of 1 to {_LARGEST} rows, got shape {tuple(data.shape)}")
-    entries = [[_entry(data, row, column) for column in range(size)] for row in range(size)]
-    return _determinant(entries)
-
-
-_LARGEST = 4
-"""Rows up to which determinants are written out."""
-
-
-def _entry(data: Value, row: int, column: int) -> Value:
-    part = ops.strided_slice(data, [row, column], [row + 1, column + 1], [1, 1], [data.ndim - 2, data.ndim - 1])
-    return ops.squeeze(part, [data.ndim - 2, data.ndim - 1])
-
-
-def _determinant(entries: list[list[Value]]) -> Value:
-    """Expanded along the first row."""
-    if len(entries) == 1:
-        return entries[0][0]
-    minors = [_determinant([row[:at] + row[at + 1 :] for row in entries[1:]]) for at in range(len(entries))]
-    total, *rest = [ops.multiply(entry, minor) for entry, minor in zip(entries[0], minors, strict=True)]
-    for column, term in enumerate(rest):
-        total = (ops.add if column % 2 else ops.subtract)(total, term)
-    return total
-
-
 @converts("Einsum")
 def _einsum(node: Node, *values: Value, equation: str) -> Item:
     equation = equation.replace(" ", "")

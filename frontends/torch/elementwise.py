@@ -64,7 +64,8 @@ def _pow(cx: Conversion, x: Value | Scalar, y: Value | Scalar) -> Value:
     return applied(cx, "power", x, y)
 
 
-@register("aten.clamp.default", "aten.clamp.Tensor")
+@register("aten.clamp.default", "aten.clamp.Tensor", "aten.clamp_min.default", "aten.clamp_min.Tensor")
+@register("aten.hardtanh.default")
 def _clamp(cx: Conversion, x: Value, least: Value | Scalar | None = None, most: Value | Scalar | None = None) -> Value:
     numbers = [n for n in (least, most) if n is not None]
     if all(type(n) in (int, float) for n in numbers) and "float" in cx.dtype and cx.dtype not in NARROW:
@@ -76,19 +77,9 @@ def _clamp(cx: Conversion, x: Value, least: Value | Scalar | None = None, most: 
     return found
 
 
-@register("aten.clamp_min.default", "aten.clamp_min.Tensor")
-def _clamp_min(cx: Conversion, x: Value, least: Value | Scalar) -> Value:
-    return _clamp(cx, x, least)
-
-
 @register("aten.clamp_max.default", "aten.clamp_max.Tensor")
 def _clamp_max(cx: Conversion, x: Value, most: Value | Scalar) -> Value:
     return _clamp(cx, x, None, most)
-
-
-@register("aten.hardtanh.default")
-def _hardtanh(cx: Conversion, x: Value, least: Scalar, most: Scalar) -> Value:
-    return _clamp(cx, x, least, most)
 
 
 @register("aten.isnan.default", "aten.isinf.default")

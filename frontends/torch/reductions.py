@@ -34,19 +34,6 @@ register("aten.max.dim")(_extreme_and_place("max"))
 register("aten.min.dim")(_extreme_and_place("min"))
 
 
-def _place(name: str) -> Converter:
-    def convert(cx: Conversion, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-        source, axis = _lone(x, dim)
-        found = apply(name, source, axis=axis, keepdims=keepdim and dim is not None and x.ndim > 0)
-        return found if found.ndim == len(cx.shape) else apply("reshape", found, cx.shape)
-
-    return convert
-
-
-register("aten.argmax.default")(_place("argmax"))
-register("aten.argmin.default")(_place("argmin"))
-
-
 @register("aten.var.correction")
 def _var(
     cx: Conversion,

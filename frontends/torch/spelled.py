@@ -55,7 +55,9 @@ def applied(cx: Conversion, name: str, *values: Value | Scalar | None, **options
         dtype = "uint8" if dtype == "bool" and name in _ORDERED else dtype
     elif name in ("all", "any"):
         dtype = "bool"
-    elif dtype in NARROW and name not in _ROUNDED and any(isinstance(v, bool | int | float) for v in values):
+    elif name in ("argmax", "argmin") and isinstance(values[0], Value):
+        dtype = values[0].dtype
+    elif dtype in NARROW and name not in _ROUNDED and not all(isinstance(v, Value | None) for v in values):
         dtype = "float32"
     found = apply(name, *(None if v is None else cx.operand(v, dtype) for v in values), **options)
     return cast_to(found, cx.dtype) if isinstance(found, Value) else found

@@ -154,6 +154,7 @@ FORMS = [
     form("einsum", ["2x3x4xf32", "2x4x5xf32"], subscripts="bij,bjk->ik"),
     form("outer", "3xf32", "4xf32"),
     form("cross", "4x3xf32", "3xf32"),
+    *(form("det", f"3x{rows}x{rows}xf32", tolerance=2e-4) for rows in (1, 2, 3, 4)),
     form("cross", "3x1xi32", "3x5xi32", axis=0),
     form("attention", "2x3x8xf32", "2x5x8xf32", "2x5x6xf32"),
     form("attention", "3x8xf32", "3x8xf32", "3x6xf32", None, is_causal=True, scale=0.5),
