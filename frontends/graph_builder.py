@@ -241,6 +241,11 @@ def operator_names() -> list[str]:
     return sorted(_BY_NAME)
 
 
+def operator_type(name: str) -> type[Operator]:
+    """The op of the operator of that name, with its signature and roles."""
+    return _BY_NAME[name]
+
+
 def _without_name(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "name"])
 

@@ -1,5 +1,6 @@
-"""The words that string attributes of ONNX's operators may be, as the text of the operators' definitions lists them:
-`onnx.defs` has their types alone. Words that only some opsets have are checked by the converters."""
+"""The words that string attributes of ONNX's operators may be, and the least numbers that integer attributes may be, as
+the text of the operators' definitions lists them: `onnx.defs` has their types alone. Words that only some opsets have
+are checked by the converters."""
 
 from __future__ import annotations
 
@@ -68,3 +69,18 @@ _WORDS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
 def words_of(operator: str, attribute: str) -> Sequence[str] | None:
     """The words that an attribute of an operator may be, None for one that may be any."""
     return _WORDS.get(attribute, {}).get(operator)
+
+
+_LEAST: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("blocksize", "dilations", "group", "kernel_shape", "offset_group", "p", "size", "strides"), 1),
+    **dict.fromkeys(("n_targets", "num_outputs", "output_height", "output_shape", "output_width", "targets"), 1),
+    **dict.fromkeys(("max_gram_length", "min_gram_length", "kv_num_heads", "q_num_heads"), 1),
+    **dict.fromkeys(("block_size", "max_skip_count", "ngram_counts", "ngram_indexes", "output_padding"), 0),
+    **dict.fromkeys(("pads", "sampling_ratio"), 0),
+}
+"""Attribute -> the least integer."""
+
+
+def least_of(operator: str, attribute: str) -> int | None:
+    """The least integer that an attribute of an operator may be, None for one without a bound."""
+    return None if operator == "Pad" else _LEAST.get(attribute)

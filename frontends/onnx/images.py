@@ -16,11 +16,9 @@ from weft.frontends.onnx.shapes import product_of
 
 @converts("Upsample", since=7)
 @converts("Resize", since=10, until=10)
-def _upsample(node: Node) -> Item:
-    data = node.value(0)
+def _upsample(node: Node, data: Value, *, mode: str) -> Item:
     scales = node.attribute("scales") if node.version < 9 else node.numbers(1).tolist()
-    method = node.word("mode", "nearest", "linear", "bilinear")
-    method = "linear" if method == "bilinear" else method
+    method = mode.removeprefix("bi")
     if len(scales) != data.ndim:
         raise node.refuse(f"'scales' must be {data.ndim} numbers, got {scales}")
     axes = [axis for axis, scale in enumerate(scales) if scale != 1]
@@ -28,28 +26,35 @@ def _upsample(node: Node) -> Item:
 
 
 @converts("Resize", since=11)
-def _resize(node: Node) -> Item:
-    data = node.value(0)
-    formal = () if node.schema is None else node.schema.attributes
-    along = node.integers("axes") if "axes" in formal else None
-    axes = list(range(data.ndim)) if along is None else node.axes(along, data.ndim)
-    mode: str = node.attribute("coordinate_transformation_mode")
-    is_cropped = mode == "tf_crop_and_resize"
-    extents = [data.shape[axis] for axis in axes]
+def _resize(
+    node: Node,
+    data: Value,
+    *,
+    mode: str,
+    coordinate_transformation_mode: str,
+    nearest_mode: str,
+    cubic_coeff_a: float,
+    exclude_outside: bool,
+    extrapolation_value: float,
+    antialias: bool = False,
+    axes: list[int] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+) -> Item:
+    along = list(range(data.ndim)) if axes is None else node.axes(axes, data.ndim)
+    frame, policy = coordinate_transformation_mode, keep_aspect_ratio_policy
+    extents = [data.shape[axis] for axis in along]
     sizes = list(node.extents(3)) if node.has(3) else []
     scales = cast("list[float]", node.numbers(2).tolist()) if node.has(2) else []
-    if bool(sizes) == bool(scales) or len(sizes or scales) != len(axes):
-        raise node.refuse(f"inputs 'scales' or 'sizes' must give {len(axes)} numbers, got {scales or sizes}")
-    policy = "stretch"
-    if "keep_aspect_ratio_policy" in formal:
-        policy = node.word("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
+    if bool(sizes) == bool(scales) or len(sizes or scales) != len(along):
+        raise node.refuse(f"inputs 'scales' or 'sizes' must give {len(along)} numbers, got {scales or sizes}")
     if sizes and policy != "stretch":
         numbers = [extent for extent in (*sizes, *extents) if isinstance(extent, int)]
-        if len(numbers) < 2 * len(axes):
+        if len(numbers) < 2 * len(along):
             raise node.refuse(f"attribute 'keep_aspect_ratio_policy' = {policy} needs axes of known extent")
-        ratios = [size / extent for size, extent in zip(numbers, numbers[len(axes) :], strict=False)]
-        scales = [(min if policy == "not_larger" else max)(ratios)] * len(axes)
-        sizes = [int(extent * scales[0] + 0.5) for extent in numbers[len(axes) :]]
+        ratios = [size / extent for size, extent in zip(numbers, numbers[len(along) :], strict=False)]
+        scales = [(min if policy == "not_larger" else max)(ratios)] * len(along)
+        sizes = [int(extent * scales[0] + 0.5) for extent in numbers[len(along) :]]
+    is_cropped = frame == "tf_crop_and_resize"
     roi = cast("list[float]", node.numbers(1).tolist()) if is_cropped else []
     if node.has(1) and not is_cropped:
         node.item(1)
@@ -58,11 +63,10 @@ def _resize(node: Node) -> Item:
         for at, extent in enumerate(extents)
         if (sizes and sizes[at] != extent)
         or (scales and scales[at] != 1)
-        or (roi and (roi[at], roi[at + len(axes)]) != (0, 1))
+        or (roi and (roi[at], roi[at + len(along)]) != (0, 1))
     ]
-    if mode == "align_corners" and scales and not sizes:
-        mode, sizes, scales = _aligned(node, extents, scales)
-    rounding = node.word("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+    if frame == "align_corners" and scales and not sizes:
+        frame, sizes, scales = _aligned(node, extents, scales)
     chosen: list[int] | None = None
     if sizes:
         chosen = [size for at in changed if isinstance(size := sizes[at], int)]
@@ -71,17 +75,17 @@ def _resize(node: Node) -> Item:
     return _resized(
         node,
         data,
-        [axes[at] for at in changed],
+        [along[at] for at in changed],
         chosen,
         [scales[at] for at in changed] if scales else None,
-        method=node.word("mode", "nearest", "linear", "cubic"),
-        mode=mode,
-        rounding_method=rounding,
-        cubic_alpha=node.number("cubic_coeff_a"),
-        exclude_outside=node.flag("exclude_outside"),
-        antialias="antialias" in formal and node.flag("antialias"),
-        roi=[roi[at + part * len(axes)] for part in range(2) for at in changed] if roi else None,
-        extrapolation_value=node.number("extrapolation_value"),
+        method=mode,
+        mode=frame,
+        rounding_method=nearest_mode,
+        cubic_alpha=cubic_coeff_a,
+        exclude_outside=exclude_outside,
+        antialias=antialias,
+        roi=[roi[at + part * len(along)] for part in range(2) for at in changed] if roi else None,
+        extrapolation_value=extrapolation_value,
     )
 
 
@@ -133,27 +137,25 @@ def _resized(
 
 
 @converts("GridSample")
-def _grid_sample(node: Node) -> Item:
-    words = {"linear": "linear", "bilinear": "linear", "nearest": "nearest", "cubic": "cubic", "bicubic": "cubic"}
-    method = words[node.word("mode", *words)]
-    padding = node.word("padding_mode", "zeros", "border", "reflection")
-    data, grid = node.value(0), node.value(1)
-    if grid.dtype != data.dtype:
-        grid = ops.cast(grid, data.dtype)
-    return ops.grid_sample(data, grid, method, padding, node.flag("align_corners"))
+def _grid_sample(node: Node, data: Value, grid: Value, *, mode: str, padding_mode: str, align_corners: bool) -> Item:
+    grid = grid if grid.dtype == data.dtype else ops.cast(grid, data.dtype)
+    return ops.grid_sample(data, grid, mode.removeprefix("bi"), padding_mode, align_corners)
 
 
 @converts("RoiAlign", since=16)
-def _roi_align(node: Node) -> Item:
-    size = [node.integer("output_height", 1), node.integer("output_width", 1)]
-    aligned = node.word("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel"
-    return ops.roi_align(
-        node.value(0),
-        node.value(1),
-        node.value(2),
-        size,
-        node.number("spatial_scale"),
-        node.integer("sampling_ratio", 0),
-        node.word("mode", "avg", "max"),
-        aligned,
-    )
+def _roi_align(
+    node: Node,
+    data: Value,
+    rois: Value,
+    batch_indices: Value,
+    *,
+    output_height: int,
+    output_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    mode: str,
+    coordinate_transformation_mode: str,
+) -> Item:
+    aligned = coordinate_transformation_mode == "half_pixel"
+    size = [output_height, output_width]
+    return ops.roi_align(data, rois, batch_indices, size, spatial_scale, sampling_ratio, mode, aligned)

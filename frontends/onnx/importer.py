@@ -1,7 +1,7 @@
 """Walks the nodes of an ONNX model and builds the graph: `import_model`.
 
 A name stands for a value of the graph, or for a tensor that is known at import (`known.py`). A node whose inputs are
-all known is computed where an evaluator can; else its converter makes operators, which stand nowhere until an output of
+all known is computed where this is possible; else its converter makes operators, which stand nowhere until an output of
 the model needs them. An operator without a converter that ONNX, or the model, defines by other operators becomes these.
 What cannot be converted is collected, so that one error names all of it.
 """
@@ -34,10 +34,11 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.graph_shapes import ShapeError, names_in, parse_extent, show_shape
 from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.fallback import fall_back
+from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
-from weft.frontends.onnx.registry import Converter, converter_of, domain_name, evaluator_of, is_users
+from weft.frontends.onnx.registry import Converter, converter_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
@@ -255,31 +256,22 @@ class Scope:
 
     def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
         """The outputs of a node that no function of the model defines."""
-        operator, domain, version, inputs = node.operator, node.domain, node.version, node.inputs
-        if all(item is None or isinstance(item, Known) for item in inputs):
-            evaluate = evaluator_of(domain, operator, version)
-            if evaluate is not None:
-                try:
-                    known = evaluate(node)
-                    if known is not None:
-                        return _items(known)
-                except Refusal:
-                    if convert is None:
-                        raise
+        by_user = is_users(node.domain, node.operator, node.version)
+        if convert is not None and not by_user and can_fold(node.operator, node.inputs):
+            with suppress(Refusal):
+                return _converted_by(convert, replace(node, folds=True)) or ()
         if convert is not None:
             try:
-                found = convert(node)
+                found = _converted_by(convert, node)
                 if found is not None:
-                    results = _items(found)
-                    node.check_all_read(results)
-                    return results
+                    return found
             except (CompileError, ShapeError):
                 if not self.shared.fallback:
                     raise
                 return fall_back(node, opset)
         if not _has_body(node.schema):
             return fall_back(node, opset)
-        return self._written_out(node.proto, _body(node, opset), inputs, place, node.schema)
+        return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
 
     def _written_out(
         self,
@@ -387,8 +379,14 @@ def _not_defined(operator: str) -> str:
     return f"ONNX has no such operator in this opset{did_you_mean(operator, known - {operator})}"
 
 
-def _items(found: Entry | Sequence[Entry | None]) -> Sequence[Entry | None]:
-    return [found] if isinstance(found, Value | Known | TensorSequence | Absent) else found
+def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | None:
+    """The outputs that a converter gives, None where it leaves the node to the operators that define it."""
+    found = convert(node)
+    if found is None:
+        return None
+    results = [found] if isinstance(found, Value | Known | TensorSequence | Absent) else found
+    node.check_all_read(results)
+    return results
 
 
 def _with_attributes(node: NodeProto, given: Mapping[str, AttributeProto], absent: frozenset[str]) -> NodeProto:

@@ -15,8 +15,7 @@ from weft.dialects.constant_data import dense_attribute, elements_of
 from weft.dialects.element_types import TYPES, element_name
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Expression, KnownExtent
-from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.operators import ops
+from weft.frontends.graph_builder import Value, operator
 from weft.interp.interpreter import Interpreter
 from weft.texpr.graph_operators import Operator
 from weft.texpr.shapes import items
@@ -75,8 +74,8 @@ class Known:
             op = ConstantOp(self.attribute or dense_attribute(_plain(self.array), TYPES[self.dtype]))
             op.result.name_hint = self.name
             return Value(op.result)
-        flat = ops.extents(self.extents(), dtype=self.dtype)
-        return ops.reshape(flat, self.shape)
+        flat = operator("extents")(self.extents(), dtype=self.dtype)
+        return cast("Value", operator("reshape")(flat, self.shape))
 
 
 Item: TypeAlias = Value | Known

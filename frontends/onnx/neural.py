@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 from weft.frontends.onnx.shapes import product_of
+from weft.texpr.ops.convolution import KernelWindow, borders
 
 
 class Window:
@@ -21,46 +23,39 @@ class Window:
 
     def __init__(self, node: Node, kernel: Sequence[Extent], extents: Sequence[Extent]) -> None:
         rank = len(extents)
-        self.node, self.extents = node, extents
         self.kernel = list(kernel)
-        self.strides = node.integers("strides", 1, rank) or [1] * rank
-        formal = () if node.schema is None else node.schema.attributes
-        self.dilations = (node.integers("dilations", 1, rank) if "dilations" in formal else None) or [1] * rank
-        self.auto_pad = node.word("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-        self.pads = node.integers("pads", 0, 2 * rank) or [0] * (2 * rank)
-        if self.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-            self.pads = self._same()
-        elif self.auto_pad == "VALID":
-            self.pads = [0] * (2 * rank)
+        self.strides = node.integers("strides", count=rank) or [1] * rank
+        dilations = node.integers("dilations", count=rank) if node.takes("dilations") else None
+        self.dilations = dilations or [1] * rank
+        pads = node.integers("pads", count=2 * rank) or [0] * (2 * rank)
+        auto: str = node.attribute("auto_pad")
+        if auto != "NOTSET":
+            sizes = [size for size in self.kernel if isinstance(size, int)]
+            if len(sizes) < rank:
+                raise node.refuse(f"attribute 'auto_pad' = {auto} needs windows of known extents")
+            shape = zip(sizes, self.strides, self.dilations, strict=True)
+            windows = [KernelWindow(size, stride, gap, 0, 0) for size, stride, gap in shape]
+            before, after = zip(*borders(node.operator, auto, windows, cast("Any", extents)), strict=True)
+            pads = [*before, *after]
+        self.pads = pads
 
-    def _same(self) -> list[int]:
-        """As many windows as strides go into an axis; an odd element is added behind the axis, or before it."""
-        before, after = list[int](), list[int]()
-        for extent, kernel, stride, dilation in zip(
-            self.extents, self.kernel, self.strides, self.dilations, strict=True
-        ):
-            if not isinstance(kernel, int) or not (isinstance(extent, int) or stride == 1):
-                raise self.node.refuse(f"attribute 'auto_pad' = {self.auto_pad} needs axes of known extent")
-            span = (kernel - 1) * dilation + 1
-            known = extent if isinstance(extent, int) else 1
-            total = max((-(-known // stride) - 1) * stride + span - known, 0)
-            small, large = total // 2, total - total // 2
-            before.append(small if self.auto_pad == "SAME_UPPER" else large)
-            after.append(large if self.auto_pad == "SAME_UPPER" else small)
-        return before + after
+    @property
+    def options(self) -> tuple[list[int], list[int], list[int]]:
+        """Strides, padding and dilation."""
+        return self.strides, self.pads, self.dilations
 
 
-def _spatial(node: Node, rank: int, what: str) -> int:
+def _spatial(node: Node, data: Value) -> int:
     """The number of axes in space. Raises `Refusal` for other than 1 to 3."""
-    if not 1 <= rank - 2 <= 3:
-        raise node.refuse(f"{what} must have rank 3, 4 or 5, got {rank}")
-    return rank - 2
+    if not 1 <= data.ndim - 2 <= 3:
+        raise node.refuse(f"input {node.input_name(0)} must have rank 3, 4 or 5, got {data.ndim}")
+    return data.ndim - 2
 
 
 def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
     """The extents in space of the weights. Raises `Refusal` for an attribute 'kernel_shape' that states others."""
     kernel = weight.shape[2:]
-    given = node.integers("kernel_shape", 1, space)
+    given = node.integers("kernel_shape", count=space)
     if weight.ndim != space + 2:
         raise node.refuse(f"the weights must have rank {space + 2} as the data, got {weight.ndim}")
     if given is not None and any(isinstance(k, int) and k != g for k, g in zip(kernel, given, strict=True)):
@@ -68,36 +63,38 @@ def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
     return kernel
 
 
-@converts("Conv")
-def _conv(node: Node) -> Item:
-    data, weight = node.value(0), node.value(1)
-    space = _spatial(node, data.ndim, "input 'X'")
+def convolved(node: Node, data: Value, weight: Value, group: int, **options: str) -> Value:
+    """The convolution without a bias."""
+    space = _spatial(node, data)
     window = Window(node, kernel_of(node, weight, space), data.shape[2:])
     conv = (ops.conv1d, ops.conv2d, ops.conv3d)[space - 1]
-    found = conv(data, weight, window.strides, window.pads, window.dilations, node.integer("group", 1))
-    return _with_bias(found, node.optional(2))
+    return conv(data, weight, *window.options, group, **options)
+
+
+@converts("Conv")
+def _conv(node: Node, data: Value, weight: Value, bias: Value | None = None, *, group: int) -> Item:
+    return _with_bias(convolved(node, data, weight, group), bias)
 
 
 @converts("ConvTranspose")
-def _conv_transpose(node: Node) -> Item:
-    data, weight = node.value(0), node.value(1)
-    space = _spatial(node, data.ndim, "input 'X'")
+def _conv_transpose(
+    node: Node, data: Value, weight: Value, bias: Value | None = None, *, auto_pad: str, group: int
+) -> Item:
+    space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
-    strides = node.integers("strides", 1, space) or [1] * space
-    dilations = node.integers("dilations", 1, space) or [1] * space
-    longer = node.integers("output_padding", 0, space) or [0] * space
-    auto = node.word("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-    pads = node.integers("pads", 0, 2 * space) or [0] * (2 * space)
-    wanted = node.integers("output_shape", 1)
+    strides = node.integers("strides", count=space) or [1] * space
+    dilations = node.integers("dilations", count=space) or [1] * space
+    longer = node.integers("output_padding", count=space) or [0] * space
+    pads = node.integers("pads", count=2 * space) or [0] * (2 * space)
+    wanted = node.integers("output_shape")
     if wanted is not None and len(wanted) == space + 2:
         wanted = wanted[2:]
     if wanted is not None and len(wanted) != space:
         raise node.refuse(f"attribute 'output_shape' must be {space} numbers, got {wanted}")
-    if auto == "VALID":
+    if auto_pad != "NOTSET" or wanted is not None:
         pads = [0] * (2 * space)
     cut = [0] * (2 * space)
-    if wanted is not None or auto.startswith("SAME"):
-        pads = [0] * (2 * space)
+    if wanted is not None or auto_pad.startswith("SAME"):
         for axis in range(space):
             extent, size = extents[axis], kernel[axis]
             if not isinstance(extent, int) or not isinstance(size, int):
@@ -105,28 +102,37 @@ def _conv_transpose(node: Node) -> Item:
             full = (extent - 1) * strides[axis] + longer[axis] + (size - 1) * dilations[axis] + 1
             total = full - (wanted[axis] if wanted is not None else extent * strides[axis])
             if total < 0:
-                # The result is longer than the windows reach: zeros behind.
+                # The result is longer than the windows reach: zeros at the end.
                 longer[axis] -= total
                 total = 0
             small, large = total // 2, total - total // 2
-            # ONNX's own words: the larger part lies behind the axis for SAME_UPPER alone.
-            pads[axis], pads[axis + space] = (small, large) if auto == "SAME_UPPER" else (large, small)
+            # As ONNX defines it: the larger part is at the end for SAME_UPPER alone.
+            pads[axis], pads[axis + space] = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
     reach = [(size - 1) * gap for size, gap in zip(kernel, dilations, strict=True) if isinstance(size, int)]
     for place, amount in enumerate(pads):
         if len(reach) == space and amount > reach[place % space]:
             pads[place], cut[place] = reach[place % space], amount - reach[place % space]
     conv = (ops.conv1d_transpose, ops.conv2d_transpose, ops.conv3d_transpose)[space - 1]
-    found = conv(data, weight, strides, pads, longer, dilations, node.integer("group", 1))
+    found = conv(data, weight, strides, pads, longer, dilations, group)
     if any(cut):
         ends = [-amount if amount else None for amount in cut[space:]]
         found = ops.strided_slice(found, cut[:space], ends, 1 if space == 1 else [1] * space, list(range(2, space + 2)))
-    return _with_bias(found, node.optional(2))
+    return _with_bias(found, bias)
 
 
 @converts("DeformConv", since=19)
-def _deform_conv(node: Node) -> Item:
+def _deform_conv(
+    node: Node,
+    data: Value,
+    weight: Value,
+    offset: Value,
+    bias: Value | None = None,
+    mask: Value | None = None,
+    *,
+    group: int,
+    offset_group: int,
+) -> Item:
     """The data at moved places, by interpolation, and then a product with the weights."""
-    data, weight, offset = node.value(0), node.value(1), node.value(2)
     if data.ndim != 4:
         raise node.refuse(f"input 'X' must have rank 4, got {data.ndim}")
     kernel_of(node, weight, 2)
@@ -134,9 +140,9 @@ def _deform_conv(node: Node) -> Item:
     if len(shapes) < data.ndim + weight.ndim + offset.ndim:
         raise node.refuse("inputs 'X', 'W' and 'offset' must have known shapes")
     (batch, channels, *extents), (_, per_group, *kernel), (_, count, *places) = shapes[:4], shapes[4:8], shapes[8:]
-    strides, gaps = node.integers("strides", 1, 2) or [1, 1], node.integers("dilations", 1, 2) or [1, 1]
-    pads = node.integers("pads", 0, 4) or [0] * 4
-    group, groups, taps = node.integer("group", 1), node.integer("offset_group", 1), prod(kernel)
+    strides, gaps = node.integers("strides", count=2) or [1, 1], node.integers("dilations", count=2) or [1, 1]
+    pads = node.integers("pads", count=4) or [0] * 4
+    groups, taps = offset_group, prod(kernel)
     spans = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
     wanted = [(extents[d] + pads[d] + pads[d + 2] - spans[d]) // strides[d] + 1 for d in range(2)]
     if count != groups * taps * 2 or channels % groups or channels != per_group * group or places != wanted:
@@ -157,37 +163,35 @@ def _deform_conv(node: Node) -> Item:
     padded = ops.pad(data, [(0, 0), (0, 0), *behind]) if powers != extents else data
     image = ops.reshape(padded, [batch * groups, channels // groups, *powers])
     sampled = ops.reshape(ops.grid_sample(image, grid, "linear", "zeros", False), [batch, groups, -1, taps, *places])
-    mask = node.optional(4)
     if mask is not None:
         sampled = ops.multiply(sampled, ops.reshape(mask, [batch, groups, 1, taps, *places]))
     columns = ops.reshape(sampled, [batch, group, per_group * taps, -1])
     found = ops.matmul(ops.reshape(weight, [group, -1, per_group * taps]), columns)
-    return _with_bias(ops.reshape(found, [batch, -1, *places]), node.optional(3))
+    return _with_bias(ops.reshape(found, [batch, -1, *places]), bias)
 
 
 def _with_bias(found: Value, bias: Value | None) -> Value:
     """Channels, each plus its own number."""
-    return found if bias is None else ops.add(found, _for_channels(bias, found.ndim))
+    if bias is None or found.ndim == 2:
+        return found if bias is None else ops.add(found, bias)
+    return ops.add(found, ops.expand_dims(bias, list(range(1, found.ndim - 1))))
 
 
-def _for_channels(vector: Value, rank: int) -> Value:
-    """A number for each channel, as it broadcasts to a tensor whose channels are the second axis."""
-    return vector if rank == 2 else ops.expand_dims(vector, list(range(1, rank - 1)))
+def _pooled(node: Node, data: Value, name: str, *options: object) -> Any:
+    """A pool; `name` is formatted with the number of axes in space."""
+    space = _spatial(node, data)
+    window = Window(node, node.integers("kernel_shape", count=space) or [], data.shape[2:])
+    return getattr(ops, name.format(space))(data, window.kernel, *window.options, *options)
 
 
 @converts("MaxPool")
-def _max_pool(node: Node) -> Item | Sequence[Item]:
-    data = node.value(0)
-    space = _spatial(node, data.ndim, "input 'X'")
-    kernel = node.integers("kernel_shape", 1, space) or []
-    window = Window(node, kernel, data.shape[2:])
-    ceil = node.flag("ceil_mode") if node.version >= 10 else False
-    order = node.flag("storage_order") if node.version >= 8 else False
+def _max_pool(
+    node: Node, data: Value, *, ceil_mode: bool = False, storage_order: bool = False
+) -> Item | Sequence[Item]:
     if not node.wants(1):
-        pool = (ops.max_pool1d, ops.max_pool2d, ops.max_pool3d)[space - 1]
-        return pool(data, kernel, window.strides, window.pads, window.dilations, ceil)
-    found, places = ops.max_pool_with_indices(data, kernel, window.strides, window.pads, window.dilations, ceil)
-    return found, _row_places(node, places, data.shape, order)
+        return _pooled(node, data, "max_pool{}d", ceil_mode)
+    found, places = _pooled(node, data, "max_pool_with_indices", ceil_mode)
+    return found, _row_places(node, places, data.shape, storage_order)
 
 
 def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: bool) -> Value:
@@ -212,72 +216,53 @@ def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: 
 
 
 @converts("AveragePool")
-def _average_pool(node: Node) -> Item:
-    data = node.value(0)
-    space = _spatial(node, data.ndim, "input 'X'")
-    kernel = node.integers("kernel_shape", 1, space) or []
-    window = Window(node, kernel, data.shape[2:])
-    ceil = node.flag("ceil_mode") if node.version >= 10 else False
-    counts = node.flag("count_include_pad") if node.version >= 7 else False
-    pool = (ops.avg_pool1d, ops.avg_pool2d, ops.avg_pool3d)[space - 1]
-    return pool(data, kernel, window.strides, window.pads, window.dilations, ceil, counts)
+def _average_pool(
+    node: Node, data: Value, *, ceil_mode: bool = False, count_include_pad: bool = False
+) -> Item | Sequence[Item]:
+    return _pooled(node, data, "avg_pool{}d", ceil_mode, count_include_pad)
 
 
 @converts("LpPool", since=2)
-def _lp_pool(node: Node) -> Item:
-    data = node.value(0)
-    space = _spatial(node, data.ndim, "input 'X'")
-    kernel = node.integers("kernel_shape", 1, space) or []
-    window = Window(node, kernel, data.shape[2:])
-    ceil = node.flag("ceil_mode") if node.version >= 18 else False
-    power = float(node.integer("p", 1))
-    return ops.lp_pool(data, kernel, window.strides, window.pads, window.dilations, ceil, power)
+def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item | Sequence[Item]:
+    return _pooled(node, data, "lp_pool", ceil_mode, float(p))
 
 
 @converts("GlobalAveragePool", "GlobalMaxPool")
-def _global_pool(node: Node) -> Item:
-    data = node.value(0)
+def _global_pool(node: Node, data: Value) -> Item:
     axes = list(range(2, data.ndim))
     return (ops.mean if node.operator == "GlobalAveragePool" else ops.max)(data, axes, True)
 
 
 @converts("GlobalLpPool", since=2)
-def _global_lp_pool(node: Node) -> Item:
-    data = node.value(0)
-    return ops.vector_norm(data, list(range(2, data.ndim)), True, float(node.integer("p", 1)))
+def _global_lp_pool(node: Node, data: Value, *, p: int) -> Item:
+    return ops.vector_norm(data, list(range(2, data.ndim)), True, float(p))
 
 
 @converts("MaxUnpool")
-def _max_unpool(node: Node) -> Item:
-    data, places = node.value(0), node.value(1)
-    space = _spatial(node, data.ndim, "input 'X'")
-    kernel = node.integers("kernel_shape", 1, space) or []
-    strides = node.integers("strides", 1, space) or [1] * space
-    pads = node.integers("pads", 0, 2 * space) or [0] * (2 * space)
+def _max_unpool(node: Node, data: Value, places: Value, shape: list[int] | None = None) -> Item:
+    space = _spatial(node, data)
+    kernel = node.integers("kernel_shape", count=space) or []
+    strides = node.integers("strides", count=space) or [1] * space
+    pads = node.integers("pads", count=2 * space) or [0] * (2 * space)
     extents = [extent for extent in data.shape if isinstance(extent, int)]
     if len(extents) < data.ndim:
         raise node.refuse("input 'X' must have a known shape")
     inferred = [(extents[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + space] for d in range(space)]
-    size = node.indices(2)[2:] if node.has(2) else inferred
-    # Places count in the whole tensor of the inferred shape; a larger one has zeros behind that.
-    plane = 1
-    for extent in inferred:
-        plane *= extent
-    places = ops.floor_mod(places, plane)
-    found = ops.max_unpool(data, places, inferred)
-    behind = [extent - own for extent, own in zip(size, inferred, strict=True)]
-    if any(extra < 0 for extra in behind):
+    # Places count in the whole tensor of the inferred shape; a larger one has zeros at its ends.
+    found = ops.max_unpool(data, ops.floor_mod(places, prod(inferred)), inferred)
+    size = inferred if shape is None else shape[2:]
+    after = [extent - own for extent, own in zip(size, inferred, strict=True)]
+    if any(extra < 0 for extra in after):
         raise node.refuse(f"input 'output_shape' must be at least {inferred}, got {size}")
-    return ops.pad(found, [(0, 0), (0, 0), *((0, extra) for extra in behind)]) if any(behind) else found
+    return ops.pad(found, [(0, 0), (0, 0), *((0, extra) for extra in after)]) if any(after) else found
 
 
 @converts("Col2Im")
-def _col2im(node: Node) -> Item:
-    data, image, block = node.value(0), node.indices(1), node.indices(2)
+def _col2im(node: Node, data: Value, image: list[int], block: list[int]) -> Item:
     space = len(image)
-    strides = node.integers("strides", 1, space) or [1] * space
-    dilations = node.integers("dilations", 1, space) or [1] * space
-    pads = node.integers("pads", 0, 2 * space) or [0] * (2 * space)
+    strides = node.integers("strides", count=space) or [1] * space
+    dilations = node.integers("dilations", count=space) or [1] * space
+    pads = node.integers("pads", count=2 * space) or [0] * (2 * space)
     batch, columns, count = data.shape
     padded = [extent + pads[d] + pads[d + space] for d, extent in enumerate(image)]
     moves = [
@@ -303,14 +288,25 @@ def _col2im(node: Node) -> Item:
 
 
 @converts("BatchNormalization")
-def _batch_norm(node: Node) -> Item | Sequence[Item]:
-    epsilon, momentum = node.number("epsilon"), node.number("momentum")
-    if node.version < 9 and not node.flag("spatial") and node.rank(0) > 2:
+def _batch_norm(
+    node: Node,
+    data: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    epsilon: float,
+    momentum: float,
+    spatial: bool = True,
+    is_test: bool = True,
+    training_mode: bool = False,
+) -> Item | Sequence[Item]:
+    if not spatial and data.ndim > 2:
         raise node.refuse("attribute 'spatial' = 0 is not supported")
-    if node.version < 7 and not node.flag("is_test"):
+    if not is_test:
         raise node.refuse("attribute 'is_test' = 0 is not supported: models are for inference")
-    data, scale, bias, mean, variance = node.values()
-    if node.version < 14 or not node.flag("training_mode"):
+    if not training_mode:
         return ops.batch_norm(data, scale, bias, mean, variance, epsilon=epsilon)
     over = [axis for axis in range(data.ndim) if axis != 1]
     own = ops.mean(data, over), ops.var(data, over)
@@ -322,41 +318,17 @@ def _batch_norm(node: Node) -> Item | Sequence[Item]:
     return ops.batch_norm(data, scale, bias, *parts, epsilon=epsilon), *kept
 
 
-@converts("InstanceNormalization", since=6)
-def _instance_norm(node: Node) -> Item:
-    return ops.instance_norm(*node.values(), epsilon=node.number("epsilon"))
-
-
-@converts("LRN")
-def _lrn(node: Node) -> Item:
-    size = node.integer("size", 1)
-    alpha, beta, bias = (node.number(name) for name in ("alpha", "beta", "bias"))
-    return ops.lrn(node.value(0), size, alpha, beta, bias)
-
-
-@converts("Softmax", "LogSoftmax", since=13)
-def _softmax(node: Node) -> Item:
-    data = node.value(0)
-    return _softmax_of(node)(data, node.axis("axis", data.ndim))
-
-
 @converts("Softmax", "LogSoftmax", until=12)
-def _softmax_of_matrix(node: Node) -> Item:
-    data = node.value(0)
-    axis = node.axis("axis", data.ndim)
+def _softmax_of_matrix(node: Node, data: Value, *, axis: int) -> Item:
+    """Over all axes from one on."""
+    apply = ops.softmax if node.operator == "Softmax" else ops.log_softmax
     if axis == data.ndim - 1:
-        return _softmax_of(node)(data, axis)
+        return apply(data, axis)
     matrix = ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
-    return ops.reshape(_softmax_of(node)(matrix, 1), data.shape)
-
-
-def _softmax_of(node: Node) -> Callable[..., Value]:
-    return ops.softmax if node.operator == "Softmax" else ops.log_softmax
+    return ops.reshape(apply(matrix, 1), data.shape)
 
 
 @converts("LpNormalization")
-def _lp_normalization(node: Node) -> Item:
-    data = node.value(0)
-    axis, power = node.axis("axis", data.ndim), node.integer("p", 1, 2)
-    norm = ops.vector_norm(data, axis, True, float(power))
+def _lp_normalization(node: Node, data: Value, *, axis: int) -> Item:
+    norm = ops.vector_norm(data, axis, True, float(node.integer("p", 1, 2)))
     return ops.where(ops.equal(norm, 0.0), norm, ops.divide(data, norm))

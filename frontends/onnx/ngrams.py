@@ -12,15 +12,21 @@ from weft.frontends.onnx.registry import converts
 
 
 @converts("TfIdfVectorizer")
-def _tf_idf(node: Node) -> Item:
-    data = node.value(0)
+def _tf_idf(
+    node: Node,
+    data: Value,
+    *,
+    mode: str,
+    max_gram_length: int,
+    max_skip_count: int,
+    min_gram_length: int,
+    ngram_counts: list[int],
+    ngram_indexes: list[int],
+) -> Item:
     if data.ndim not in (1, 2) or node.gives("pool_strings"):
         raise node.refuse("attribute 'pool_strings' is not supported; input 'X' has rank 1 or 2")
-    mode = node.word("mode", "TF", "IDF", "TFIDF")
-    pool, begins = node.integers("pool_int64s") or [], node.integers("ngram_counts", 0) or []
-    places = node.integers("ngram_indexes", 0) or []
-    least, most = node.integer("min_gram_length", 1), node.integer("max_gram_length", 1)
-    skips = node.integer("max_skip_count", 0)
+    pool, begins, places = node.integers("pool_int64s") or [], ngram_counts, ngram_indexes
+    least, most, skips = min_gram_length, max_gram_length, max_skip_count
     weights: list[float] = node.attribute("weights") or [1.0] * len(places)
     columns = max(places, default=-1) + 1
     node.check_room(len(places), columns)

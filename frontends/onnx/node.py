@@ -16,7 +16,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import KnownExtent, Shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.attribute_words import words_of
+from weft.frontends.onnx.attribute_words import least_of, words_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
@@ -91,6 +91,8 @@ class Node:
     inputs: Sequence[Entry | None]
     scope: Scope
     """Where the node stands: for converters of nodes that hold graphs."""
+    folds: bool = False
+    """Whether known inputs are left as they are, so that operators on them are computed."""
     _read: set[str] = field(default_factory=set[str])
     _read_inputs: set[int] = field(default_factory=set[int])
 
@@ -143,7 +145,8 @@ class Node:
 
     def value(self, index: int) -> Value:
         """An input as a value of the graph."""
-        return self.scope.value_of(self.item(index))
+        item = self.item(index)
+        return cast("Value", item) if self.folds else self.scope.value_of(item)
 
     def optional(self, index: int) -> Value | None:
         """An input that may be left out."""
@@ -216,6 +219,16 @@ class Node:
         formal = None if self.schema is None else self.schema.attributes.get(name)
         has_default = formal is not None and formal.default_value.type != AttributeProto.UNDEFINED
         return _value_of(formal.default_value) if formal is not None and has_default else None
+
+    def takes(self, name: str) -> bool:
+        """Whether the operator has an attribute in this version."""
+        return self.schema is not None and name in self.schema.attributes
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the operator takes any number of inputs."""
+        variadic = defs.OpSchema.FormalParameterOption.Variadic
+        return self.schema is not None and any(formal.option == variadic for formal in self.schema.inputs)
 
     def gives(self, name: str) -> bool:
         """Whether the node itself has an attribute."""
@@ -325,6 +338,11 @@ class Node:
             for word in cast("list[str]", given if isinstance(given, list) else [] if given is None else [given]):
                 if word not in (words or ()):
                     raise self._unfit(name, word, f"one of {', '.join(words or ())}")
+            least = least_of(self.operator, name)
+            if least is not None and attribute.type in (AttributeProto.INT, AttributeProto.INTS):
+                read = self.integer if attribute.type == AttributeProto.INT else self.integers
+                read(name, least)
+        self._read.clear()
         for name, attribute in formal.items():
             if attribute.required and name not in names:
                 raise self.refuse(f"attribute '{name}' is missing")

@@ -1,16 +1,27 @@
-"""The operators of graphs, by name: `ops.relu(x)`."""
+"""The operators of graphs, by name: `ops.relu(x)`. On tensors that are known they are computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 from weft.frontends.graph_builder import operator
+from weft.frontends.onnx.folding import folded
+from weft.frontends.onnx.known import Known
+from weft.texpr.shapes import items
 
 
 class _Operators:
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return operator(name)
+        build = operator(name)
+
+        def apply(*args: Any, **options: Any) -> Any:
+            if any(isinstance(value, Known) for value in chain.from_iterable(map(items, (*args, *options.values())))):
+                return folded(name, args, options)
+            return build(*args, **options)
+
+        return apply
 
 
 ops: Final = _Operators()

@@ -11,23 +11,25 @@ from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 
 
-@converts("MatMul")
-def _matmul(node: Node) -> Item:
-    return ops.matmul(node.value(0), node.value(1))
-
-
 @converts("Gemm")
-def _gemm(node: Node) -> Item:
-    a, b = node.value(0), node.value(1)
+def _gemm(
+    node: Node,
+    a: Value,
+    b: Value,
+    c: Value | None = None,
+    *,
+    alpha: float,
+    beta: float,
+    transA: bool,
+    transB: bool,
+) -> Item:
     if a.ndim != 2 or b.ndim != 2:
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {a.ndim} and {b.ndim}")
-    product = ops.matmul(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB"))
-    alpha, beta = node.number("alpha"), node.number("beta")
-    if node.version < 7:
+    product = ops.matmul(a, b, transpose_a=transA, transpose_b=transB)
+    if node.takes("broadcast"):
         node.attribute("broadcast")
     if alpha != 1:
         product = _scaled(node, product, alpha)
-    c = node.optional(2)
     if c is None or beta == 0:
         return product
     return ops.add(product, c if beta == 1 else _scaled(node, c, beta))
@@ -41,40 +43,9 @@ def _scaled(node: Node, value: Item, factor: float) -> Item:
     return ops.multiply(value, factor)
 
 
-@converts("Det")
-def _det(node: Node) -> Item:
-    data = node.value(0)
-    size = data.shape[-1] if data.ndim >= 2 else None
-    if not isinstance(size, int) or data.shape[-2] != size or not 1 <= size <= _LARGEST:
-        raise node.refuse(f"input 'X' must be square matrices of 1 to {_LARGEST} rows, got shape {tuple(data.shape)}")
-    entries = [[_entry(data, row, column) for column in range(size)] for row in range(size)]
-    return _determinant(entries)
-
-
-_LARGEST = 4
-"""Rows up to which determinants are written out."""
-
-
-def _entry(data: Value, row: int, column: int) -> Value:
-    part = ops.strided_slice(data, [row, column], [row + 1, column + 1], [1, 1], [data.ndim - 2, data.ndim - 1])
-    return ops.squeeze(part, [data.ndim - 2, data.ndim - 1])
-
-
-def _determinant(entries: list[list[Value]]) -> Value:
-    """Expanded along the first row."""
-    if len(entries) == 1:
-        return entries[0][0]
-    minors = [_determinant([row[:at] + row[at + 1 :] for row in entries[1:]]) for at in range(len(entries))]
-    total, *rest = [ops.multiply(entry, minor) for entry, minor in zip(entries[0], minors, strict=True)]
-    for column, term in enumerate(rest):
-        total = (ops.add if column % 2 else ops.subtract)(total, term)
-    return total
-
-
 @converts("Einsum")
-def _einsum(node: Node) -> Item:
-    values = node.values()
-    equation: str = node.attribute("equation").replace(" ", "")
+def _einsum(node: Node, *values: Value, equation: str) -> Item:
+    equation = equation.replace(" ", "")
     terms, arrow, result = equation.partition("->")
     operands = terms.split(",")
     if len(operands) != len(values):

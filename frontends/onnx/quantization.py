@@ -8,7 +8,7 @@ from weft.dialects.element_types import STORED
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.elementwise import cast_to
 from weft.frontends.onnx.known import Item, Known
-from weft.frontends.onnx.neural import Window, kernel_of
+from weft.frontends.onnx.neural import Window, convolved, kernel_of
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -19,22 +19,15 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
     """The axis along which scales lie, None where there is one for all elements."""
-    formal = () if node.schema is None else node.schema.attributes
-    axis = node.attribute("axis") if "axis" in formal else None
+    has_axis = node.takes("axis") and node.attribute("axis") is not None
     if scale.ndim == 0:
         return None
-    return node.axis("axis", data.ndim) if axis is not None else 0
+    return node.axis("axis", data.ndim) if has_axis else 0
 
 
 def _one(value: Value) -> Value:
     """A tensor of one number without axes; others as they are."""
     return ops.reshape(value, ()) if value.ndim and all(extent == 1 for extent in value.shape) else value
-
-
-def _block(node: Node) -> int:
-    """The number of elements along an axis that share a scale, 0 where blocks are not given."""
-    formal = () if node.schema is None else node.schema.attributes
-    return node.integer("block_size", 0) if "block_size" in formal else 0
 
 
 def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: int) -> Value:
@@ -52,17 +45,23 @@ def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: 
 
 
 @converts("QuantizeLinear")
-def _quantize(node: Node) -> Item:
-    data, scale, zero = node.value(0), _one(node.value(1)), node.optional(2)
-    zero = None if zero is None else _one(zero)
-    formal = () if node.schema is None else node.schema.attributes
-    if "precision" in formal and node.integer("precision") not in (0, 1):
-        raise node.refuse(f"attribute 'precision' = {node.integer('precision')} is not supported")
-    stated = node.element_type("output_dtype") if "output_dtype" in formal and node.integer("output_dtype") else None
+def _quantize(
+    node: Node,
+    data: Value,
+    scale: Value,
+    zero: Value | None = None,
+    *,
+    output_dtype: int = 0,
+    block_size: int = 0,
+    precision: int = 0,
+    saturate: bool = True,
+) -> Item:
+    scale, zero = _one(scale), None if zero is None else _one(zero)
+    if precision not in (0, 1):
+        raise node.refuse(f"attribute 'precision' = {precision} is not supported")
+    stated = node.element_type("output_dtype") if output_dtype else None
     dtype = zero.dtype if zero is not None else stated or "uint8"
-    axis, block = _axis_of(node, scale, data), _block(node)
-    if "saturate" in formal:
-        node.flag("saturate")
+    axis, block = _axis_of(node, scale, data), block_size
     if dtype in _NARROW and not block and data.dtype == "float32":
         scale = scale if scale.dtype == "float32" else ops.cast(scale, "float32")
         return ops.quantize(data, scale, 0 if zero is None else zero, axis, dtype)
@@ -80,13 +79,12 @@ def _quantize(node: Node) -> Item:
 
 
 @converts("DequantizeLinear")
-def _dequantize(node: Node) -> Item:
-    data, scale, zero = node.value(0), _one(node.value(1)), node.optional(2)
-    zero = None if zero is None else _one(zero)
-    formal = () if node.schema is None else node.schema.attributes
-    stated = node.element_type("output_dtype") if "output_dtype" in formal and node.integer("output_dtype") else None
-    dtype = stated or scale.dtype
-    axis, block = _axis_of(node, scale, data), _block(node)
+def _dequantize(
+    node: Node, data: Value, scale: Value, zero: Value | None = None, *, output_dtype: int = 0, block_size: int = 0
+) -> Item:
+    scale, zero = _one(scale), None if zero is None else _one(zero)
+    dtype = (node.element_type("output_dtype") if output_dtype else None) or scale.dtype
+    axis, block = _axis_of(node, scale, data), block_size
     if data.dtype not in STORED and not block and scale.dtype == dtype:
         return ops.dequantize(data, scale, 0 if zero is None else zero, axis, dtype)
     numbers = ops.cast(data, "float32")
@@ -111,21 +109,10 @@ def _qlinear_matmul(node: Node) -> Item:
 
 @converts("QLinearConv")
 def _qlinear_conv(node: Node) -> Item:
-    data, weight = node.value(0), node.value(3)
+    data, weight, bias = node.value(0), node.value(3), node.optional(8)
     window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
-    scales = _parameters(node, 1, 2, 4, 5, 6, 7)
-    return ops.qlinear_conv(
-        data,
-        *scales[:2],
-        weight,
-        *scales[2:],
-        node.optional(8),
-        window.strides,
-        window.pads,
-        window.dilations,
-        node.integer("group", 1),
-        node.dtype(7),
-    )
+    scales, group = _parameters(node, 1, 2, 4, 5, 6, 7), node.integer("group")
+    return ops.qlinear_conv(data, *scales[:2], weight, *scales[2:], bias, *window.options, group, node.dtype(7))
 
 
 def _shifted(data: Value, zero: Value | None, axis: int) -> Value:
@@ -150,20 +137,13 @@ def _of_one_dtype(a: Value, b: Value) -> tuple[Value, Value]:
 
 
 @converts("MatMulInteger")
-def _matmul_integer(node: Node) -> Item:
-    a, b = node.value(0), node.value(1)
+def _matmul_integer(node: Node, a: Value, b: Value) -> Item:
     left = _shifted(a, _zero(node, 2), max(a.ndim - 2, 0))
     right = _shifted(b, _zero(node, 3), b.ndim - 1)
     return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")
 
 
 @converts("ConvInteger")
-def _conv_integer(node: Node) -> Item:
-    data, weight = node.value(0), node.value(1)
-    if not 3 <= data.ndim <= 5:
-        raise node.refuse(f"input 'x' must have rank 3, 4 or 5, got {data.ndim}")
-    window = Window(node, kernel_of(node, weight, data.ndim - 2), data.shape[2:])
+def _conv_integer(node: Node, data: Value, weight: Value, *, group: int) -> Item:
     images, kernels = _of_one_dtype(_shifted(data, _zero(node, 2), 1), _shifted(weight, _zero(node, 3), 0))
-    conv = (ops.conv1d, ops.conv2d, ops.conv3d)[data.ndim - 3]
-    options = (window.strides, window.pads, window.dilations, node.integer("group", 1))
-    return conv(images, kernels, *options, out_dtype="int32")
+    return convolved(node, images, kernels, group, out_dtype="int32")

@@ -16,30 +16,39 @@ _ACTIVATIONS: Final = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
 
 
 @converts("RNN", "GRU", "LSTM", since=7)
-def _recurrent(node: Node) -> Sequence[Item]:
-    formal = () if node.schema is None else node.schema.attributes
-    is_batch_first = "layout" in formal and node.flag("layout")
-    data, weight, recurrence = node.value(0), node.value(1), node.value(2)
+def _recurrent(
+    node: Node,
+    data: Value,
+    weight: Value,
+    recurrence: Value,
+    *,
+    direction: str,
+    clip: float = 0.0,
+    hidden_size: int | None = None,
+    input_forget: bool = False,
+    layout: bool = False,
+    linear_before_reset: bool = False,
+) -> Sequence[Item]:
     hidden = recurrence.shape[-1]
-    if node.gives("hidden_size") and node.integer("hidden_size") != hidden:
+    if hidden_size not in (None, hidden):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
     states = [node.optional(at) for at in ((5, 6) if node.operator == "LSTM" else (5,))]
     options: dict[str, Any] = {
         "bias": node.optional(3),
         "sequence_lens": node.optional(4),
-        "direction": node.word("direction", "forward", "reverse", "bidirectional"),
+        "direction": direction,
         "activations": _activations(node),
-        "clip": node.number("clip", 0.0),
+        "clip": clip,
     }
     for name, state in zip(("initial_h", "initial_c"), states, strict=False):
-        options[name] = ops.swapaxes(state, 0, 1) if is_batch_first and state is not None else state
+        options[name] = ops.swapaxes(state, 0, 1) if layout and state is not None else state
     if node.operator == "LSTM":
-        options |= {"peepholes": node.optional(7), "input_forget": node.flag("input_forget", False)}
+        options |= {"peepholes": node.optional(7), "input_forget": input_forget}
     elif node.operator == "GRU":
-        options["linear_before_reset"] = node.flag("linear_before_reset", False)
+        options["linear_before_reset"] = linear_before_reset
     apply = {"RNN": ops.rnn, "GRU": ops.gru, "LSTM": ops.lstm}[node.operator]
-    steps, *last = apply(ops.swapaxes(data, 0, 1) if is_batch_first else data, weight, recurrence, **options)
-    if not is_batch_first:
+    steps, *last = apply(ops.swapaxes(data, 0, 1) if layout else data, weight, recurrence, **options)
+    if not layout:
         return [steps, *last]
     return [_batch_first(steps), *(ops.swapaxes(state, 0, 1) for state in last)]
 

@@ -13,15 +13,13 @@ from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import given_axes, product_of
 
 Reduction = Callable[[Value, "list[int]", bool], Value]
 
 
 def _extreme(data: Value, axes: list[int], keep: bool, *, is_greatest: bool) -> Value:
     """The greatest or least elements; of none, the least or greatest number."""
-    if data.dtype == "bool":
-        return (ops.any if is_greatest else ops.all)(data, axes, keep)
     if any(data.shape[axis] == 0 for axis in axes):
         kept = enumerate(data.shape)
         shape = [1 if d in axes else extent for d, extent in kept if keep or d not in axes]
@@ -30,6 +28,8 @@ def _extreme(data: Value, axes: list[int], keep: bool, *, is_greatest: bool) -> 
 
 
 def _limit(dtype: str, *, is_least: bool) -> float | int:
+    if dtype == "bool":
+        return not is_least
     if "int" not in dtype:
         return -math.inf if is_least else math.inf
     limits = np.iinfo(dtype)
@@ -66,57 +66,36 @@ _REDUCTIONS: Final[Mapping[str, Reduction]] = {
 
 
 @converts(*_REDUCTIONS)
-def _reduce(node: Node) -> Item:
-    data = node.value(0)
-    by_input = "axes" not in (node.schema.attributes if node.schema is not None else ())
-    given = (node.indices(1) if node.has(1) else None) if by_input else node.integers("axes")
-    keep = node.flag("keepdims")
-    is_noop = by_input and node.flag("noop_with_empty_axes")
-    if not given and is_noop:
-        # The reduction is over no axis: squares, logarithms and the like are still taken.
-        return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
-    axes = node.axes(given, data.ndim) if given else list(range(data.ndim))
-    return _REDUCTIONS[node.operator](data, axes, keep) if axes else _of_scalar(node, data)
-
-
-def _of_scalar(node: Node, data: Value) -> Value:
+def _reduce(node: Node, data: Value, *, keepdims: bool, noop_with_empty_axes: bool = False) -> Item:
+    axes = given_axes(node, 1, data.ndim) or ([] if noop_with_empty_axes else list(range(data.ndim)))
+    if axes:
+        return _REDUCTIONS[node.operator](data, axes, keepdims)
+    # The reduction is over no axis: squares, logarithms and the like are still taken.
     return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
 
 
 @converts("ArgMax", "ArgMin")
-def _argmax(node: Node) -> Item:
-    data = node.value(0)
-    axis = node.axis("axis", data.ndim)
-    keep = node.flag("keepdims")
+def _argmax(node: Node, data: Value, *, axis: int, keepdims: bool, select_last_index: bool = False) -> Item:
     find = ops.argmax if node.operator == "ArgMax" else ops.argmin
-    if node.version >= 12 and node.flag("select_last_index"):
+    if select_last_index:
         last = ops.subtract(ops.extents([data.shape[axis]]), 1)
-        return ops.subtract(ops.reshape(last, ()), find(ops.flip(data, axis), axis, keep))
-    return find(data, axis, keep)
+        return ops.subtract(ops.reshape(last, ()), find(ops.flip(data, axis), axis, keepdims))
+    return find(data, axis, keepdims)
 
 
 @converts("CumSum", "CumProd")
-def _cumulative(node: Node) -> Item:
-    data = node.value(0)
-    (axis,) = node.axes([int(node.number_at(1))], data.ndim, "axis")
+def _cumulative(node: Node, data: Value, along: int, *, exclusive: bool, reverse: bool) -> Item:
+    (axis,) = node.axes([along], data.ndim, "axis")
     run = ops.cumsum if node.operator == "CumSum" else ops.cumprod
-    return run(data, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+    return run(data, axis, exclusive=exclusive, reverse=reverse)
 
 
 @converts("TopK", since=10)
-def _topk(node: Node) -> Item:
-    data = node.value(0)
-    axis = node.axis("axis", data.ndim)
-    (count,) = node.indices(1)
-    largest = True
-    if node.version >= 11:
-        largest = node.flag("largest")
-        node.flag("sorted")
+def _topk(node: Node, data: Value, counts: list[int], *, axis: int, largest: bool = True, sorted: bool = True) -> Item:
+    (count,) = counts
     return ops.topk(data, count, axis, largest)
 
 
 @converts("Hardmax", since=13)
-def _hardmax(node: Node) -> Item:
-    data = node.value(0)
-    axis = node.axis("axis", data.ndim)
+def _hardmax(node: Node, data: Value, *, axis: int) -> Item:
     return ops.cast(ops.equal(ops.iota(data.shape, axis), ops.argmax(data, axis, True)), data.dtype)

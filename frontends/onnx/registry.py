@@ -1,12 +1,13 @@
 """The table of converters: (domain, operator, version) -> the function that writes it as operators of graphs.
 
-A converter takes a `Node` and gives its outputs: a value, or a sequence of them (None for one that the node does not
-ask for); None in the place of all leaves the node to the operators that ONNX defines it by. It reads all attributes and
-inputs that it honours; what a node gives and nothing reads is refused.
+A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`), and gives the
+outputs: a value, or a sequence of them (None for one that the node does not ask for); None in the place of all leaves
+the node to the operators that ONNX defines it by. It reads all attributes and inputs that it honours; what a node gives
+and nothing reads is refused. Operators that are other names of functions of `te.ops` have none (`spelled.py`).
 
-    @converts("Relu")
-    def _relu(node: Node) -> Item:
-        return ops.relu(node.value(0))
+    @converts("LpPool", since=18)
+    def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item:
+        ...
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from weft.frontends.onnx.parameters import with_parameters
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
     from weft.frontends.onnx.node import Node
 
 Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None] | None]"
-ConverterT = TypeVar("ConverterT", bound="Converter")
+ConverterT = TypeVar("ConverterT", bound="Callable[..., Entry | Sequence[Entry | None] | None]")
 
 _FAMILIES: Final = (
+    "spelled",
     "control_flow",
     "elementwise",
     "images",
@@ -37,14 +40,13 @@ _FAMILIES: Final = (
     "recurrent",
     "reductions",
     "sequences",
-    "shape_arithmetic",
     "shapes",
     "spectral",
     "traditional",
     "training_steps",
     "transformers",
 )
-"""The modules of this package that hold converters."""
+"""The modules of this package that hold converters; the last one that a module registers is taken."""
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,20 @@ class _Entry:
 
 
 _converters: Final[dict[tuple[str, str], list[_Entry]]] = {}
-_evaluators: Final[dict[tuple[str, str], list[_Entry]]] = {}
-"""Functions that compute nodes of which all inputs are known, None where they cannot."""
 
 
 def converts(
     *operators: str, since: int = 1, until: int | None = None, domain: str = ""
 ) -> Callable[[ConverterT], ConverterT]:
     """Let a function convert operators, from the version `since` of these to `until` (the newest)."""
-    return _entering(_converters, operators, since, until, domain)
 
+    def enter(function: ConverterT) -> ConverterT:
+        for operator in operators:
+            entry = _Entry(since, until, with_parameters(function))
+            _converters.setdefault((domain, operator), []).append(entry)
+        return function
 
-def evaluates(
-    *operators: str, since: int = 1, until: int | None = None, domain: str = ""
-) -> Callable[[ConverterT], ConverterT]:
-    """Let a function compute operators whose inputs are known at import; what it refuses goes to the converter."""
-    return _entering(_evaluators, operators, since, until, domain)
+    return enter
 
 
 def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT], ConverterT]:
@@ -109,21 +109,15 @@ def is_customised() -> bool:
 
 def is_users(domain: str, operator: str, version: int) -> bool:
     """Whether a user registered the converter of that version of an operator."""
-    found = _found(_converters, domain, operator, version)
+    found = _found(domain, operator, version)
     return found is not None and found.is_users
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
     """The converter of that version of an operator, None where there is none: weft's own are for operators that ONNX
     defines in that version."""
-    found = _found(_converters, domain, operator, version)
+    found = _found(domain, operator, version)
     return None if found is None or not (is_defined or found.is_users) else found.convert
-
-
-def evaluator_of(domain: str, operator: str, version: int) -> Converter | None:
-    """The evaluator of that version of an operator, None where there is none."""
-    found = _found(_evaluators, domain, operator, version)
-    return None if found is None else found.convert
 
 
 def domain_name(domain: str) -> str:
@@ -137,20 +131,9 @@ def load_converters() -> None:
         import_module(f"weft.frontends.onnx.{family}")
 
 
-def _entering(
-    table: dict[tuple[str, str], list[_Entry]], operators: Sequence[str], since: int, until: int | None, domain: str
-) -> Callable[[ConverterT], ConverterT]:
-    def enter(function: ConverterT) -> ConverterT:
-        for operator in operators:
-            table.setdefault((domain, operator), []).append(_Entry(since, until, function))
-        return function
-
-    return enter
-
-
-def _found(table: dict[tuple[str, str], list[_Entry]], domain: str, operator: str, version: int) -> _Entry | None:
+def _found(domain: str, operator: str, version: int) -> _Entry | None:
     load_converters()
-    for entry in reversed(table.get((domain_name(domain), operator), ())):
+    for entry in reversed(_converters.get((domain_name(domain), operator), ())):
         if entry.since <= version and (entry.until is None or version <= entry.until):
             return entry
     return None

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from onnx import GraphProto
 
+from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.control_flow import inside
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
 from weft.frontends.onnx.node import Node
@@ -66,9 +67,7 @@ def _insert(node: Node) -> Entry:
 
 
 @converts("SplitToSequence")
-def _split(node: Node) -> Entry:
-    data = node.value(0)
-    axis = node.axis("axis", data.ndim)
+def _split(node: Node, data: Value, *, axis: int) -> Entry:
     extent = data.shape[axis]
     if not isinstance(extent, int):
         raise node.refuse(f"axis {axis} of the symbolic extent {extent} makes no sequence of known length")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply
+import numpy as np
+
+from weft.dialects.graph_shapes import Extent, KnownExtent, exact_quotient, multiply, show_shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known import SMALL, Item, Known
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -52,22 +54,47 @@ def _text(shape: Sequence[Extent]) -> str:
     return f"({', '.join(map(str, shape))})"
 
 
+@converts("Constant")
+def _constant(node: Node) -> Item:
+    tensor = node.attribute("value")
+    if tensor is not None:
+        return node.scope.shared.file.tensor(tensor)
+    for name in ("value_int", "value_ints", "value_float", "value_floats"):
+        if node.gives(name):
+            dtype = "int64" if "int" in name else "float32"
+            return Known(np.array(node.attribute(name), dtype), dtype)
+    raise node.refuse("attribute 'value' must be a dense tensor of numbers, or 'value_int' and the like")
+
+
+@converts("Shape")
+def _shape(node: Node, data: Item, *, start: int | None = None, end: int | None = None) -> Item:
+    return Known.of(_known_extents(node, data.shape[slice(start, end)]))
+
+
+@converts("Size")
+def _size(node: Node, data: Item) -> Item:
+    return Known.of(product_of(_known_extents(node, data.shape)))
+
+
+def _known_extents(node: Node, shape: Sequence[Extent]) -> list[KnownExtent]:
+    found = [extent for extent in shape if extent is not None]
+    if len(found) < len(shape):
+        raise node.refuse(f"the shape of the input, {show_shape(shape)}, is not known")
+    return found
+
+
 @converts("Reshape", since=5)
-def _reshape(node: Node) -> Item:
-    data = node.value(0)
-    copies = node.version < 14 or not node.flag("allowzero")
-    return ops.reshape(data, target_shape(node, data.shape, node.extents(1), copies))
+def _reshape(node: Node, data: Value, shape: Sequence[KnownExtent], *, allowzero: bool = False) -> Item:
+    return ops.reshape(data, target_shape(node, data.shape, shape, not allowzero))
 
 
 @converts("Reshape", until=4)
-def _reshape_by_attribute(node: Node) -> Item:
-    data = node.value(0)
-    return ops.reshape(data, target_shape(node, data.shape, node.integers("shape") or [], True))
+def _reshape_by_attribute(node: Node, data: Value, *, shape: list[int]) -> Item:
+    return _reshape(node, data, shape)
 
 
 @converts("Flatten")
-def _flatten(node: Node) -> Item:
-    data = node.value(0)
+def _flatten(node: Node, data: Value) -> Item:
     axis = node.integer("axis", -data.ndim, data.ndim)
     axis = axis + data.ndim if axis < 0 else axis
     return ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
@@ -75,53 +102,36 @@ def _flatten(node: Node) -> Item:
 
 def given_axes(node: Node, index: int, rank: int) -> list[int] | None:
     """The axes that an input or, in older opsets, an attribute names; None where neither is given."""
-    if node.schema is not None and "axes" in node.schema.attributes:
-        numbers = node.integers("axes")
-    else:
-        numbers = node.indices(index) if node.has(index) else None
+    by_input = node.indices(index) if not node.takes("axes") and node.has(index) else None
+    numbers = node.integers("axes") if node.takes("axes") else by_input
     return None if numbers is None else node.axes(numbers, rank)
 
 
 @converts("Squeeze")
-def _squeeze(node: Node) -> Item:
-    data = node.value(0)
-    axes = given_axes(node, 1, data.ndim)
-    return ops.squeeze(data, axes)
+def _squeeze(node: Node, data: Value) -> Item:
+    return ops.squeeze(data, given_axes(node, 1, data.ndim))
 
 
 @converts("Unsqueeze")
-def _unsqueeze(node: Node) -> Item:
-    data = node.value(0)
+def _unsqueeze(node: Node, data: Value) -> Item:
     numbers = node.indices(1) if node.version >= 13 else node.integers("axes") or []
     return ops.expand_dims(data, node.axes(numbers, data.ndim + len(numbers)))
 
 
-@converts("Transpose")
-def _transpose(node: Node) -> Item:
-    return ops.transpose(node.value(0), node.integers("perm"))
-
-
-@converts("Concat")
-def _concat(node: Node) -> Item:
-    values = node.values()
-    return ops.concatenate(values, node.axis("axis", values[0].ndim, 1))
+@converts("Concat", until=3)
+def _concat(node: Node, *values: Value) -> Item:
+    return ops.concatenate(list(values), node.axis("axis", values[0].ndim, 1))
 
 
 @converts("Split")
-def _split(node: Node) -> Item | Sequence[Item]:
-    data = node.value(0)
-    axis = node.axis("axis", data.ndim)
-    parts = len(node.proto.output)
-    formal = () if node.schema is None else node.schema.attributes
-    sizes: list[int] | None = None
-    if node.version >= 13 and node.has(1):
-        sizes = node.indices(1)
-    elif node.version < 13:
-        sizes = node.integers("split", 0)
-    extent = data.shape[axis]
+def _split(
+    node: Node, data: Value, sizes: list[int] | None = None, *, axis: int, num_outputs: int | None = None
+) -> Item | Sequence[Item]:
+    parts, extent = len(node.proto.output), data.shape[axis]
+    sizes = node.integers("split", 0) if node.takes("split") else sizes
     if sizes is None:
-        if "num_outputs" in formal and node.integer("num_outputs", 1) != parts:
-            raise node.refuse(f"attribute 'num_outputs' = {node.integer('num_outputs')}, but the node has {parts}")
+        if num_outputs not in (None, parts):
+            raise node.refuse(f"attribute 'num_outputs' = {num_outputs}, but the node has {parts}")
         if extent is not None and not isinstance(extent, int) and parts == 2:
             return _halves(data, axis, extent)
         if not isinstance(extent, int):
@@ -142,8 +152,7 @@ def _halves(data: Value, axis: int, extent: KnownExtent) -> Sequence[Item]:
 
 
 @converts("Expand")
-def _expand(node: Node) -> Item:
-    data, wanted = node.value(0), node.extents(1)
+def _expand(node: Node, data: Value, wanted: Sequence[KnownExtent]) -> Item:
     shape: list[Extent] = list(wanted)
     for axis in range(1, min(len(shape), data.ndim) + 1):
         if shape[-axis] == 1:
@@ -153,25 +162,27 @@ def _expand(node: Node) -> Item:
 
 
 @converts("Tile", since=6)
-def _tile(node: Node) -> Item:
-    data, repeats = node.value(0), node.indices(1)
+def _tile(node: Node, data: Value, repeats: list[int]) -> Item:
     if len(repeats) != data.ndim or any(count < 0 for count in repeats):
         raise node.refuse(f"input 'repeats' must be {data.ndim} numbers that are not negative, got {repeats}")
     return ops.tile(data, repeats)
 
 
 @converts("ConstantOfShape")
-def _constant_of_shape(node: Node) -> Item:
+def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
     value = node.attribute("value")
     fill = Known.of(0.0, "float32") if value is None else node.scope.shared.file.tensor(value)
     if fill.array.size != 1:
         raise node.refuse(f"attribute 'value' must be one number, got shape {fill.shape}")
-    return ops.full(node.extents(0), fill.array.item(), fill.dtype)
+    numbers = [extent for extent in shape if isinstance(extent, int)]
+    is_small = min(numbers, default=0) >= 0 and np.prod(numbers, dtype=np.float64) <= SMALL
+    if node.folds and is_small and len(numbers) == len(shape):
+        return Known(np.full(numbers, fill.array.reshape(())), fill.dtype)
+    return ops.full(shape, fill.array.item(), fill.dtype)
 
 
 @converts("Pad")
-def _pad(node: Node) -> Item:
-    data = node.value(0)
+def _pad(node: Node, data: Value) -> Item:
     rank = data.ndim
     if node.version < 11:
         widths = node.integers("pads" if node.version >= 2 else "paddings") or []
@@ -200,42 +211,30 @@ def _pad(node: Node) -> Item:
     return ops.pad(data, around, mode, fill)
 
 
-@converts("DepthToSpace", "SpaceToDepth")
-def _depth_to_space(node: Node) -> Item:
-    size = node.integer("blocksize", 1)
-    data = node.value(0)
-    formal = () if node.schema is None else node.schema.attributes
-    mode = node.word("mode", "DCR", "CRD") if "mode" in formal else "DCR"
-    if node.operator == "DepthToSpace":
-        return ops.depth_to_space(data, size, mode)
-    return ops.space_to_depth(data, size, mode)
-
-
 @converts("Trilu")
-def _trilu(node: Node) -> Item:
-    diagonal = int(node.number_at(1)) if node.has(1) else 0
-    cut = ops.triu if node.flag("upper") else ops.tril
-    return cut(node.value(0), diagonal)
+def _trilu(node: Node, data: Value, diagonal: int = 0, *, upper: bool) -> Item:
+    return (ops.triu if upper else ops.tril)(data, diagonal)
 
 
 @converts("EyeLike")
-def _eye_like(node: Node) -> Item:
-    like = node.item(0)
+def _eye_like(node: Node, like: Item, *, k: int) -> Item:
     if len(like.shape) != 2:
         raise node.refuse(f"input 'input' must be a matrix, got rank {len(like.shape)}")
     rows, columns = like.shape
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise node.refuse(f"the shape of input 'input' must be numbers, got {_text(like.shape)}")
-    return ops.eye(rows, columns, node.integer("k"), node.element_type("dtype") or like.dtype)
+    return ops.eye(rows, columns, k, node.element_type("dtype") or like.dtype)
 
 
 @converts("Range")
-def _range(node: Node) -> Item:
-    start, limit, delta = (node.known(index) for index in range(3))
+def _range(node: Node, start: Known, limit: Known, delta: Known) -> Item:
     if limit.is_symbolic and not start.is_symbolic and int(delta.array.item()) == 1:
         (first,), (last,) = start.extents(), limit.extents()
         count = ops.iota([last - first if first else last], dtype=start.dtype)
         return ops.add(count, first) if first else count
     if start.is_symbolic or limit.is_symbolic or delta.is_symbolic:
         raise node.refuse("the inputs must be numbers, but for a symbolic limit where the step is 1")
-    return ops.arange(start.array.item(), limit.array.item(), delta.array.item(), start.dtype)
+    bounds = [known.array.item() for known in (start, limit, delta)]
+    if node.folds and bounds[2] and len(range(*bounds)) <= SMALL:
+        return Known(np.array(range(*bounds), start.dtype), start.dtype)
+    return ops.arange(*bounds, start.dtype)

@@ -12,18 +12,13 @@ from weft.frontends.onnx.registry import converts
 
 
 @converts("DFT", since=17)
-def _dft(node: Node) -> Item:
-    data = node.value(0)
-    length = int(node.number_at(1)) if node.has(1) else None
-    stated = -2
-    if node.version < 20:
-        stated = node.integer("axis")
-    elif node.has(2):
-        stated = int(node.number_at(2))
+def _dft(
+    node: Node, data: Value, length: int | None = None, stated: int = -2, *, inverse: bool, onesided: bool
+) -> Item:
+    stated = node.integer("axis") if node.takes("axis") else stated
     if not -data.ndim <= stated < data.ndim - 1 or stated == -1:
         raise node.refuse(f"axis {stated} must be one of a signal of rank {data.ndim}, before the last one")
-    axis, inverse, onesided = stated % data.ndim, node.flag("inverse"), node.flag("onesided")
-    wide = _wide(data)
+    axis, wide = stated % data.ndim, _wide(data)
     if inverse and onesided:
         return ops.cast(_real_inverse(node, wide, axis, length), data.dtype)
     return ops.cast(ops.dft(wide, axis, length, inverse, onesided), data.dtype)
@@ -56,10 +51,9 @@ def _real_inverse(node: Node, data: Value, axis: int, length: int | None) -> Val
 
 
 @converts("STFT", since=17)
-def _stft(node: Node) -> Item:
-    signal, step = node.value(0), int(node.number_at(1))
-    window = node.optional(2)
-    length = int(node.number_at(3)) if node.has(3) else None
+def _stft(
+    node: Node, signal: Value, step: int, window: Value | None = None, length: int | None = None, *, onesided: bool
+) -> Item:
     if window is not None and window.dtype != signal.dtype:
         raise node.refuse(f"input 'window' must hold {signal.dtype} as the signal, got {window.dtype}")
     if window is None and length is None:
@@ -68,13 +62,11 @@ def _stft(node: Node) -> Item:
             raise node.refuse("without inputs 'window' and 'frame_length' the signal must have a known length")
         length = extent
     window = None if window is None else _wide(window)
-    return ops.cast(ops.stft(_wide(signal), step, window, length, node.flag("onesided")), signal.dtype)
+    return ops.cast(ops.stft(_wide(signal), step, window, length, onesided), signal.dtype)
 
 
 @converts("MelWeightMatrix", since=17)
-def _mel_weights(node: Node) -> Item:
-    bins, length, rate = (int(node.number_at(index)) for index in range(3))
-    low, high = (float(node.number_at(index)) for index in (3, 4))
+def _mel_weights(node: Node, bins: int, length: int, rate: int, low: float, high: float) -> Item:
     dtype = node.element_type("output_datatype") or "float32"
     rows = length // 2 + 1
     if bins < 1 or length < 1 or rate < 1 or not 0 <= low < high < np.inf:

@@ -45,9 +45,8 @@ def _matrix(node: Node) -> Value:
 
 
 @converts("Binarizer", domain=_DOMAIN)
-def _binarizer(node: Node) -> Item:
-    data = node.value(0)
-    return ops.cast(ops.greater(_floats_of(data), node.number("threshold")), data.dtype)
+def _binarizer(node: Node, data: Value, *, threshold: float) -> Item:
+    return ops.cast(ops.greater(_floats_of(data), threshold), data.dtype)
 
 
 @converts("Scaler", domain=_DOMAIN)
@@ -58,21 +57,17 @@ def _scaler(node: Node) -> Item:
 
 
 @converts("Normalizer", domain=_DOMAIN)
-def _normalizer(node: Node) -> Item:
+def _normalizer(node: Node, *, norm: str) -> Item:
     data = _floats_of(_matrix(node))
-    norm = node.word("norm", "MAX", "L1", "L2")
-    if norm == "MAX":
-        length = ops.max(ops.abs(data), [1], True)
-    elif norm == "L1":
-        length = ops.sum(ops.abs(data), [1], True)
-    else:
+    if norm == "L2":
         length = ops.vector_norm(data, [1], True)
+    else:
+        length = (ops.max if norm == "MAX" else ops.sum)(ops.abs(data), [1], True)
     return ops.divide(data, ops.maximum(length, 1e-30))
 
 
 @converts("Imputer", domain=_DOMAIN)
-def _imputer(node: Node) -> Item:
-    data = node.value(0)
+def _imputer(node: Node, data: Value) -> Item:
     kind = "float" if "float" in data.dtype else "int64"
     values = _numbers(node, f"imputed_value_{kind}s")
     if not values or len(values) not in (1, data.shape[-1]):
@@ -83,17 +78,16 @@ def _imputer(node: Node) -> Item:
 
 
 @converts("ArrayFeatureExtractor", domain=_DOMAIN)
-def _array_feature_extractor(node: Node) -> Item:
-    data, places = node.value(0), node.value(1)
+def _array_feature_extractor(node: Node, data: Value, places: Value) -> Item:
     found = ops.take(data, ops.reshape(places, [-1]), data.ndim - 1)
     return ops.expand_dims(found, [0]) if data.ndim == 1 else found
 
 
 @converts("FeatureVectorizer", domain=_DOMAIN)
-def _feature_vectorizer(node: Node) -> Item:
+def _feature_vectorizer(node: Node, *values: Value) -> Item:
     widths = node.integers("inputdimensions", 1, node.count)
     parts: list[Value] = []
-    for position, value in enumerate(node.values()):
+    for position, value in enumerate(values):
         part = _floats_of(value if value.ndim == 2 else ops.expand_dims(value, [1]))
         if widths is not None and part.shape[1] != widths[position]:
             raise node.refuse(f"attribute 'inputdimensions' = {widths} must be those of the inputs")
@@ -102,20 +96,18 @@ def _feature_vectorizer(node: Node) -> Item:
 
 
 @converts("OneHotEncoder", domain=_DOMAIN)
-def _one_hot(node: Node) -> Item:
+def _one_hot(node: Node, data: Value, *, zeros: bool) -> Item:
     categories = _numbers(node, "cats_int64s")
     if not categories:
         raise node.refuse("attribute 'cats_strings' is not supported: strings have no type in weft")
-    if not node.flag("zeros"):
+    if not zeros:
         raise node.refuse("attribute 'zeros' = 0 is not supported: unknown categories would have to fail")
-    data = node.value(0)
     wide = data if data.dtype == "int64" else ops.cast(data, "int64")
     return ops.cast(ops.equal(ops.expand_dims(wide, [data.ndim]), _constant(categories, "int64")), "float32")
 
 
 @converts("LabelEncoder", domain=_DOMAIN, since=2)
-def _label_encoder(node: Node) -> Item:
-    data = node.value(0)
+def _label_encoder(node: Node, data: Value) -> Item:
     keys, values, default = _labels(node, "keys"), _labels(node, "values"), _default_label(node)
     if keys is None or values is None or len(keys) != len(values) or not len(keys):
         raise node.refuse("attributes 'keys_*' and 'values_*' must be as many numbers; strings have no type in weft")
@@ -170,8 +162,8 @@ def _linear(node: Node, targets: int) -> Value:
 
 
 @converts("LinearRegressor", domain=_DOMAIN)
-def _linear_regressor(node: Node) -> Item:
-    return _transformed(node, _linear(node, node.integer("targets", 1)), node.attribute("post_transform"))
+def _linear_regressor(node: Node, *, targets: int, post_transform: str) -> Item:
+    return _transformed(node, _linear(node, targets), post_transform)
 
 
 @converts("LinearClassifier", domain=_DOMAIN)
@@ -270,8 +262,8 @@ _MODES: Final = (*_COMPARISONS, "BRANCH_MEMBER")
 
 
 @converts("TreeEnsemble", domain=_DOMAIN, since=5)
-def _tree_ensemble(node: Node) -> Item:
-    data, targets = _matrix(node), node.integer("n_targets", 1)
+def _tree_ensemble(node: Node, *, n_targets: int) -> Item:
+    data, targets = _matrix(node), n_targets
     aggregate = ("AVERAGE", "SUM", "MIN", "MAX")[node.integer("aggregate_function", 0, 3)]
     transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[node.integer("post_transform", 0, 4)]
     trees = _numbered_trees(node, targets)
@@ -351,12 +343,9 @@ def _chain_of_tests(trees: _Trees, at: int, numbers: Sequence[float]) -> None:
 
 
 @converts("TreeEnsembleRegressor", domain=_DOMAIN, until=4)
-def _tree_regressor(node: Node) -> Item:
-    targets = node.integer("n_targets", 1)
-    trees = _trees_of_pairs(node, "target", targets)
-    aggregate = node.word("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
-    scores = trees.scores(node, _matrix(node), aggregate)
-    return _transformed(node, _based(node, scores), node.attribute("post_transform"))
+def _tree_regressor(node: Node, *, n_targets: int, aggregate_function: str, post_transform: str) -> Item:
+    scores = _trees_of_pairs(node, "target", n_targets).scores(node, _matrix(node), aggregate_function)
+    return _transformed(node, _based(node, scores), post_transform)
 
 
 @converts("TreeEnsembleClassifier", domain=_DOMAIN, until=4)

@@ -23,39 +23,39 @@ def _of_groups(node: Node, size: int, step: Callable[..., Sequence[Value]]) -> S
     return [result for kind in zip(*found, strict=True) for result in kind]
 
 
-def _regularized(node: Node, x: Value, gradient: Value) -> Value:
-    factor = node.number("norm_coefficient", 0.0)
+def _regularized(x: Value, gradient: Value, factor: float) -> Value:
     return ops.add(ops.multiply(x, factor), gradient) if factor else gradient
 
 
-def _positive(node: Node) -> Value:
-    """Whether the count of updates is above 0."""
-    return ops.greater(node.value(1), 0)
-
-
 @converts("Momentum", domain=_DOMAIN)
-def _momentum(node: Node) -> Sequence[Item]:
-    rate, alpha, beta = node.value(0), node.number("alpha"), node.number("beta")
-    is_nesterov = node.word("mode", "nesterov", "standard") == "nesterov"
+def _momentum(
+    node: Node, rate: Value, count: Value, *, alpha: float, beta: float, norm_coefficient: float, mode: str
+) -> Sequence[Item]:
 
     def step(x: Value, gradient: Value, velocity: Value) -> Sequence[Value]:
-        slope = _regularized(node, x, gradient)
-        added = ops.where(_positive(node), ops.multiply(slope, beta), slope)
+        slope = _regularized(x, gradient, norm_coefficient)
+        added = ops.where(ops.greater(count, 0), ops.multiply(slope, beta), slope)
         new = ops.add(ops.multiply(velocity, alpha), added)
-        direction = ops.add(slope, ops.multiply(new, alpha)) if is_nesterov else new
+        direction = ops.add(slope, ops.multiply(new, alpha)) if mode == "nesterov" else new
         return ops.subtract(x, ops.multiply(rate, direction)), new
 
     return _of_groups(node, 3, step)
 
 
 @converts("Adagrad", domain=_DOMAIN)
-def _adagrad(node: Node) -> Sequence[Item]:
-    rate, decay, epsilon = node.value(0), node.number("decay_factor", 0.0), node.number("epsilon", 0.0)
-    count = ops.cast(node.value(1), rate.dtype)
-    scaled = ops.divide(rate, ops.add(ops.multiply(count, decay), 1.0))
+def _adagrad(
+    node: Node,
+    rate: Value,
+    count: Value,
+    *,
+    decay_factor: float = 0.0,
+    epsilon: float = 0.0,
+    norm_coefficient: float = 0.0,
+) -> Sequence[Item]:
+    scaled = ops.divide(rate, ops.add(ops.multiply(ops.cast(count, rate.dtype), decay_factor), 1.0))
 
     def step(x: Value, gradient: Value, squares: Value) -> Sequence[Value]:
-        slope = _regularized(node, x, gradient)
+        slope = _regularized(x, gradient, norm_coefficient)
         new = ops.add(squares, ops.multiply(slope, slope))
         change = ops.divide(ops.multiply(scaled, slope), ops.add(ops.sqrt(new), epsilon))
         return ops.subtract(x, change), new
@@ -64,20 +64,28 @@ def _adagrad(node: Node) -> Sequence[Item]:
 
 
 @converts("Adam", domain=_DOMAIN)
-def _adam(node: Node) -> Sequence[Item]:
-    rate, alpha, beta, epsilon = node.value(0), node.number("alpha"), node.number("beta"), node.number("epsilon")
-    after = node.number("norm_coefficient_post", 0.0)
-    count = ops.cast(node.value(1), rate.dtype)
+def _adam(
+    node: Node,
+    rate: Value,
+    count: Value,
+    *,
+    alpha: float,
+    beta: float,
+    epsilon: float,
+    norm_coefficient: float = 0.0,
+    norm_coefficient_post: float = 0.0,
+) -> Sequence[Item]:
+    after, updates = norm_coefficient_post, ops.cast(count, rate.dtype)
 
     def decayed(factor: float) -> Value:
         """1 - factor^T."""
-        return ops.subtract(1.0, ops.power(ops.full((), factor, rate.dtype), count))
+        return ops.subtract(1.0, ops.power(ops.full((), factor, rate.dtype), updates))
 
     corrected = ops.divide(ops.multiply(rate, ops.sqrt(decayed(beta))), decayed(alpha))
-    scaled = ops.where(_positive(node), corrected, rate)
+    scaled = ops.where(ops.greater(count, 0), corrected, rate)
 
     def step(x: Value, gradient: Value, mean: Value, squares: Value) -> Sequence[Value]:
-        slope = _regularized(node, x, gradient)
+        slope = _regularized(x, gradient, norm_coefficient)
         new_mean = ops.add(ops.multiply(mean, alpha), ops.multiply(slope, 1 - alpha))
         new_squares = ops.add(ops.multiply(squares, beta), ops.multiply(ops.multiply(slope, slope), 1 - beta))
         change = ops.divide(new_mean, ops.add(ops.sqrt(new_squares), epsilon))

@@ -12,9 +12,19 @@ from weft.frontends.onnx.registry import converts
 
 
 @converts("Attention", since=23)
-def _attention(node: Node) -> Sequence[Item] | None:
+def _attention(
+    node: Node,
+    query: Value,
+    key: Value,
+    value: Value,
+    *,
+    is_causal: bool,
+    softcap: float,
+    scale: float | None = None,
+    q_num_heads: int = 0,
+    kv_num_heads: int = 0,
+) -> Sequence[Item] | None:
     """Without masks and windows, which can leave a query without keys: its row is 0 in ONNX, and NaN here."""
-    query, key, value = (node.value(index) for index in range(3))
     is_plain = not any(node.has(index) for index in (3, 6)) and not node.wants(3)
     windows = [name for name in ("left_window_size", "right_window_size") if node.gives(name)]
     is_uniform = query.ndim == key.ndim == value.ndim and query.dtype == key.dtype == value.dtype
@@ -23,16 +33,12 @@ def _attention(node: Node) -> Sequence[Item] | None:
     node.attribute("qk_matmul_output_mode")
     is_flat = query.ndim == 3
     if is_flat:
-        heads = node.integer("q_num_heads", 1), node.integer("kv_num_heads", 1)
-        query, key, value = (
-            _heads(part, number) for part, number in zip((query, key, value), (heads[0], *heads[1:] * 2), strict=True)
-        )
-    options = {
-        "is_causal": node.flag("is_causal"),
-        "scale": node.number("scale") if node.gives("scale") else None,
-        "enable_gqa": query.shape[1] != key.shape[1],
-        "softcap": node.number("softcap"),
-    }
+        if not q_num_heads or not kv_num_heads:
+            raise node.refuse("attributes 'q_num_heads' and 'kv_num_heads' are missing")
+        query = _heads(query, q_num_heads)
+        key, value = _heads(key, kv_num_heads), _heads(value, kv_num_heads)
+    is_grouped = query.shape[1] != key.shape[1]
+    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": is_grouped, "softcap": softcap}
     past_key, past_value = node.optional(4), node.optional(5)
     if past_key is not None and past_value is not None:
         found, key, value = ops.cached_attention(query, key, value, past_key, past_value, None, **options)

@@ -59,6 +59,8 @@ class Conversion:
     builder: BlockBuilder
     name: str
     """Of the operator, with overload."""
+    parameters: Sequence[str]
+    """Its names for the arguments, in the order of its schema."""
     results: Sequence[TensorMeta]
     """What PyTorch says about the results."""
     used: frozenset[int]

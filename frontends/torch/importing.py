@@ -38,7 +38,7 @@ from weft.support.user_functions import set_func
 from weft.texpr.expr import type_of
 from weft.texpr.shapes import value_name
 
-FAMILIES: Final = ("elementwise", "reductions", "tensors", "neural")
+FAMILIES: Final = ("spelled", "elementwise", "reductions", "tensors", "neural")
 """The modules that register converters."""
 for _family in FAMILIES:
     import_module(f"weft.frontends.torch.{_family}")
@@ -239,6 +239,7 @@ class Importer:
         conversion = Conversion(
             self.builder,
             name,
+            [argument.name for argument in node.target._schema.arguments],
             metas,
             _used(node),
             lambda reason: self._run_in_torch(node, reason, args, keywords, metas),

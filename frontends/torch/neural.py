@@ -21,11 +21,6 @@ from weft.frontends.torch.library import torch
 from weft.frontends.torch.symbols import UnsupportedError, torch_dtype
 
 
-@register("aten.mm.default", "aten.bmm.default", "aten.matmul.default")
-def _matmul(cx: Conversion, x: Value, y: Value) -> Value:
-    return apply("matmul", x, y)
-
-
 @register("aten._grouped_mm.default", "transformers.grouped_mm_fallback.default")
 def _grouped_mm(
     cx: Conversion, x: Value, y: Value, offs: Value | None = None, bias: Value | None = None, out_dtype: object = None
@@ -496,32 +491,8 @@ def _embedding_bag(
         raise UnsupportedError("results beside the bags")
     if padding_idx >= 0:
         raise UnsupportedError(f"padding_idx={padding_idx}")
-    bags, width = known(cx.shape)
-    kind, initial = {0: ("add", 0.0), 1: ("add", 0.0), 2: ("max", float("-inf"))}[mode]
-    rows = apply("take", weight, indices_of(indices, weight, 0), axis=0, mode="fast")
-    if factors is not None:
-        rows = apply("multiply", rows, apply("expand_dims", factors, 1))
-    starts = apply("strided_slice", offsets, begin=[0], end=[bags], axes=[0]) if include_last_offset else offsets
-    count = indices.shape[0]
-    if not isinstance(count, int):
-        raise UnsupportedError("a symbolic number of indices")
-    places = apply("arange", 0, count, dtype=offsets.dtype)
-    bag = apply("subtract", apply("searchsorted", starts, places, side="right"), const(1, "int64"))
-    wide = apply("broadcast_to", apply("expand_dims", bag, 1), (count, width))
-    empty = apply("full", (bags, width), initial, dtype=weight.dtype)
-    found = apply("scatter_elements", empty, wide, rows, axis=0, reduction=kind)
-    numbers = apply("scatter_elements", apply("full", (bags,), 0, dtype="int64"), bag, _ones_like(bag), reduction="add")
-    if mode == 1:
-        found = apply("divide", found, apply("expand_dims", cast_to(_at_least_one(numbers), weight.dtype), 1))
-    if mode == 2:
-        is_empty = apply("expand_dims", apply("equal", numbers, const(0, "int64")), 1)
-        found = apply("where", is_empty, const(0.0, weight.dtype), found)
+    place, modes = indices_of(indices, weight, 0), ("sum", "mean", "max")
+    found = apply(
+        "embedding_bag", weight, place, offsets, factors, mode=modes[mode], include_last_offset=include_last_offset
+    )
     return found, None, None, None
-
-
-def _ones_like(x: Value) -> Value:
-    return apply("full", known(x.shape), 1, dtype=x.dtype)
-
-
-def _at_least_one(x: Value) -> Value:
-    return apply("maximum", x, const(1, x.dtype))

@@ -7,15 +7,8 @@ from math import inf
 
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, register
+from weft.frontends.torch.spelled import axes_of
 from weft.frontends.torch.symbols import UnsupportedError
-
-
-def _axes(x: Value, dim: Sequence[int] | int | None) -> list[int] | None:
-    """The axes that ATen means: all for none given, and none of a tensor of rank 0."""
-    if dim is None:
-        return None
-    given = [dim] if isinstance(dim, int) else list(dim)
-    return [axis % x.ndim for axis in given] if x.ndim and given else None
 
 
 def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
@@ -23,59 +16,6 @@ def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
     if dim is None or x.ndim == 0:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
-
-
-def _summed(name: str) -> Converter:
-    def convert(
-        cx: Conversion,
-        x: Value,
-        dim: Sequence[int] | int | None = None,
-        keepdim: bool = False,
-        *,
-        dtype: str | None = None,
-    ) -> Value:
-        return apply(name, cast_to(x, cx.dtype), axis=_axes(x, dim), keepdims=keepdim)
-
-    return convert
-
-
-register("aten.sum.default", "aten.sum.dim_IntList")(_summed("sum"))
-register("aten.mean.default", "aten.mean.dim")(_summed("mean"))
-register("aten.prod.default", "aten.prod.dim_int")(_summed("prod"))
-
-
-@register("aten.histc.default")
-def _histc(cx: Conversion, x: Value, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Value:
-    """How many elements lie in each of `bins` equal parts from `min` to `max`, or of where all lie for equal ones."""
-    flat = cast_to(apply("reshape", x, (-1,)), "float64" if x.dtype == "float64" else "float32")
-    low, high = (cx.number(bound, flat.dtype) for bound in (min, max))
-    if min == max:
-        low, high = apply("min", flat), apply("max", flat)
-        is_point, one = apply("equal", low, high), const(1.0, flat.dtype)
-        low, high = (apply("where", is_point, apply(n, v, one), v) for n, v in (("subtract", low), ("add", high)))
-    part = apply(
-        "divide",
-        apply("multiply", apply("subtract", flat, low), cx.number(bins, flat.dtype)),
-        apply("subtract", high, low),
-    )
-    place = apply("minimum", apply("floor", part), cx.number(bins - 1, flat.dtype))
-    is_inside = apply("logical_and", apply("greater_equal", flat, low), apply("less_equal", flat, high))
-    place = apply("expand_dims", apply("where", is_inside, place, const(-1.0, flat.dtype)), 1)
-    found = apply("equal", place, apply("arange", 0, bins, dtype=flat.dtype))
-    return apply("sum", cast_to(found, cx.dtype), axis=[0])
-
-
-def _extreme(name: str) -> Converter:
-    def convert(cx: Conversion, x: Value, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Value:
-        if x.dtype == "bool":
-            return apply({"max": "any", "min": "all"}[name], x, axis=_axes(x, dim), keepdims=keepdim)
-        return apply(name, x, axis=_axes(x, dim), keepdims=keepdim)
-
-    return convert
-
-
-register("aten.amax.default", "aten.max.default")(_extreme("max"))
-register("aten.amin.default", "aten.min.default")(_extreme("min"))
 
 
 def _extreme_and_place(name: str) -> Converter:
@@ -94,31 +34,6 @@ register("aten.max.dim")(_extreme_and_place("max"))
 register("aten.min.dim")(_extreme_and_place("min"))
 
 
-def _place(name: str) -> Converter:
-    def convert(cx: Conversion, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-        source, axis = _lone(x, dim)
-        found = apply(name, source, axis=axis, keepdims=keepdim and dim is not None and x.ndim > 0)
-        return found if found.ndim == len(cx.shape) else apply("reshape", found, cx.shape)
-
-    return convert
-
-
-register("aten.argmax.default")(_place("argmax"))
-register("aten.argmin.default")(_place("argmin"))
-
-
-def _truth(name: str) -> Converter:
-    def convert(cx: Conversion, x: Value, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Value:
-        found = apply(name, x if x.dtype == "bool" else cast_to(x, "bool"), axis=_axes(x, dim), keepdims=keepdim)
-        return cast_to(found, cx.dtype)
-
-    return convert
-
-
-register("aten.any.default", "aten.any.dim", "aten.any.dims")(_truth("any"))
-register("aten.all.default", "aten.all.dim", "aten.all.dims")(_truth("all"))
-
-
 @register("aten.var.correction")
 def _var(
     cx: Conversion,
@@ -131,7 +46,7 @@ def _var(
     ddof = 1 if correction is None else correction
     if not isinstance(ddof, int | float) or ddof != int(ddof):
         raise UnsupportedError(f"a correction of {ddof}: it must be an integer")
-    return apply("var", x, axis=_axes(x, dim), keepdims=keepdim, ddof=int(ddof))
+    return apply("var", x, axis=axes_of(x, dim), keepdims=keepdim, ddof=int(ddof))
 
 
 @register("aten.var.dim")
@@ -150,53 +65,8 @@ def _var_mean(
     correction: Scalar | None = None,
     keepdim: bool = False,
 ) -> tuple[Value, Value]:
-    mean = apply("mean", x, axis=_axes(x, dim), keepdims=keepdim)
+    mean = apply("mean", x, axis=axes_of(x, dim), keepdims=keepdim)
     return _var(cx, x, dim, correction=correction, keepdim=keepdim), mean
-
-
-@register("aten.logsumexp.default")
-def _logsumexp(cx: Conversion, x: Value, dim: Sequence[int], keepdim: bool = False) -> Value:
-    return apply("logsumexp", cast_to(x, cx.dtype), axis=_axes(x, dim), keepdims=keepdim)
-
-
-@register("aten.linalg_vector_norm.default")
-def _vector_norm(
-    cx: Conversion,
-    x: Value,
-    order: float = 2,
-    dim: Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: str | None = None,
-) -> Value:
-    return apply("vector_norm", cast_to(x, cx.dtype), axis=_axes(x, dim), keepdims=keepdim, ord=order)
-
-
-@register("aten._softmax.default")
-def _softmax(cx: Conversion, x: Value, dim: int, half_to_float: bool) -> Value:
-    return _over_axis("softmax", cast_to(x, cx.dtype), dim)
-
-
-@register("aten._log_softmax.default")
-def _log_softmax(cx: Conversion, x: Value, dim: int, half_to_float: bool) -> Value:
-    return _over_axis("log_softmax", cast_to(x, cx.dtype), dim)
-
-
-def _over_axis(name: str, x: Value, dim: int) -> Value:
-    """An operator along an axis, also of a tensor of rank 0."""
-    if x.ndim:
-        return apply(name, x, axis=dim % x.ndim)
-    return apply("reshape", apply(name, apply("reshape", x, (1,)), axis=0), ())
-
-
-@register("aten.cumsum.default")
-def _cumsum(cx: Conversion, x: Value, dim: int, *, dtype: str | None = None) -> Value:
-    return _over_axis("cumsum", cast_to(x, cx.dtype), dim)
-
-
-@register("aten.cumprod.default")
-def _cumprod(cx: Conversion, x: Value, dim: int, *, dtype: str | None = None) -> Value:
-    return _over_axis("cumprod", cast_to(x, cx.dtype), dim)
 
 
 @register("aten.sort.default")

@@ -193,26 +193,6 @@ def _split(cx: Conversion, x: Value, split_size: KnownExtent, dim: int = 0) -> t
     return _split_with_sizes(cx, x, [known(meta.shape)[dim] for meta in cx.results], dim)
 
 
-@register("aten.unbind.int")
-def _unbind(cx: Conversion, x: Value, dim: int = 0) -> tuple[Value, ...]:
-    return apply("unstack", x, axis=dim % x.ndim)
-
-
-@register("aten.diagonal.default")
-def _diagonal(cx: Conversion, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
-    return apply("diagonal", x, offset=offset, axis1=dim1 % x.ndim, axis2=dim2 % x.ndim)
-
-
-@register("aten.tril.default")
-def _tril(cx: Conversion, x: Value, diagonal: int = 0) -> Value:
-    return apply("tril", x, k=diagonal)
-
-
-@register("aten.triu.default")
-def _triu(cx: Conversion, x: Value, diagonal: int = 0) -> Value:
-    return apply("triu", x, k=diagonal)
-
-
 @register("aten.as_strided.default")
 def _as_strided(
     cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[KnownExtent], offset: KnownExtent | None = None

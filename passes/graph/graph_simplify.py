@@ -183,7 +183,8 @@ def _is_integral(value: SSAValue) -> bool:
 
 def _idempotent(op: Operator) -> SSAValue | None:
     """An operator of its own result."""
-    return op.operands[0] if source_of(op.operands[0], name_of(op)) is not None else None
+    inner = source_of(op.operands[0], name_of(op))
+    return op.operands[0] if inner is not None and inner.properties == op.properties else None
 
 
 def _involution(op: Operator) -> SSAValue | None:

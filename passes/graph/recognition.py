@@ -7,7 +7,7 @@ rounding differs from that of the parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
+from math import inf, isclose, sqrt
 from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -36,10 +36,9 @@ def _of_x(name: str, pattern: Pattern, **attributes: object) -> Rule:
 def _activations() -> list[Rule]:
     exp_minus = P.exp(P.factors(X, -1.0))
     relu6 = _clipped(P.terms(X, 3.0), 0.0, 6.0)
-    hardsigmoid = P.hardsigmoid(X)
-    softplus = P.softplus(X)
+    hardsigmoid = P.hardsigmoid(X, alpha=_is_a_sixth, beta=0.5)
     minus_abs = P.factors(P.abs(X), -1.0)
-    small = P.softplus(minus_abs) | P.log1p(P.exp(minus_abs))
+    small = _softplus(minus_abs) | P.log1p(P.exp(minus_abs))
     return [
         _of_x("relu", P.maximum(X, 0) | P.clip(X, a_min=0, a_max=None)),
         _of_x("sigmoid", P.reciprocal(P.terms(exp_minus, 1.0)) | 1.0 / P.terms(exp_minus, 1.0)),
@@ -50,12 +49,20 @@ def _activations() -> list[Rule]:
             "softplus",
             P.log(P.terms(P.exp(X), 1.0)) | P.log1p(P.exp(X)) | P.terms(P.relu(X), small),
         ),
-        _of_x("log_sigmoid", P.log(P.sigmoid(X)) | P.factors(P.softplus(P.factors(X, -1.0)), -1.0)),
+        _of_x("log_sigmoid", P.log(P.sigmoid(X)) | P.factors(_softplus(P.factors(X, -1.0)), -1.0)),
         _of_x("softsign", X / P.terms(P.abs(X), 1.0)),
-        _of_x("mish", P.factors(X, P.tanh(softplus))),
+        _of_x("mish", P.factors(X, P.tanh(_softplus(X)))),
         _of_x("gelu", _gelu(), approximate="none"),
         _of_x("gelu", _gelu_by_tanh(), approximate="tanh"),
     ]
+
+
+def _softplus(value: Pattern) -> Pattern:
+    return P.softplus(value, beta=1.0, threshold=inf)
+
+
+def _is_a_sixth(alpha: object) -> bool:
+    return isinstance(alpha, float) and isclose(alpha, 1 / 6, rel_tol=1e-6)
 
 
 def _clipped(value: Pattern, least: float, greatest: float) -> Pattern:

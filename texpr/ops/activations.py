@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from weft.support.argument_types import shown
 from weft.texpr import math
@@ -34,10 +35,9 @@ def _relu6(x: Expr) -> Expr:
 
 
 relu = unary_operator("relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers")
-silu = _activation("silu", "x * sigmoid(x), also called swish.", lambda x: x / (math.exp(-x) + 1.0))
-hardsigmoid = _activation("hardsigmoid", "(x + 3) / 6, from 0 to 1.", lambda x: _relu6(x + 3.0) / 6.0)
-hardswish = _activation("hardswish", "x times `hardsigmoid` of x.", lambda x: x * _relu6(x + 3.0) / 6.0)
-softplus = _activation("softplus", "log(1 + exp(x)), without overflow.", _softplus)
+hardswish = _activation(
+    "hardswish", "x times `hardsigmoid` of x: x * (x + 3) / 6 between -3 and 3.", lambda x: x * _relu6(x + 3.0) / 6.0
+)
 mish = _activation("mish", "x * tanh(softplus(x)).", lambda x: x * math.tanh(_softplus(x)))
 softsign = _activation("softsign", "x / (1 + abs(x)).", lambda x: x / (math.abs(x) + 1.0))
 log_sigmoid = unary_operator(
@@ -54,6 +54,47 @@ _ROOT_TWO_BY_PI = 0.7978845608028654
 """sqrt(2 / pi)"""
 
 
+def _scaled(x: Expr, factor: float) -> Expr:
+    return x if factor == 1 else x * factor
+
+
+def silu(data: Tensor, alpha: float = 1.0, *, name: str = "silu") -> Tensor:
+    """x * sigmoid(alpha * x), also called swish.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.silu(data)`; ONNX Swish.
+    """
+    return mapped(floating(data, "silu: data"), lambda x: x / (math.exp(-_scaled(x, alpha)) + 1.0), name)
+
+
+def hardsigmoid(data: Tensor, alpha: float = 1 / 6, beta: float = 0.5, *, name: str = "hardsigmoid") -> Tensor:
+    """alpha * x + beta, from 0 to 1.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.hardsigmoid(data)`; ONNX HardSigmoid.
+    """
+
+    def scalar(x: Expr) -> Expr:
+        return lesser_of(greater_of(x * alpha + beta, 0.0), 1.0)
+
+    return mapped(floating(data, "hardsigmoid: data"), scalar, name)
+
+
+def softplus(data: Tensor, beta: float = 1.0, threshold: float = inf, *, name: str = "softplus") -> Tensor:
+    """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x exceeds the threshold.
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.softplus(data, beta, threshold)`.
+    """
+
+    def scalar(x: Expr) -> Expr:
+        scaled = _scaled(x, beta)
+        soft = _softplus(scaled) if beta == 1 else _softplus(scaled) / beta
+        return soft if threshold == inf else math.select(scaled > threshold, x, soft)
+
+    return mapped(floating(data, "softplus: data"), scalar, name)
+
+
 def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
     """x where it is positive, else alpha * x.
 
@@ -63,13 +104,17 @@ def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -
     return mapped(floating(data, "leaky_relu: data"), lambda x: math.select(x > 0.0, x, x * alpha), name)
 
 
-def elu(data: Tensor, alpha: float = 1.0, *, name: str = "elu") -> Tensor:
-    """x where it is positive, else alpha * (exp(x) - 1).
+def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0, *, name: str = "elu") -> Tensor:
+    """x where it is positive, else alpha * (exp(input_scale * x) - 1); times `scale`.
 
     Dtypes: floats.
-    Equals: `torch.nn.functional.elu(data, alpha)`.
+    Equals: `torch.nn.functional.elu(data, alpha)`, with scales `torch.ops.aten.elu`.
     """
-    return mapped(floating(data, "elu: data"), lambda x: math.select(x > 0.0, x, math.expm1(x) * alpha), name)
+
+    def scalar(x: Expr) -> Expr:
+        return _scaled(math.select(x > 0.0, x, math.expm1(_scaled(x, input_scale)) * alpha), scale)
+
+    return mapped(floating(data, "elu: data"), scalar, name)
 
 
 def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
@@ -114,11 +159,7 @@ def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *
     Dtypes: floats.
     Equals: `torch.nn.functional.selu(data)`.
     """
-
-    def scalar(x: Expr) -> Expr:
-        return math.select(x > 0.0, x, math.expm1(x) * alpha) * gamma
-
-    return mapped(floating(data, "selu: data"), scalar, name)
+    return elu(data, alpha, gamma, name=name)
 
 
 def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "thresholded_relu") -> Tensor:

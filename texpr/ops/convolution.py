@@ -93,21 +93,23 @@ def borders(
     """The padding before and after each axis.
 
     `padding` is an integer for all, one for each axis, all before and then all after (top, left, bottom, right), a pair
-    for each axis, "VALID" for nothing, or "SAME" for as many windows as strides go into the axis. Raises CompileError
-    for others.
+    for each axis, "VALID" for nothing, or "SAME" for `ceil(extent / stride)` windows, with odd padding at the end, or
+    with "SAME_LOWER" at the start. Raises CompileError for others.
     """
     rank = len(unpadded)
     if isinstance(padding, str):
         if padding.upper() == "VALID":
             return ((0, 0),) * rank
-        if padding.upper() == "SAME":
-            return tuple(_same(what, window, extent) for window, extent in zip(unpadded, extents, strict=True))
+        if padding.upper() in ("SAME", "SAME_UPPER", "SAME_LOWER"):
+            is_lower = padding.upper() == "SAME_LOWER"
+            pairs = [_same(what, window, extent) for window, extent in zip(unpadded, extents, strict=True)]
+            return tuple((after, before) if is_lower else (before, after) for before, after in pairs)
         raise error(f"{what}: padding is 'SAME', 'VALID' or integers, got {shown(padding)}")
     given = items(padding)
     label = f"{what}: padding"
     if len(given) == rank and all(isinstance(item, list | tuple) for item in given):
-        pairs = (integers(item, label, 2, least=0) for item in given)
-        return tuple(cast("tuple[int, int]", pair) for pair in pairs)
+        numbers = (integers(item, label, 2, least=0) for item in given)
+        return tuple(cast("tuple[int, int]", pair) for pair in numbers)
     if len(given) == 2 * rank:
         numbers = integers(padding, label, 2 * rank, least=0)
         return tuple(zip(numbers[:rank], numbers[rank:], strict=True))
@@ -115,7 +117,7 @@ def borders(
 
 
 def _same(what: str, window: KernelWindow, extent: Extent) -> tuple[int, int]:
-    """SAME padding as in TensorFlow: an odd element is added behind the axis."""
+    """SAME padding, odd padding at the end."""
     if not isinstance(window.span, int) or (window.stride != 1 and not isinstance(extent, int)):
         raise error(f"{what}: padding 'SAME' needs numbers for the window, and for the axis unless the stride is 1")
     if not isinstance(extent, int):

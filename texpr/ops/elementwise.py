@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import Protocol, TypeAlias
 
 from weft.texpr import math
@@ -30,6 +32,7 @@ from weft.texpr.ops.arguments import (
     constant,
     elementwise,
     floating,
+    integer,
     numeric,
     sum_dtype,
 )
@@ -80,7 +83,7 @@ def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide:
 __all__ = ["cbrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "reciprocal", "rsqrt", "sqrt"]
 __all__ += ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
 __all__ += ["abs", "ceil", "erf", "floor", "negative", "round", "sigmoid", "sign", "square", "trunc"]
-__all__ += ["bitwise_not", "cast", "clip", "isfinite", "isinf", "isnan", "logical_not"]
+__all__ += ["bitwise_not", "cast", "clip", "isfinite", "isinf", "isnan", "logical_not", "nan_to_num"]
 
 exp = unary_operator("exp", "e to the power of x.")
 exp2 = unary_operator("exp2", "2 to the power of x.")
@@ -108,11 +111,9 @@ erf = unary_operator("erf", "The error function.", "torch.erf(data)")
 sigmoid = unary_operator("sigmoid", "1 / (1 + exp(-x)).", "torch.sigmoid(data)")
 floor = unary_operator("floor", "Rounded down.")
 ceil = unary_operator("ceil", "Rounded up.")
-round = unary_operator("round", "Rounded to the nearest integer, halves to the even one.")
 trunc = unary_operator("trunc", "Rounded towards zero.")
 reciprocal = unary_operator("reciprocal", "1 / x.", scalar=lambda x: 1.0 / x)
 isnan = unary_operator("isnan", "Whether x is not a number.")
-isinf = unary_operator("isinf", "Whether x is infinite.")
 isfinite = unary_operator("isfinite", "Whether x is neither infinite nor NaN.")
 abs = unary_operator("abs", "The absolute value; that of the least integer wraps to itself.", dtypes="numbers")
 negative = unary_operator("negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers")
@@ -136,6 +137,57 @@ def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
         return math.select(x > zero, one, math.select(x < zero, constant(-1, x.dtype), rest))
 
     return mapped(numeric(data, "sign: data"), element, name, wide=False)
+
+
+def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
+    """Rounded to the nearest multiple of 10^-decimals, halves to the even one.
+
+    With decimals, x * 10^decimals is rounded, and floats of 16 bits are computed in float32.
+
+    Dtypes: floats.
+    Equals: `np.round(data, decimals)`.
+    """
+    source, scale = floating(data, "round: data"), 10.0 ** builtins.abs(integer(decimals, "round: decimals"))
+
+    def element(x: Expr) -> Expr:
+        if decimals < 0:
+            return math.round(x / scale) * scale
+        return math.round(x * scale) / scale if decimals else math.round(x)
+
+    return mapped(source, element, name, wide=bool(decimals))
+
+
+def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = True, *, name: str = "isinf") -> Tensor:
+    """Whether x is infinite, of the signs to be detected.
+
+    Dtypes: floats.
+    Equals: `np.isinf(data)`; ONNX IsInf.
+    """
+
+    def element(x: Expr) -> Expr:
+        if detect_negative and detect_positive:
+            return math.isinf(x)
+        return x == (inf if detect_positive else -inf) if detect_positive or detect_negative else constant(0, "bool")
+
+    return mapped(floating(data, "isinf: data"), element, name, wide=False)
+
+
+def nan_to_num(
+    data: Tensor, nan: float = 0.0, posinf: float = inf, neginf: float = -inf, *, name: str = "nan_to_num"
+) -> Tensor:
+    """x, with `nan` for NaN, and `posinf` and `neginf` for infinities, which stay by default.
+
+    Dtypes: floats.
+    Equals: `np.nan_to_num(data, nan=nan, posinf=posinf, neginf=neginf)`.
+    """
+
+    def element(x: Expr) -> Expr:
+        value = math.select(math.isnan(x), constant(float(nan), x.dtype), x)
+        for infinity, number in ((inf, posinf), (-inf, neginf)):
+            value = value if number == infinity else math.select(x == infinity, constant(float(number), x.dtype), value)
+        return value
+
+    return mapped(floating(data, "nan_to_num: data"), element, name, wide=False)
 
 
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
@@ -247,6 +299,12 @@ def _log_of_sum(lhs: object, rhs: object) -> Expr:
 _LOG_2 = 0.6931471805599453
 
 
+def _remainder(lhs: object, rhs: object) -> Expr:
+    x, y = unified("remainder", lhs, rhs)
+    found = binary(BinaryKind.FLOORMOD, x, y)
+    return math.copysign(found, y) if is_float(x.dtype) else found
+
+
 def _comparison(label: str, predicate: Predicate, doc: str, dtypes: str) -> BinaryOperator:
     return _binary(label, partial(compare, predicate), doc, dtypes)
 
@@ -256,7 +314,7 @@ def _logic(label: str, kind: BinaryKind, doc: str) -> BinaryOperator:
 
 
 __all__ += ["add", "atan2", "copysign", "divide", "logaddexp", "maximum", "minimum", "multiply", "power", "subtract"]
-__all__ += ["floor_divide", "floor_mod", "left_shift", "right_shift", "trunc_divide", "trunc_mod"]
+__all__ += ["floor_divide", "floor_mod", "left_shift", "remainder", "right_shift", "trunc_divide", "trunc_mod"]
 __all__ += ["bitwise_and", "bitwise_or", "bitwise_xor"]
 __all__ += ["logical_and", "logical_or", "logical_xor"]
 __all__ += ["equal", "fma", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
@@ -277,6 +335,12 @@ floor_mod = _arithmetic(
     "The remainder of `floor_divide`, exact, with the sign of rhs; zeros of floats have the sign of lhs.",
     "numbers",
     "torch.remainder(lhs, rhs)",
+)
+remainder = _binary(
+    "remainder",
+    _remainder,
+    "The remainder of `floor_divide`, exact, with the sign of rhs, which zeros of floats have too.",
+    "numbers",
 )
 trunc_divide = _arithmetic(
     "trunc_divide",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, ExprLike, Number, error
-from weft.texpr.math import if_then_else, select
+from weft.texpr.extern import Result, Statements, Written, extern
+from weft.texpr.math import const, if_then_else, select
 from weft.texpr.ops.arguments import (
     broadcast_shape,
     check_nonempty,
@@ -16,20 +17,36 @@ from weft.texpr.ops.arguments import (
     compute,
     constant,
     empty,
+    floating,
     integer,
     integers,
     integral,
     is_one,
+    is_one_of,
+    one_dtype,
+    ranked,
     read_broadcast,
     result_dtype,
+    shaped,
+    sum_dtype,
 )
+from weft.texpr.ops.elementwise import cast
 from weft.texpr.ops.transforms import flatten, moved
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.shapes import Extent, checked_shape, is_empty, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = ["bound_indices", "gather", "gather_nd", "one_hot", "strided_slice", "take", "take_along_axis"]
+__all__ = [
+    "bound_indices",
+    "embedding_bag",
+    "gather",
+    "gather_nd",
+    "one_hot",
+    "strided_slice",
+    "take",
+    "take_along_axis",
+]
 
 
 def strided_slice(
@@ -302,3 +319,60 @@ def one_hot(
         return select(source(*i[:along], *i[along + 1 :]).astype("int64") == i[along], on, off)
 
     return compute([*source.shape[:along], count, *source.shape[along:]], element, name)
+
+
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    per_sample_weights: Tensor | None = None,
+    mode: str = "sum",
+    include_last_offset: bool = False,
+    *,
+    name: str = "embedding_bag",
+) -> Tensor:
+    """Rows of `weight` (V, E) at `indices` (N), combined within bags, by `mode` sum, mean or max: (B, E). Bag b has the
+    indices from `offsets[b]` to the next offset, or to the last one; with `include_last_offset`, which has B + 1 of
+    them, the last offset is that end. Empty bags are 0.
+
+    `per_sample_weights` (N) multiply the rows. Indices and offsets outside are clamped. Statements write it
+    (`te.extern`): the number of rows depends on the bag. Floats of 16 bits are summed in float32.
+
+    Dtypes: floats; indices and offsets are integers.
+    Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.
+    """
+    what = "embedding_bag"
+    table = floating(ranked(weight, f"{what}: weight", 2), f"{what}: weight")
+    places = integral(ranked(indices, f"{what}: indices", 1), f"{what}: indices")
+    starts = integral(ranked(offsets, f"{what}: offsets", 1), f"{what}: offsets")
+    if not is_one_of(mode, ("sum", "mean", "max")):
+        raise error(f"{what}: the mode is 'sum', 'mean' or 'max', got {shown(mode)}")
+    factors = None if per_sample_weights is None else shaped(per_sample_weights, f"{what}: weights", places.shape)
+    dtype = one_dtype(what, table, factors)
+    wide, count, last = sum_dtype(dtype), places.shape[0], starts.shape[0] - 1
+    check_nonempty(what, table, [0])
+
+    def offset(b: Expr) -> Expr:
+        return greater(less(starts(b).astype("int64"), count), 0)
+
+    def write(code: Statements, at: Sequence[Expr], result: Written) -> None:
+        bag, column = at
+        end = offset(less(bag + 1, last))
+        end = end if include_last_offset else select(bag < last, end, count)
+        first = offset(bag)
+        result.store(const(float("-inf") if mode == "max" else 0.0, wide), *at)
+        with code.loop(greater(end - first, 0), "k") as k:
+            place = greater(less(first + k, count - 1), 0)
+            value = table(bounded(what, "clip", places(place), table.shape[0]), column).astype(wide)
+            value = value if factors is None else value * factors(place).astype(wide)
+            known = result.load(*at)
+            result.store(greater(known, value) if mode == "max" else known + value, *at)
+        if mode == "mean":
+            result.store(result.load(*at) / greater(end - first, 1).astype(wide), *at)
+        elif mode == "max":
+            result.store(select(end > first, result.load(*at), const(0.0, wide)), *at)
+
+    shape = (last if include_last_offset else starts.shape[0], table.shape[1])
+    inputs = [table, places, starts, *([] if factors is None else [factors])]
+    made = extern(shape, [Result(shape, wide, name if wide == dtype else f"{name}_wide")], inputs, write, name)[0]
+    return made if wide == dtype else cast(made, dtype, name=name)

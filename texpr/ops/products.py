@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, error
 from weft.texpr.math import const, select
@@ -9,6 +11,7 @@ from weft.texpr.ops.arguments import (
     broadcast_shape,
     checked_axis,
     compute,
+    floating,
     integral,
     is_one,
     numeric,
@@ -26,7 +29,7 @@ from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, shape_text
 from weft.texpr.tensor import Tensor
 
-__all__ = ["batch_matmul", "cross", "dense", "einsum", "grouped_matmul", "matmul", "outer"]
+__all__ = ["batch_matmul", "cross", "dense", "det", "einsum", "grouped_matmul", "matmul", "outer"]
 
 
 def matmul(
@@ -187,6 +190,36 @@ def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
         return x(i) * y(j)
 
     return compute((*x.shape, *y.shape), element, name, "ij")
+
+
+def det(data: Tensor, *, name: str = "det") -> Tensor:
+    """The determinants of matrices of 1 to 4 rows, the last two axes, expanded along the first row.
+
+    Floats of 16 bits are computed in float32. Raises CompileError for matrices that are not square, or larger.
+
+    Dtypes: floats.
+    Equals: `np.linalg.det(data)`.
+    """
+    source = floating(data, "det: data")
+    size = source.shape[-1] if source.ndim >= 2 else None
+    if not isinstance(size, int) or source.shape[-2] != size or not 1 <= size <= 4:
+        raise error(f"det takes square matrices of 1 to 4 rows, got {source.name} of shape {shape_text(source.shape)}")
+    wide = sum_dtype(source.dtype)
+
+    def element(*i: Expr) -> Expr:
+        rows = [[source(*i, r, c).astype(wide) for c in range(size)] for r in range(size)]
+        return _determinant(rows).astype(source.dtype)
+
+    return compute(source.shape[:-2], element, name)
+
+
+def _determinant(rows: Sequence[Sequence[Expr]]) -> Expr:
+    if len(rows) == 1:
+        return rows[0][0]
+    total, *rest = [x * _determinant([[*row[:c], *row[c + 1 :]] for row in rows[1:]]) for c, x in enumerate(rows[0])]
+    for column, term in enumerate(rest):
+        total = total + term if column % 2 else total - term
+    return total
 
 
 def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tensor:

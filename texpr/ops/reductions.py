@@ -11,22 +11,38 @@ from weft.texpr import tensor as tensors
 from weft.texpr.expr import Expr, IterVar
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import cast as cast_to
-from weft.texpr.math import const, exp, isfinite, log, pow, select, sqrt
+from weft.texpr.math import const, exp, floor, isfinite, log, pow, select, sqrt
 from weft.texpr.ops.arguments import (
     check_nonempty,
     checked_axes,
     checked_tensor,
     compute,
     floating,
+    integers,
     numeric,
     result_dtype,
     sum_dtype,
 )
 from weft.texpr.ops.rearrangements import diagonal
+from weft.texpr.ops.transforms import flatten
 from weft.texpr.shapes import Extent, product
 from weft.texpr.tensor import Tensor
 
-__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "prod", "std", "sum"]
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "histc",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+]
 __all__ += ["sum_square", "trace", "var", "vector_norm"]
 
 Axes: TypeAlias = "int | Sequence[int] | None"
@@ -142,29 +158,30 @@ def prod(
 
 
 def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "max") -> Tensor:
-    """The greatest element over axes; NaN wins. Over a symbolic extent that is 0: -inf or the least integer.
+    """The greatest element over axes; NaN wins; of bools, or. Over a symbolic extent that is 0: -inf or the least
+    integer.
 
     Raises CompileError for an axis without elements.
 
-    Dtypes: numbers.
+    Dtypes: all.
     Equals: `np.max(data, axis, keepdims=keepdims)`.
     """
-    source = numeric(data, "max: data")
+    source = checked_tensor(data, "max: data")
     check_nonempty("max", source, checked_axes("max", axis, source.ndim))
-    same = source.dtype
-    return _folded("max", source, axis, keepdims, same, same, lambda x, k: te.max(x, axis=k), name)
+    same, combine = source.dtype, te.any if source.dtype == "bool" else te.max
+    return _folded("max", source, axis, keepdims, same, same, lambda x, k: combine(x, axis=k), name)
 
 
 def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "min") -> Tensor:
-    """The least element over axes; NaN wins, see `max`.
+    """The least element over axes; NaN wins; of bools, and; see `max`.
 
-    Dtypes: numbers.
+    Dtypes: all.
     Equals: `np.min(data, axis, keepdims=keepdims)`.
     """
-    source = numeric(data, "min: data")
+    source = checked_tensor(data, "min: data")
     check_nonempty("min", source, checked_axes("min", axis, source.ndim))
-    same = source.dtype
-    return _folded("min", source, axis, keepdims, same, same, lambda x, k: te.min(x, axis=k), name)
+    same, combine = source.dtype, te.all if source.dtype == "bool" else te.min
+    return _folded("min", source, axis, keepdims, same, same, lambda x, k: combine(x, axis=k), name)
 
 
 def all(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "all") -> Tensor:
@@ -308,6 +325,36 @@ def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, na
         name,
         keepdims=keepdims,
     )
+
+
+def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0, *, name: str = "histc") -> Tensor:
+    """The number of elements in each of `bins` equal intervals from `a_min` to `a_max`, the last one closed, or of the
+    range of all elements if both are equal: (bins,). Elements outside, and NaN, are not counted.
+
+    The ends of the range of the elements are stages, `<name>_min` and `<name>_max`; if they are equal, the range is 1
+    wider at both ends. Floats of 16 bits are computed in float32.
+
+    Dtypes: floats.
+    Equals: `torch.histc(data, bins, a_min, a_max)`.
+    """
+    source = flatten(floating(data, "histc: data"), name=f"{name}_flat")
+    (count,) = integers(bins, "histc: bins", 1, least=1)
+    wide = sum_dtype(source.dtype)
+    ends = [const(float(a_min), wide), const(float(a_max), wide)]
+    if a_min == a_max:
+        ends = [of(source, name=f"{name}_{label}")().astype(wide) for of, label in ((min, "min"), (max, "max"))]
+        is_point = ends[0] == ends[1]
+        ends = [select(is_point, ends[0] - 1.0, ends[0]), select(is_point, ends[1] + 1.0, ends[1])]
+    low, high = ends
+    k = te.reduce_axis((0, source.shape[0]), "k")
+
+    def element(b: Expr) -> Expr:
+        value = source(k).astype(wide)
+        place = te.min(floor((value - low) * float(count) / (high - low)), float(count - 1))
+        is_counted = (value >= low) & (value <= high) & (place == cast_to(b, wide))
+        return te.sum(select(is_counted, const(1.0, wide), const(0.0, wide)), axis=k).astype(source.dtype)
+
+    return compute((count,), element, name)
 
 
 def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "sum_square") -> Tensor:

@@ -18,20 +18,20 @@ def relu(data: Array) -> Array:
     return np.maximum(data, np.zeros((), data.dtype))
 
 
-def softplus(data: Array) -> Array:
-    return np.logaddexp(data, 0)
+def softplus(data: Array, beta: float = 1.0, threshold: float = math.inf) -> Array:
+    return np.where(data * beta > threshold, data, np.logaddexp(data * beta, 0) / beta)
 
 
-def silu(data: Array) -> Array:
-    return data * sigmoid(data)
+def silu(data: Array, alpha: float = 1.0) -> Array:
+    return data * sigmoid(data * alpha)
 
 
 def mish(data: Array) -> Array:
     return data * np.tanh(softplus(data))
 
 
-def hardsigmoid(data: Array) -> Array:
-    return np.clip(data + 3, 0, 6) / 6
+def hardsigmoid(data: Array, alpha: float = 1 / 6, beta: float = 0.5) -> Array:
+    return np.clip(data * alpha + beta, 0, 1)
 
 
 def hardswish(data: Array) -> Array:
@@ -42,8 +42,8 @@ def leaky_relu(data: Array, alpha: float = 0.01) -> Array:
     return np.where(data > 0, data, data * alpha)
 
 
-def elu(data: Array, alpha: float = 1.0) -> Array:
-    return np.where(data > 0, data, np.expm1(data) * alpha)
+def elu(data: Array, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Array:
+    return np.where(data > 0, data, np.expm1(data * input_scale) * alpha) * scale
 
 
 def gelu(data: Array, approximate: str = "none") -> Array:

@@ -29,8 +29,16 @@ def sign(data: Array, keep_nan: bool = True) -> Array:
     return found if keep_nan else np.where(found == found, found, np.zeros_like(found))
 
 
-def round(data: Array) -> Array:
-    return np.rint(data)
+def round(data: Array, decimals: int = 0) -> Array:
+    return np.round(data, decimals)
+
+
+def isinf(data: Array, detect_negative: bool = True, detect_positive: bool = True) -> Array:
+    return (np.isneginf(data) & detect_negative) | (np.isposinf(data) & detect_positive)
+
+
+def nan_to_num(data: Array, nan: float = 0.0, posinf: float = math.inf, neginf: float = -math.inf) -> Array:
+    return np.nan_to_num(data, True, nan, posinf, neginf)
 
 
 def floor_mod(lhs: Array, rhs: Array) -> Array:

@@ -61,3 +61,20 @@ def one_hot(
 ) -> Array:
     is_on = np.moveaxis(indices[..., None] == np.arange(depth), -1, axis)
     return np.where(is_on, on_value, off_value).astype(array_dtype(dtype))
+
+
+def embedding_bag(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    per_sample_weights: Array | None = None,
+    mode: str = "sum",
+    include_last_offset: bool = False,
+) -> Array:
+    rows = weight[places_in(indices, len(weight), "clip")]
+    rows = rows if per_sample_weights is None else rows * per_sample_weights[:, None]
+    ends = offsets[1:] if include_last_offset else [*offsets[1:], len(indices)]
+    combine = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
+    bags = [rows[max(first, 0) : max(end, 0)] for first, end in zip(offsets, ends, strict=False)]
+    found = [combine(bag, axis=0) if len(bag) else np.zeros(weight.shape[1], weight.dtype) for bag in bags]
+    return np.array(found, weight.dtype).reshape(-1, weight.shape[1])

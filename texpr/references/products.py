@@ -43,3 +43,7 @@ def einsum(subscripts: str, *tensors: Array, out_dtype: str | None = None) -> Ar
 def cross(a: Array, b: Array, axis: int = -1) -> Array:
     one, other = np.broadcast_arrays(a, b)
     return np.linalg.cross(one, other, axis=axis)
+
+
+def det(data: Array) -> Array:
+    return np.asarray(np.linalg.det(data))

@@ -52,6 +52,12 @@ def count_nonzero(data: Array, axis: object = None, keepdims: bool = False) -> A
     return np.asarray(np.count_nonzero(data, axis=axes_of(axis), keepdims=keepdims))
 
 
+def histc(data: Array, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0) -> Array:
+    low, high = (np.min(data), np.max(data)) if a_min == a_max else (a_min, a_max)
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    return np.histogram(data[data == data], bins, (low, high))[0].astype(data.dtype)
+
+
 def sum_square(data: Array, axis: object = None, keepdims: bool = False) -> Array:
     return np.sum(data * data, axis=axes_of(axis), keepdims=keepdims, dtype=data.dtype)
 

@@ -4,23 +4,15 @@ from collections.abc import Callable
 
 from weft.frontends.graph_builder import Value, operator, operator_names
 from weft.support.errors import did_you_mean
+from weft.texpr.spellings import spellings
 
-_IN_WEFT = {
-    **{"permute_dims": "transpose", "concat": "concatenate", "astype": "cast", "mod": "trunc_mod"},
-    "ewise_fma": "fma",
-}
-_IN_TVM = {weft: tvm for tvm, weft in _IN_WEFT.items()}
-_NETWORK = """
-relu leaky_relu gelu silu softmax log_softmax softplus prelu selu dropout conv1d conv2d conv3d conv1d_transpose
-conv2d_transpose conv3d_transpose max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d batch_norm
-layer_norm group_norm instance_norm rms_norm attention pad
-"""
-"""The operators that stand in `relax.op.nn`, `R.nn`."""
+_IN_WEFT = {name: operator for name, (operator, _) in spellings("relax").items()}
+_IN_TVM = {operator: name for name, operator in _IN_WEFT.items()}
 
 
 def relax_name(name: str) -> str:
     """`nn.relu` for `relu`, `permute_dims` for `transpose`."""
-    return _IN_TVM.get(name, f"nn.{name}" if name in _NETWORK.split() else name)
+    return _IN_TVM.get(name, name)
 
 
 def operator_of(name: str) -> Callable[..., Value | tuple[Value, ...]]:

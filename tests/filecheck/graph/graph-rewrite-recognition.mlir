@@ -295,3 +295,18 @@ func.func @no_attention(%q: !q, %k: !q, %v: !q) -> (!q, !q, !q, !q) {
   %c = graph.matmul %c1, %v : !q, !q
   func.return %a, %b, %b1, %c : !q, !q, !q, !q
 }
+
+// -----
+
+// No hardswish and no mish: the factor has another slope, the logarithm another base.
+// CHECK-LABEL: func.func @other_parameters
+// CHECK-NOT:     graph.hardswish
+// CHECK-NOT:     graph.mish
+func.func @other_parameters(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.hardsigmoid %x {alpha = 0.25} : tensor<4xf32>
+  %a = graph.multiply %x, %0 : tensor<4xf32>, tensor<4xf32>
+  %1 = graph.softplus %x {beta = 2.0} : tensor<4xf32>
+  %2 = graph.tanh %1 : tensor<4xf32>
+  %b = graph.multiply %x, %2 : tensor<4xf32>, tensor<4xf32>
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}

@@ -89,3 +89,18 @@ func.func @equal(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %n = graph.negative %m : tensor<3xf32>
   func.return %y, %n : tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// Rounding to tenths, and to integers after that, are two operators; either one is idempotent.
+// CHECK-LABEL: func.func @rounded
+// CHECK-NEXT:    %[[A:\w+]] = graph.round %x {decimals = 1 : i64}
+// CHECK-NEXT:    %[[B:\w+]] = graph.round %[[A]] : tensor<3xf32>
+// CHECK-NEXT:    func.return %[[B]]
+func.func @rounded(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %a = graph.round %x {decimals = 1 : i64} : tensor<3xf32>
+  %b = graph.round %a {decimals = 1 : i64} : tensor<3xf32>
+  %c = graph.round %b : tensor<3xf32>
+  %d = graph.round %c : tensor<3xf32>
+  func.return %d : tensor<3xf32>
+}

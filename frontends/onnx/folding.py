@@ -1,0 +1,122 @@
+"""Operators on tensors that are known at import, computed by their references.
+
+They serve shapes, whose elements may be symbolic: the extents that Shape, Gather, Mul and Concat compute become the
+target of a reshape. A node whose inputs are known is converted on them, and its operators compute; what is refused here
+is converted as any other node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from weft.dialects import graph_shapes
+from weft.dialects.graph_shapes import KnownExtent
+from weft.frontends.graph_builder import operator_type
+from weft.frontends.onnx.known import SMALL, Entry, Known
+from weft.frontends.onnx.node import Refusal
+from weft.texpr.shapes import items
+
+_OF_INTEGERS: Final = (
+    *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather", "Greater"),
+    *("GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "Slice", "Split", "Squeeze", "Sub", "Transpose", "Where"),
+)
+"""Operators that are computed at import, of few integers and bools."""
+_OF_ALL: Final = ("Reshape", "Unsqueeze")
+"""Operators that are computed at import on all tensors."""
+
+
+def can_fold(operator: str, inputs: Sequence[Entry | None]) -> bool:
+    """Whether an operator is computed at import on these inputs."""
+    known = [item for item in inputs if isinstance(item, Known)]
+    if len(known) < sum(item is not None for item in inputs):
+        return False
+    is_small = all(k.array.size <= SMALL and ("int" in k.dtype or k.dtype == "bool") for k in known)
+    return operator in _OF_ALL or (operator in _OF_INTEGERS and is_small)
+
+
+class _UndecidedError(Exception):
+    """A comparison of extents that depends on their values."""
+
+
+def _compared(left: KnownExtent, right: KnownExtent) -> int:
+    difference = graph_shapes.subtract(left, right)
+    if not isinstance(difference, int):
+        raise _UndecidedError
+    return difference
+
+
+_COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
+    "equal": lambda a, b: _compared(a, b) == 0,
+    "less": lambda a, b: _compared(a, b) < 0,
+    "less_equal": lambda a, b: _compared(a, b) <= 0,
+    "greater": lambda a, b: _compared(a, b) > 0,
+    "greater_equal": lambda a, b: _compared(a, b) >= 0,
+}
+_ON_EXTENTS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], Any]]] = {
+    "add": graph_shapes.add,
+    "subtract": graph_shapes.subtract,
+    "multiply": graph_shapes.multiply,
+    "trunc_divide": graph_shapes.floordiv,
+    "floor_mod": graph_shapes.modulo,
+    "maximum": lambda a, b: a if _compared(a, b) >= 0 else b,
+    "minimum": lambda a, b: a if _compared(a, b) <= 0 else b,
+    **_COMPARISONS,
+}
+"""Operators of two tensors on extents, which are not negative."""
+_MOVES: Final = (
+    *("broadcast_to", "concatenate", "expand_dims", "prod", "reshape", "squeeze", "strided_slice", "sum", "take"),
+    *("transpose", "where"),
+)
+"""Operators whose references take arrays of extents."""
+
+
+def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
+    """The result of an operator on known tensors and numbers. Raises `Refusal` if it is not computed at import."""
+    kind = operator_type(name)
+    given = dict(kind.SIGNATURE.bind(*args, **options).arguments)
+    groups = [given.pop(role.name, None) for role in kind.ROLES]
+    tensors = [value for group in groups for value in items(group) if isinstance(value, Known)]
+    dtype: str = given.get("dtype") or next((t.dtype for t in tensors if t.dtype != "bool"), "bool")
+    arrays: list[Any] = [
+        [_array(v, dtype) for v in cast("list[Any]", group)] if isinstance(group, list) else _array(group, dtype)
+        for group in groups
+    ]
+    try:
+        if any(tensor.is_symbolic for tensor in tensors):
+            return Known.of(_on_extents(name, arrays, given, dtype), "bool" if name in _COMPARISONS else dtype)
+        if name in ("trunc_divide", "floor_mod", "trunc_mod") and not np.all(arrays[1]):
+            raise Refusal("division by zero")
+        if name == "cast" and not ("int" in dtype or dtype in ("bool", "float32", "float64")):
+            raise Refusal(f"numbers are not cast to {dtype} at import")
+        found = np.asarray(kind.called(kind.REFERENCE, arrays, given))
+    except (TypeError, ValueError, LookupError, ArithmeticError, _UndecidedError) as error:
+        raise Refusal(f"{name} is not known at import: {error}") from None
+    if found.size > max(SMALL, *(tensor.array.size for tensor in tensors)):
+        raise Refusal(f"a tensor of shape {found.shape} is not computed at import")
+    if found.dtype == np.bool_:
+        return Known(found, "bool")
+    return Known(found if found.dtype == tensors[0].array.dtype else found.astype(dtype), dtype)
+
+
+def _array(value: Any, dtype: str) -> Any:
+    return value.array if isinstance(value, Known) else None if value is None else np.asarray(value, dtype)
+
+
+def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtype: str) -> Any:
+    """The elements of an operator on tensors of which some hold symbolic extents."""
+    kind = operator_type(name)
+    if name == "negative":
+        name, arrays = "multiply", [*arrays, np.array(-1)]
+    if name == "cast" and "int" in dtype:
+        return arrays[0]
+    if name in _MOVES:
+        return kind.called(kind.REFERENCE, arrays, given)
+    if name not in _ON_EXTENTS:
+        raise Refusal(f"{name} is not computed of extents")
+    if name == "trunc_divide" and any(isinstance(n, int) and n <= 0 for array in arrays for n in array.flat):
+        raise Refusal("quotients of numbers that are not positive are for the converter")
+    return cast("Any", np.frompyfunc(_ON_EXTENTS[name], 2, 1)(*arrays))

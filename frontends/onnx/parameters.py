@@ -1,0 +1,74 @@
+"""Converters whose parameters are the inputs and attributes of a node.
+
+    @converts("LpPool", since=2)
+    def _lp_pool(node: Node, data: Value, *, kernel_shape: list[int], p: int, ceil_mode: bool = False) -> Item: ...
+
+Parameters by position are inputs, read as their annotations say; parameters for keywords alone are attributes of their
+names. A default stands for an input or attribute that is not given, and for one that the operator lacks in an opset.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from weft.frontends.onnx.node import Node
+
+_INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
+    "Value": Node.value,
+    "Value | None": Node.optional,
+    "Item": Node.item,
+    "Known": Node.known,
+    "NDArray[Any]": Node.numbers,
+    "list[int]": Node.indices,
+    "list[int] | None": Node.indices,
+    "Sequence[KnownExtent]": Node.extents,
+    **dict.fromkeys(("int", "int | None"), lambda node, index: int(node.number_at(index))),
+    **dict.fromkeys(("float", "float | None"), lambda node, index: float(node.number_at(index))),
+}
+"""Annotations of inputs -> how they are read."""
+_ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
+    "bool": Node.flag,
+    "float": Node.number,
+    "float | None": Node.number,
+    "int": Node.integer,
+    "int | None": Node.integer,
+    "list[int]": Node.integers,
+    "list[int] | None": Node.integers,
+    "list[float]": Node.attribute,
+    "str": Node.attribute,
+}
+"""Annotations of attributes -> how they are read."""
+
+
+def attribute(node: Node, name: str, annotation: str) -> Any:
+    """An attribute as a parameter of that annotation takes it; an axis of the first input counts from 0."""
+    if name == "axis":
+        return node.axis(name, node.rank(0))
+    return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
+
+
+def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
+    """The converter that calls a function on the inputs and attributes of a node that its parameters name."""
+    _, *parameters = inspect.signature(function).parameters.values()
+    if not parameters:
+        return function
+
+    def convert(node: Node) -> Any:
+        inputs: list[Any] = []
+        attributes: dict[str, Any] = {}
+        for index, parameter in enumerate(parameters):
+            name, annotation, default = parameter.name, str(parameter.annotation), parameter.default
+            has_default = default is not inspect.Parameter.empty
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                inputs += node.values(index)
+            elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                is_given = node.takes(name) and (node.attribute(name) is not None or not has_default)
+                attributes[name] = attribute(node, name, annotation) if is_given else default
+            else:
+                is_given = node.has(index) or not has_default
+                inputs.append(_INPUTS[annotation](node, index) if is_given else default)
+        return function(node, *inputs, **attributes)
+
+    return convert

@@ -1,0 +1,205 @@
+"""Names of functions of `te.ops` in other languages: ATen, ONNX, and Relax of TVM.
+
+A spelling is a name of the language and the attributes of it that are parameters of the function. An importer looks up
+the spelling, reads the attributes, converts the operands to the element type that the language computes in, and applies
+the operator: what that computes is defined by `te.ops` and its reference alone. A name without a row, whose attributes
+have no counterpart among parameters, has a converter in its importer.
+
+A further language is a function like `onnx` here and a column in the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Names of an operator in one language."""
+
+    language: str
+    names: Sequence[str]
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Parameters of the function -> attributes of the language."""
+    fixed: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Parameters whose values the name implies."""
+    since: int = 1
+    """The first version of the operator with this meaning."""
+
+
+def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: str) -> Spelling:
+    """Operators of ATen: `"name"` for the overload `default`, or `"name.overload"`."""
+    full = [f"aten.{name}" if "." in name else f"aten.{name}.default" for name in names]
+    return Spelling("aten", full, parameters, fixed or {})
+
+
+def onnx(*names: str, fixed: Mapping[str, object] | None = None, since: int = 1, **parameters: str) -> Spelling:
+    """Operators of the domain `ai.onnx`, from a version on."""
+    return Spelling("onnx", names, parameters, fixed or {}, since)
+
+
+def relax(name: str) -> Spelling:
+    """A function of `tvm.relax.op`, whose parameters are those of `te.ops`."""
+    return Spelling("relax", [name])
+
+
+def _both(name: str) -> tuple[str, str]:
+    """The overloads for a second operand that is a tensor, and a number."""
+    return f"{name}.Tensor", f"{name}.Scalar"
+
+
+SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
+    # Elementwise
+    "abs": (aten("abs"), onnx("Abs")),
+    "acos": (aten("acos"), onnx("Acos")),
+    "acosh": (aten("acosh"), onnx("Acosh")),
+    "add": (onnx("Add", "Sum"),),
+    "asin": (aten("asin"), onnx("Asin")),
+    "asinh": (aten("asinh"), onnx("Asinh")),
+    "atan": (aten("atan"), onnx("Atan")),
+    "atan2": (aten("atan2"),),
+    "atanh": (aten("atanh"), onnx("Atanh")),
+    "bitwise_and": (aten(*_both("bitwise_and")), onnx("BitwiseAnd")),
+    "bitwise_not": (aten("bitwise_not"), onnx("BitwiseNot")),
+    "bitwise_or": (aten(*_both("bitwise_or")), onnx("BitwiseOr")),
+    "bitwise_xor": (aten(*_both("bitwise_xor")), onnx("BitwiseXor")),
+    "cast": (relax("astype"),),
+    "ceil": (aten("ceil"), onnx("Ceil")),
+    "copysign": (aten(*_both("copysign")),),
+    "cos": (aten("cos"), onnx("Cos")),
+    "cosh": (aten("cosh"), onnx("Cosh")),
+    "divide": (aten(*_both("div")),),
+    "equal": (aten(*_both("eq")), onnx("Equal")),
+    "erf": (aten("erf"), onnx("Erf")),
+    "exp": (aten("exp"), onnx("Exp")),
+    "exp2": (aten("exp2"),),
+    "expm1": (aten("expm1"),),
+    "floor": (aten("floor"), onnx("Floor")),
+    "floor_mod": (aten(*_both("remainder"), "remainder.Scalar_Tensor"),),
+    "fma": (relax("ewise_fma"),),
+    "greater": (aten(*_both("gt")), onnx("Greater")),
+    "greater_equal": (aten(*_both("ge")), onnx("GreaterOrEqual")),
+    "isinf": (onnx("IsInf", detect_negative="detect_negative", detect_positive="detect_positive"),),
+    "isnan": (onnx("IsNaN"),),
+    "left_shift": (aten("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar", *_both("__lshift__")),),
+    "less": (aten(*_both("lt")), onnx("Less")),
+    "less_equal": (aten(*_both("le")), onnx("LessOrEqual")),
+    "log": (aten("log"), onnx("Log")),
+    "log10": (aten("log10"),),
+    "log1p": (aten("log1p"),),
+    "log2": (aten("log2"),),
+    "logaddexp": (aten("logaddexp"),),
+    "logical_and": (aten("logical_and"), onnx("And")),
+    "logical_not": (aten("logical_not"), onnx("Not")),
+    "logical_or": (aten("logical_or"), onnx("Or")),
+    "logical_xor": (aten("logical_xor"), onnx("Xor")),
+    "maximum": (aten("maximum"), onnx("Max")),
+    "minimum": (aten("minimum"), onnx("Min")),
+    "multiply": (onnx("Mul"),),
+    "negative": (aten("neg"), onnx("Neg")),
+    "not_equal": (aten(*_both("ne")),),
+    "reciprocal": (aten("reciprocal"), onnx("Reciprocal")),
+    "right_shift": (aten("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar", *_both("__rshift__")),),
+    "round": (aten("round", "round.decimals", decimals="decimals"), onnx("Round")),
+    "rsqrt": (aten("rsqrt"),),
+    "sign": (aten("sign", "sgn", fixed={"keep_nan": False}), onnx("Sign")),
+    "sin": (aten("sin"), onnx("Sin")),
+    "sinh": (aten("sinh"), onnx("Sinh")),
+    "sqrt": (aten("sqrt"), onnx("Sqrt")),
+    "square": (aten("square"),),
+    "subtract": (onnx("Sub"),),
+    "tan": (aten("tan"), onnx("Tan")),
+    "tanh": (aten("tanh"), onnx("Tanh")),
+    "trunc": (aten("trunc"),),
+    "trunc_mod": (aten(*_both("fmod")), relax("mod")),
+    "where": (onnx("Where"),),
+    # Activations
+    "celu": (aten("celu", alpha="alpha"), onnx("Celu", alpha="alpha")),
+    "elu": (
+        aten("elu", alpha="alpha", scale="scale", input_scale="input_scale"),
+        onnx("Elu", alpha="alpha"),
+    ),
+    "gelu": (aten("gelu", approximate="approximate"), onnx("Gelu", approximate="approximate"), relax("nn.gelu")),
+    "hardsigmoid": (aten("hardsigmoid"), onnx("HardSigmoid", alpha="alpha", beta="beta")),
+    "hardswish": (aten("hardswish"), onnx("HardSwish")),
+    "leaky_relu": (
+        aten("leaky_relu", alpha="negative_slope"),
+        onnx("LeakyRelu", alpha="alpha"),
+        relax("nn.leaky_relu"),
+    ),
+    "log_sigmoid": (aten("log_sigmoid"),),
+    "mish": (aten("mish"), onnx("Mish")),
+    "prelu": (relax("nn.prelu"),),
+    "relu": (aten("relu"), onnx("Relu"), relax("nn.relu")),
+    "selu": (onnx("Selu", alpha="alpha", gamma="gamma"), relax("nn.selu")),
+    "shrink": (onnx("Shrink", lambd="lambd", bias="bias"),),
+    "sigmoid": (aten("sigmoid"), onnx("Sigmoid")),
+    "silu": (aten("silu"), onnx("Swish", alpha="alpha"), relax("nn.silu")),
+    "softplus": (aten("softplus", beta="beta", threshold="threshold"), onnx("Softplus"), relax("nn.softplus")),
+    "softsign": (onnx("Softsign"),),
+    "thresholded_relu": (onnx("ThresholdedRelu", alpha="alpha"),),
+    # Reductions, norms and running sums
+    "histc": (aten("histc", bins="bins", a_min="min", a_max="max"),),
+    "all": (aten("all", "all.dim", "all.dims", axis="dim", keepdims="keepdim"),),
+    "any": (aten("any", "any.dim", "any.dims", axis="dim", keepdims="keepdim"),),
+    "argmax": (aten("argmax", axis="dim", keepdims="keepdim"),),
+    "argmin": (aten("argmin", axis="dim", keepdims="keepdim"),),
+    "batch_norm": (relax("nn.batch_norm"),),
+    "cumprod": (aten("cumprod", axis="dim"),),
+    "cumsum": (aten("cumsum", axis="dim"),),
+    "group_norm": (relax("nn.group_norm"),),
+    "instance_norm": (onnx("InstanceNormalization", since=6, epsilon="epsilon"), relax("nn.instance_norm")),
+    "layer_norm": (relax("nn.layer_norm"),),
+    "log_softmax": (
+        aten("_log_softmax", axis="dim"),
+        onnx("LogSoftmax", since=13, axis="axis"),
+        relax("nn.log_softmax"),
+    ),
+    "logsumexp": (aten("logsumexp", axis="dim", keepdims="keepdim"),),
+    "lrn": (onnx("LRN", size="size", alpha="alpha", beta="beta", bias="bias"),),
+    "max": (aten("amax", "max", axis="dim", keepdims="keepdim"),),
+    "mean": (aten("mean", "mean.dim", axis="dim", keepdims="keepdim"),),
+    "min": (aten("amin", "min", axis="dim", keepdims="keepdim"),),
+    "prod": (aten("prod", "prod.dim_int", axis="dim", keepdims="keepdim"),),
+    "rms_norm": (relax("nn.rms_norm"),),
+    "softmax": (aten("_softmax", axis="dim"), onnx("Softmax", since=13, axis="axis"), relax("nn.softmax")),
+    "sum": (aten("sum", "sum.dim_IntList", axis="dim", keepdims="keepdim"),),
+    "vector_norm": (aten("linalg_vector_norm", axis="dim", keepdims="keepdim", ord="ord"),),
+    # Products, convolutions and pools
+    "attention": (relax("nn.attention"),),
+    "det": (onnx("Det"),),
+    "matmul": (aten("mm", "bmm", "matmul"), onnx("MatMul")),
+    **{f"avg_pool{rank}d": (relax(f"nn.avg_pool{rank}d"),) for rank in (1, 2, 3)},
+    **{f"conv{rank}d": (relax(f"nn.conv{rank}d"),) for rank in (1, 2, 3)},
+    **{f"conv{rank}d_transpose": (relax(f"nn.conv{rank}d_transpose"),) for rank in (1, 2, 3)},
+    **{f"max_pool{rank}d": (relax(f"nn.max_pool{rank}d"),) for rank in (1, 2, 3)},
+    # Shapes and elements chosen by indices
+    "concatenate": (onnx("Concat", since=4, axis="axis"), relax("concat")),
+    "depth_to_space": (onnx("DepthToSpace", block_size="blocksize", mode="mode"),),
+    "diagonal": (aten("diagonal", offset="offset", axis1="dim1", axis2="dim2"),),
+    "dropout": (relax("nn.dropout"),),
+    "gather": (onnx("GatherElements", axis="axis", fixed={"mode": "wrap"}),),
+    "pad": (relax("nn.pad"),),
+    "space_to_depth": (onnx("SpaceToDepth", block_size="blocksize", mode="mode"),),
+    "take": (onnx("Gather", axis="axis", fixed={"mode": "wrap"}),),
+    "transpose": (onnx("Transpose", axes="perm"), relax("permute_dims")),
+    "tril": (aten("tril", k="diagonal"),),
+    "triu": (aten("triu", k="diagonal"),),
+    "unstack": (aten("unbind.int", axis="dim"),),
+}
+"""Functions of `te.ops` -> their spellings."""
+
+
+@lru_cache(maxsize=8)
+def spellings(language: str) -> Mapping[str, tuple[str, Spelling]]:
+    """The names of a language -> the function of `te.ops`, and the spelling."""
+    return {
+        name: (operator, spelling)
+        for operator, columns in SPELLINGS.items()
+        for spelling in columns
+        if spelling.language == language
+        for name in spelling.names
+    }
