@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import OpTrait
 
+from weft.analysis.operator_patterns import OperatorPattern, operator_pattern
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Shape, shape_of
 from weft.interp.values import narrow, round_array
+from weft.passes.graph.canonical_names import CanonicalNames
+from weft.passes.graph.canonical_names import extents_of as names_of
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
 
@@ -39,10 +44,37 @@ def name_of(op: Operation) -> str:
     return op.name.partition(".")[2]
 
 
-def source_of(value: SSAValue, *names: str) -> Operator | None:
-    """The operator that computes `value`, when it has one of these names."""
+def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
+    """The operator that computes `value`, when it has one of these names or traits."""
     owner = value.owner
-    return owner if isinstance(owner, Operator) and name_of(owner) in names else None
+    if not isinstance(owner, Operator):
+        return None
+    is_one = any(name_of(owner) == kind if isinstance(kind, str) else owner.has_trait(kind) for kind in kinds)
+    return owner if is_one else None
+
+
+def with_trait(trait: type[OpTrait]) -> frozenset[str]:
+    """The names of the operators with a trait."""
+    return frozenset(name for name, operator in OPERATOR_OF.items() if operator.has_trait(trait))
+
+
+def pattern_of(op: Operator) -> OperatorPattern | None:
+    """What an operator computes; None for unknown extents, which legalisation reports."""
+    return _pattern(type(op), op.operand_types, op.result_types, frozenset(op.properties.items()))
+
+
+@lru_cache(maxsize=1 << 14)
+def _pattern(
+    operator: type[Operator],
+    operands: Sequence[Attribute],
+    results: Sequence[Attribute],
+    properties: frozenset[tuple[str, Attribute]],
+) -> OperatorPattern | None:
+    if any(extent is None for type_ in operands for extent in shape_of(cast("Tensor", type_))):
+        return None
+    names = CanonicalNames(operands, names_of(results, dict(properties)))
+    types = [cast("Tensor", names.type(type_)) for type_ in operands]
+    return operator_pattern(operator.on_placeholders(types, names.properties(dict(properties))).function("pattern"))
 
 
 def type_of(value: SSAValue) -> Tensor:

@@ -19,13 +19,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
-from weft.passes.graph.graph_simplify import VIEWS
+from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.operators import (
     axes_of,
     detached_ops,
     made,
     made_constant,
     name_of,
+    pattern_of,
     properties_of,
     source_of,
     type_of,
@@ -67,7 +68,7 @@ def _known(value: SSAValue) -> Array | None:
     """The elements of a constant, or of views of one; None for other values."""
     if isinstance(value.owner, ConstantOp):
         return array_of_constant(value.owner)
-    view = source_of(value, *VIEWS, "transpose")
+    view = source_of(value, ViewLike, "transpose")
     array = None if view is None else _known(view.operands[0])
     return None if view is None or array is None else _viewed(view, array)
 
@@ -108,7 +109,7 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
     one; None for other values."""
     import numpy as np
 
-    view = source_of(value, *VIEWS, "transpose")
+    view = source_of(value, ViewLike, "transpose")
     if view is not None:
         inner = _constant_integers(view.operands[0])
         return None if inner is None else (_viewed(view, inner[0]), _viewed(view, inner[1]))
@@ -136,15 +137,13 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 
 # Products
 
-_PRODUCTS: Final = ("matmul", "batch_matmul", "dense", "conv1d", "conv2d", "conv3d", "depthwise_conv2d")
-
 
 def _greatest_sum(sums: SSAValue) -> int | None:
     """What no element of a product of integers, of one with a bias, or of a sum exceeds; None where it is not known."""
     import numpy as np
 
-    op = source_of(sums, *_PRODUCTS, "add", "sum")
-    if op is None:
+    op = sums.owner
+    if not isinstance(op, Operator):
         return None
     if name_of(op) == "add":
         greatest, bias = _greatest_sum(op.operands[0]), _known(op.operands[1])
@@ -154,9 +153,10 @@ def _greatest_sum(sums: SSAValue) -> int | None:
     if name_of(op) == "sum":
         data, shape = type_of(op.operands[0]).get_shape(), type_of(sums).get_shape()
         return None if DYNAMIC_INDEX in (*data, *shape) else prod(data) // max(prod(shape), 1) * _MOST
-    axes, weight = channel_axes(op), op.operands[1]
+    axes = channel_axes(op)
     if axes is None:
         return None
+    weight = op.operands[1]
     shape = type_of(weight).get_shape()
     rest = tuple(at for at in range(len(shape)) if at not in axes.weight)
     integers = _known(weight)
@@ -169,9 +169,10 @@ def _product(op: Operation) -> Replacement:
     """A product of dequantized numbers: that of the integers, times the scales."""
     import numpy as np
 
-    if not isinstance(op, Operator) or _element(op.results[0]) != "float32" or arguments_of(op).get("out_dtype"):
+    if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
-    left, axes = _quantization(op.operands[0]), channel_axes(op)
+    left = _quantization(op.operands[0]) if _element(op.results[0]) == "float32" else None
+    axes = None if left is None else channel_axes(op)
     if left is None or axes is None:
         return None
     constant = _constant_integers(op.operands[1])
@@ -216,8 +217,9 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
     if wide is None or factors is None or not wide.results[0].has_one_use() or _element(value) != "float32":
         return None
     sums = wide.operands[0]
-    is_sum = type_of(sums).element_type == i32 and source_of(sums, *_PRODUCTS, "add", "sum") is not None
-    return (sums, factors) if is_sum else None
+    op = sums.owner
+    is_sum = isinstance(op, Operator) and (name_of(op) in ("add", "sum") or channel_axes(op) is not None)
+    return (sums, factors) if is_sum and type_of(sums).element_type == i32 else None
 
 
 def _bias(op: Operation) -> Replacement:
@@ -308,10 +310,6 @@ def _quantized_sums(op: Operation) -> Replacement:
     return made("quantize", [result, made_constant(np.asarray(1.0), f32).result, operands[2]], **given)
 
 
-_MOVES: Final = (*VIEWS, "transpose", "concatenate", "strided_slice", "flip", "max_pool1d", "max_pool2d", "max_pool3d")
-"""Operators that move or choose elements."""
-
-
 def _moved(op: Operation) -> Replacement:
     """Numbers that are quantized as they were before they were moved: the bytes are moved."""
     if not isinstance(op, Operator) or (wanted := _scale_and_zero(op)) is None:
@@ -326,14 +324,17 @@ def _moved(op: Operation) -> Replacement:
     same = as_bytes([value])
     if same is not None:
         return same
-    move = source_of(value, *_MOVES, "relu")
-    if move is None or len(move.results) != 1 or not value.has_one_use():
+    move = value.owner
+    if not isinstance(move, Operator) or len(move.results) != 1 or not value.has_one_use():
         return None
     same = as_bytes(move.operands)
-    if same is None:
+    if not same:
         return None
     if name_of(move) == "relu":
         return made("clip", same, a_min=wanted[1])
+    pattern = pattern_of(move)
+    if pattern is None or not pattern.moves:
+        return None
     groups = move.grouped(same, move.properties)
     return made(name_of(move), groups, **properties_of(move))
 
@@ -563,7 +564,7 @@ def _put(value: SSAValue, like: Operation, before: Operation) -> SSAValue:
 
 
 QUANTIZED: Final = (
-    Rule(frozenset(_PRODUCTS), _product),
+    Rule(None, _product),
     Rule(frozenset(("add",)), _bias),
     Rule(frozenset(("mean",)), _mean),
     Rule(frozenset(("quantize",)), _moved),

@@ -25,8 +25,8 @@ def rsqrt(data: Array) -> Array:
 
 
 def sign(data: Array, keep_nan: bool = True) -> Array:
-    found = np.sign(data)
-    return found if keep_nan else np.where(found == found, found, np.zeros_like(found))
+    rest = data if keep_nan else np.zeros_like(data)
+    return np.where(data > 0, np.ones_like(data), np.where(data < 0, -np.ones_like(data), rest))
 
 
 def round(data: Array) -> Array:
@@ -58,6 +58,15 @@ def right_shift(lhs: Array, rhs: Array) -> Array:
     if lhs.dtype.kind == "i":
         return np.right_shift(lhs, np.where(inside, rhs, width - 1).astype(lhs.dtype))
     return np.where(inside, np.right_shift(lhs, np.where(inside, rhs, 0).astype(lhs.dtype)), np.zeros_like(lhs))
+
+
+def clz(data: Array) -> Array:
+    width = 8 * data.dtype.itemsize
+    return np.asarray([width - (int(n) % (1 << width)).bit_length() for n in data.flat]).reshape(data.shape)
+
+
+def popcount(data: Array) -> Array:
+    return np.bitwise_count(data.astype(f"uint{8 * data.dtype.itemsize}"))
 
 
 def cast(data: Array, dtype: str) -> Array:

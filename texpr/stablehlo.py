@@ -1,0 +1,195 @@
+"""Elementwise ops of stablehlo and chlo as operators of `te.ops`, or as formulas over them.
+
+A formula applies operators by name: `on_elements` builds tensor expressions with it, and the interpreter applies the
+references of the operators to arrays.
+
+Source: the StableHLO specification, "Ops"; if it leaves a choice, XLA's CPU backend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from weft.support.errors import CompileError
+from weft.texpr import math as functions
+from weft.texpr import ops
+from weft.texpr.expr import Expr, bits, greatest, has_sign, is_float, is_integer, least
+from weft.texpr.tensor import PlaceholderOp, Tensor
+
+Value: TypeAlias = Any
+"""An element or an array, or a number that takes the dtype of another operand."""
+Apply: TypeAlias = Callable[..., Value]
+"""Applies the operator of a name to values and attributes."""
+Formula: TypeAlias = Callable[..., Value]
+"""Of an `Apply` and the operands."""
+
+
+class _Element(Tensor):
+    """An element as a tensor of rank 0."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Expr) -> None:
+        super().__init__((), element.dtype, "element", PlaceholderOp("element", None))
+        self.element = element
+
+    def _read(self, indices: tuple[object, ...]) -> Expr:
+        return self.element
+
+
+def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
+    """The element that an elementwise operator of `te.ops` computes of elements."""
+    if name not in ops.__all__:
+        return getattr(functions, name)(*operands)
+    given = [_Element(value) if isinstance(value, Expr) else value for value in operands]
+    return getattr(ops, name)(*given, **attributes).op.body[0]
+
+
+def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
+    """The elementwise op `name` of operands. Raises CompileError if there is no formula of their dtype."""
+    dtype = str(operands[-1].dtype)
+    kind = "bool" if dtype == "bool" else "float" if is_float(dtype) else "signed" if has_sign(dtype) else "unsigned"
+    found = OPERATORS[kind].get(name)
+    if found is None:
+        is_known = any(name in operators for operators in OPERATORS.values())
+        unknown = _UNSUPPORTED.get(name, "there is no tensor expression for it")
+        raise CompileError(f"elements of type {dtype} are not supported" if is_known else unknown)
+    return apply(found, *operands) if isinstance(found, str) else found(apply, *operands)
+
+
+def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
+    """`compare`: on floats all but NE are false with NaN; truth values are ordered false, true."""
+    if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
+        left, right = apply("cast", left, dtype="int32"), apply("cast", right, dtype="int32")
+    return apply(_COMPARISONS[direction], left, right)
+
+
+def converted(apply: Apply, value: Value, dtype: str) -> Value:
+    """`convert`: floats are truncated to integers, those beyond saturate and NaN is 0, as on XLA's CPU; integers keep
+    their low bits; what is not 0 is true."""
+    source = str(value.dtype)
+    if not is_float(source) or not is_integer(dtype):
+        return apply("cast", value, dtype=dtype)
+    signed = has_sign(dtype)
+    end = 2.0 ** (bits(dtype) - signed)
+    is_beyond = end > greatest(source)  # then only infinities are
+    # -end itself is a float, and what is truncated to it is not beyond; no float32 is between -2**31 - 1 and it.
+    is_low = apply("less_equal", value, 0.0 if not signed else -math.inf if is_beyond else -end)
+    is_high = apply("greater_equal", value, math.inf if is_beyond else end)
+    is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
+    inside = apply("cast", apply("where", is_other, 0.0, value), dtype=dtype)
+    return apply("where", is_low, least(dtype), apply("where", is_high, greatest(dtype), inside))
+
+
+def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
+    """`clamp`: min(max(value, low), high)."""
+    return apply("minimum", apply("maximum", value, low), high)
+
+
+def _round_away(apply: Apply, x: Value) -> Value:
+    """The nearest integer, halves away from zero."""
+    whole = apply("trunc", x)
+    is_far = apply("greater_equal", apply("abs", apply("subtract", x, whole)), 0.5)
+    return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
+
+
+def _shift_right(apply: Apply, x: Value, amount: Value) -> Value:
+    """Of the bits as an integer of the other signedness: its sign, or zeros, come in at the left."""
+    dtype = str(x.dtype)
+    other = dtype.removeprefix("u") if dtype.startswith("u") else f"u{dtype}"
+    moved = apply("right_shift", apply("cast", x, dtype=other), apply("cast", amount, dtype=other))
+    return apply("cast", moved, dtype=dtype)
+
+
+def _integer_power(apply: Apply, x: Value, exponent: Value) -> Value:
+    """Wraps; a negative exponent gives 1 / x**-exponent, rounded to zero."""
+    is_odd = apply("not_equal", apply("bitwise_and", exponent, 1), 0)
+    is_unit = apply("bitwise_or", apply("equal", x, 1), apply("equal", x, -1))
+    inverse = apply("where", is_unit, apply("where", is_odd, x, 1), 0)
+    power = apply("power", x, apply("maximum", exponent, 0))
+    return apply("where", apply("less", exponent, 0), inverse, power)
+
+
+def _is_infinity(number: float, apply: Apply, x: Value) -> Value:
+    return apply("equal", x, number)
+
+
+def _same(dialect: str, names: str) -> dict[str, str]:
+    """Ops that have the names of operators."""
+    return {f"{dialect}.{name}": name for name in names.split()}
+
+
+_COMPARISONS: Final = {
+    "EQ": "equal",
+    "NE": "not_equal",
+    "GE": "greater_equal",
+    "GT": "greater",
+    "LE": "less_equal",
+    "LT": "less",
+}
+_NUMBERS: Final[Mapping[str, str | Formula]] = {
+    **_same("stablehlo", "abs add maximum minimum multiply sign subtract"),
+    "stablehlo.clamp": clamped,
+    "stablehlo.negate": "negative",
+    "stablehlo.remainder": "trunc_mod",
+    "stablehlo.select": "where",
+    "chlo.square": "square",
+}
+_BITS: Final[Mapping[str, str | Formula]] = {
+    f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")
+}
+_INTEGERS: Final[Mapping[str, str | Formula]] = {
+    **_NUMBERS,
+    **_BITS,
+    "stablehlo.count_leading_zeros": "clz",
+    "stablehlo.divide": "trunc_divide",
+    "stablehlo.popcnt": "popcount",
+    "stablehlo.shift_left": "left_shift",
+}
+OPERATORS: Final[Mapping[str, Mapping[str, str | Formula]]] = {
+    "float": {
+        **_NUMBERS,
+        **_same("stablehlo", "atan2 cbrt ceil divide floor log power rsqrt sqrt tan tanh"),
+        "stablehlo.cosine": "cos",
+        "stablehlo.exponential": "exp",
+        "stablehlo.exponential_minus_one": "expm1",
+        "stablehlo.is_finite": "isfinite",
+        "stablehlo.log_plus_one": "log1p",
+        "stablehlo.logistic": "sigmoid",
+        "stablehlo.round_nearest_afz": _round_away,
+        "stablehlo.round_nearest_even": "round",
+        "stablehlo.sine": "sin",
+        **_same("chlo", "acos acosh asin asinh atan atanh cosh erf sinh tan"),
+        "chlo.is_inf": "isinf",
+        "chlo.is_neg_inf": partial(_is_infinity, -math.inf),
+        "chlo.is_pos_inf": partial(_is_infinity, math.inf),
+    },
+    "signed": {
+        **_INTEGERS,
+        "stablehlo.power": _integer_power,
+        "stablehlo.shift_right_arithmetic": "right_shift",
+        "stablehlo.shift_right_logical": _shift_right,
+    },
+    "unsigned": {
+        **_INTEGERS,
+        "stablehlo.power": "power",
+        "stablehlo.shift_right_arithmetic": _shift_right,
+        "stablehlo.shift_right_logical": "right_shift",
+    },
+    "bool": {
+        **_BITS,
+        **_same("stablehlo", "maximum minimum"),
+        "stablehlo.add": "logical_or",
+        "stablehlo.multiply": "logical_and",
+        "stablehlo.select": "where",
+    },
+}
+"""Kind of elements -> name of an op -> its operator or formula."""
+
+_EXPORT: Final = "jax.export prints it expanded into ops of stablehlo, which are"
+_UNSUPPORTED: Final[Mapping[str, str]] = {
+    f"chlo.{name}": f"not supported; {_EXPORT}" for name in ("digamma", "erf_inv", "erfc", "lgamma")
+}
