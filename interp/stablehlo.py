@@ -16,14 +16,14 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name
-from weft.dialects.stablehlo import DOT_KEYS, KeyedAttr, numbers
+from weft.dialects.stablehlo import KeyedAttr, numbers
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
 from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
 from weft.texpr.references import reference_of
-from weft.texpr.stablehlo import OPERATORS, comparison, converted, elementwise
+from weft.texpr.stablehlo import OPERATORS, comparison, converted, dot_subscripts, elementwise
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -276,23 +276,9 @@ _windows = cast("Callable[..., Array]", np.lib.stride_tricks.sliding_window_view
 
 @evaluates(stablehlo.DotGeneralOp)
 def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
-    layout = op.dot_dimension_numbers
-    pairs = [(layout.dims(left), layout.dims(right)) for left, right in DOT_KEYS]
-    labels: list[dict[int, int]] = [{}, {}]
-    for left, right in pairs:
-        for x_axis, y_axis in zip(left, right, strict=True):
-            labels[0][x_axis] = labels[1][y_axis] = len(labels[0])
-    free: list[int] = []
-    for side, array in enumerate((x, y)):
-        for axis in range(array.ndim):
-            if axis not in labels[side]:
-                free.append(labels[side].setdefault(axis, 100 + len(free)))
-    number = {label: position for position, label in enumerate({*labels[0].values(), *labels[1].values()})}
-    subscripts = [[number[labels[side][axis]] for axis in range(a.ndim)] for side, a in enumerate((x, y))]
-    output = [number[labels[0][axis]] for axis in pairs[0][0]] + [number[label] for label in free]
-    wide = np.float64 if x.dtype.kind == "f" else np.int64
+    wide = "float64" if x.dtype.kind == "f" else "int64"
     with np.errstate(all="ignore"):
-        return _finished(op, _einsum(x.astype(wide), subscripts[0], y.astype(wide), subscripts[1], output))
+        return _finished(op, _apply("einsum", dot_subscripts(op), x, y, out_dtype=wide))
 
 
 @evaluates(stablehlo.ConvolutionOp)

@@ -109,6 +109,18 @@ def bits(dtype: str) -> int:
     return TYPES[dtype].bitwidth
 
 
+def holds_all(wide: str, narrow: str) -> bool:
+    """Whether `wide` holds all values of another dtype; False for types of storage."""
+    if wide == narrow or narrow in STORED or wide in STORED:
+        return False
+    if is_float(narrow):
+        return is_float(wide) and bits(wide) > bits(narrow)
+    digits = bits(narrow) - has_sign(narrow)
+    if is_float(wide):
+        return digits <= _MANTISSA_BITS[wide]
+    return digits <= bits(wide) - has_sign(wide) and has_sign(wide) >= has_sign(narrow)
+
+
 def least(dtype: str) -> int | float:
     """The least finite value. Raises CompileError for bool."""
     if is_float(dtype) or dtype in SMALL_FLOATS:

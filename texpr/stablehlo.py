@@ -11,8 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from weft.dialects.stablehlo import DOT_KEYS, DotGeneralOp
 from weft.support.errors import CompileError
 from weft.texpr import math as functions
 from weft.texpr import ops
@@ -87,6 +91,24 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
 def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
     """`clamp`: min(max(value, low), high)."""
     return apply("minimum", apply("maximum", value, low), high)
+
+
+def dot_subscripts(op: DotGeneralOp) -> str:
+    """`dot_general` as subscripts of `einsum`: batch dimensions, then those of the left operand that are not
+    contracted, then those of the right one."""
+    letters, names, output = iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"), [dict[int, str](), {}], ""
+    for is_batch, keys in zip((True, False), DOT_KEYS, strict=True):
+        for axes in zip(*map(op.dot_dimension_numbers.dims, keys), strict=True):
+            letter = next(letters)
+            output += letter if is_batch else ""
+            for side, axis in zip(names, axes, strict=True):
+                side[axis] = letter
+    for side, type_ in zip(names, op.operand_types, strict=True):
+        for axis in range(cast("TensorType[Attribute]", type_).get_num_dims()):
+            if axis not in side:
+                side[axis] = next(letters)
+                output += side[axis]
+    return f"{','.join(''.join(side[axis] for axis in sorted(side)) for side in names)}->{output}"
 
 
 def _round_away(apply: Apply, x: Value) -> Value:

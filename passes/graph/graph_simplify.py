@@ -14,13 +14,13 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import Commutative, OpTrait
 
 from weft.analysis.graph_patterns import number_of
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, Tensor, TupleGetOp
 from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import DimsAttr, shape_of
 from weft.dialects.graph_traits import Idempotent, Involution, Repeating, RightNeutral, ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.operators import axes_of, made, name_of, source_of, with_trait
+from weft.passes.graph.operators import axes_of, dtype_of, made, name_of, source_of, with_trait
+from weft.texpr.expr import holds_all, is_float
 from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:
@@ -128,21 +128,6 @@ def _keeps_type(op: Operator) -> SSAValue | None:
     return op.operands[0] if op.operands[0].type == op.results[0].type else None
 
 
-_EXACT: Final = {
-    "bool": ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "int8": ("int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "int16": ("int32", "int64", "float32", "float64"),
-    "int32": ("int64", "float64"),
-    "uint8": ("uint16", "uint32", "uint64", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "uint16": ("uint32", "uint64", "int32", "int64", "float32", "float64"),
-    "uint32": ("uint64", "int64", "float64"),
-    "float16": ("float32", "float64"),
-    "bfloat16": ("float32", "float64"),
-    "float32": ("float64",),
-}
-"""Element type -> those that hold all of its values."""
-
-
 def _cast(op: Operator) -> SSAValue | Operator | None:
     """Casts to the same type, and of values that were widened without loss."""
     if op.operands[0].type == op.results[0].type:
@@ -150,10 +135,10 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
     inner = source_of(op.operands[0], "cast")
     if inner is None:
         return None
-    first, wide = (element_name(cast("Tensor", v.type).element_type) for v in (inner.operands[0], inner.results[0]))
-    if wide not in _EXACT.get(str(first), ()):
+    first, wide = (dtype_of(value) for value in (inner.operands[0], inner.results[0]))
+    if not holds_all(wide, first):
         return None
-    return made("cast", [inner.operands[0]], **{k: v for k, v in op.properties.items()})
+    return made("cast", [inner.operands[0]], **op.properties)
 
 
 def _neutral(op: Operator) -> SSAValue | None:
@@ -172,7 +157,7 @@ def _is_positive(value: SSAValue) -> bool:
 
 
 def _is_integral(value: SSAValue) -> bool:
-    return not str(element_name(cast("Tensor", value.type).element_type)).startswith(("float", "bfloat"))
+    return not is_float(dtype_of(value))
 
 
 def _idempotent(op: Operator) -> SSAValue | None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import OpTrait
 
+from weft.analysis.graph_patterns import arguments_of
 from weft.analysis.operator_patterns import OperatorPattern, operator_pattern
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import dense_attribute
+from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Shape, shape_of
 from weft.interp.values import narrow, round_array
@@ -81,6 +83,11 @@ def type_of(value: SSAValue) -> Tensor:
     return cast("Tensor", value.type)
 
 
+def dtype_of(value: SSAValue) -> str:
+    """The name of the element type of a tensor."""
+    return str(element_name(type_of(value).element_type))
+
+
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
     """The properties of an operator that `made` takes, but those of some names."""
     return {name: attribute for name, attribute in op.properties.items() if name not in (SEGMENTS, *without)}
@@ -96,6 +103,13 @@ def axes_of(op: Operator) -> list[int]:
     rank = len(type_of(op.operands[0]).get_shape())
     given = cast("Sequence[int] | None", op.arguments(lambda shape: shape).get("axes"))
     return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
+
+
+def counted_axes(op: Operator) -> list[int]:
+    """The axes that the attribute `axis` names, in order; all of them if it names none."""
+    rank = type_of(op.operands[0]).get_num_dims()
+    axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
+    return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
 
 
 def detached_ops(value: SSAValue) -> list[Operation]:

@@ -17,12 +17,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_traits import ViewLike
 from weft.passes.graph.operators import (
     axes_of,
     detached_ops,
+    dtype_of,
     made,
     made_constant,
     name_of,
@@ -51,10 +51,6 @@ _SCALES: Final = (2.0**-100, 2.0**100)
 
 
 # Quantized numbers
-
-
-def _element(value: SSAValue) -> str | None:
-    return element_name(type_of(value).element_type)
 
 
 def _viewed(view: Operator, array: Array) -> Array:
@@ -97,8 +93,8 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
     """The bytes, the scale and the zero point of a dequantized float32 tensor that has one of each; None for others."""
     op = source_of(value, "dequantize")
-    limits = None if op is None else _NARROW.get(_element(op.operands[0]) or "")
-    if op is None or limits is None or _element(value) != "float32":
+    limits = None if op is None else _NARROW.get(dtype_of(op.operands[0]))
+    if op is None or limits is None or dtype_of(value) != "float32":
         return None
     found = _scale_and_zero(op)
     return (op.operands[0], *found) if found is not None and limits[0] <= found[1] <= limits[1] else None
@@ -114,7 +110,7 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
         inner = _constant_integers(view.operands[0])
         return None if inner is None else (_viewed(view, inner[0]), _viewed(view, inner[1]))
     op = source_of(value, "dequantize")
-    if op is None or _element(value) != "float32" or _element(op.operands[0]) not in (*_NARROW, "int32"):
+    if op is None or dtype_of(value) != "float32" or dtype_of(op.operands[0]) not in (*_NARROW, "int32"):
         return None
     data, scale, zero = _known(op.operands[0]), _parameter(op, 1), _parameter(op, 2)
     if data is None or scale is None or zero is None:
@@ -171,7 +167,7 @@ def _product(op: Operation) -> Replacement:
 
     if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
-    left = _quantization(op.operands[0]) if _element(op.results[0]) == "float32" else None
+    left = _quantization(op.operands[0]) if dtype_of(op.results[0]) == "float32" else None
     axes = None if left is None else channel_axes(op)
     if left is None or axes is None:
         return None
@@ -214,7 +210,7 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
     factors = None if scaling is None else _known(scaling.operands[1])
-    if wide is None or factors is None or not wide.results[0].has_one_use() or _element(value) != "float32":
+    if wide is None or factors is None or not wide.results[0].has_one_use() or dtype_of(value) != "float32":
         return None
     sums = wide.operands[0]
     op = sums.owner
@@ -247,7 +243,7 @@ def _mean(op: Operation) -> Replacement:
     import numpy as np
 
     found = _quantization(op.operands[0])
-    if found is None or not isinstance(op, Operator) or _element(op.results[0]) != "float32":
+    if found is None or not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
         return None
     data, scale, zero = found
     arguments, shape = arguments_of(op), type_of(data).get_shape()
@@ -281,7 +277,7 @@ def _quantized_sums(op: Operation) -> Replacement:
     of the result are left out."""
     import numpy as np
 
-    types = _NARROW.get(_element(op.results[0]) or "")
+    types = _NARROW.get(dtype_of(op.results[0]))
     found = _scale_and_zero(op) if isinstance(op, Operator) else None
     if not isinstance(op, Operator) or types is None or found is None or found[0] == 1.0:
         return None
@@ -319,7 +315,7 @@ def _moved(op: Operation) -> Replacement:
     def as_bytes(operands: Iterable[SSAValue]) -> list[SSAValue] | None:
         found = [_quantization(operand) for operand in operands]
         same = [data for data, *rest in filter(None, found) if tuple(rest) == wanted]
-        return same if len(same) == len(found) and all(_element(s) == _element(op.results[0]) for s in same) else None
+        return same if len(same) == len(found) and all(dtype_of(s) == dtype_of(op.results[0]) for s in same) else None
 
     same = as_bytes([value])
     if same is not None:
@@ -360,8 +356,8 @@ def centre_quantized(function: FuncOp) -> int:
 def _centre(op: Operator) -> bool:
     import numpy as np
 
-    found, limits = _scale_and_zero(op), _NARROW.get(_element(op.results[0]) or "")
-    if found is None or limits is None or _element(op.operands[0]) != "float32":
+    found, limits = _scale_and_zero(op), _NARROW.get(dtype_of(op.results[0]))
+    if found is None or limits is None or dtype_of(op.operands[0]) != "float32":
         return False
     (scale, zero), (least, greatest) = found, limits
     if not least <= zero <= greatest:
@@ -390,7 +386,7 @@ def _centre(op: Operator) -> bool:
         _replace(user, _put(_scaled_sums(integers, np.asarray(factor, np.float32)), op, op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
-        narrow = made("cast", made("add", [integers, shift]).results, dtype=_element(op.results[0]))
+        narrow = made("cast", made("add", [integers, shift]).results, dtype=dtype_of(op.results[0]))
         op.results[0].replace_all_uses_with(_put(narrow.results[0], op, op))
     operands = list(op.operands)
     Rewriter.erase_op(op)
@@ -412,7 +408,7 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
     found: list[Operator] = []
     for use in value.uses:
         user = use.operation
-        if not isinstance(user, Operator) or name_of(user) != "cast" or _element(user.results[0]) != "int16":
+        if not isinstance(user, Operator) or name_of(user) != "cast" or dtype_of(user.results[0]) != "int16":
             continue
         if zero == 0:
             found.append(user)
@@ -476,7 +472,7 @@ def multiply_bytes(function: FuncOp) -> int:
 
 def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
     """What makes the data of a convolution that can take bytes, and its weights; None for other operators."""
-    if name_of(op) != "conv2d" or _element(op.results[0]) != "int32":
+    if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments = arguments_of(op)
     centred, weight = source_of(op.operands[0], "cast"), _known(op.operands[1])
@@ -492,7 +488,7 @@ def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
 
 def _least_byte(cast_: Operator) -> int | None:
     """The least of the numbers, one of a byte each, that are cast to int16; None where they are others."""
-    inside = source_of(cast_.operands[0], "clip") if _element(cast_.results[0]) == "int16" else None
+    inside = source_of(cast_.operands[0], "clip") if dtype_of(cast_.results[0]) == "int16" else None
     if inside is None:
         return None
     low, high = _limits(inside) or (-inf, inf)

@@ -11,12 +11,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import OpTrait
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
-from weft.dialects.element_types import bytes_of, element_name
+from weft.dialects.element_types import bytes_of
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr
 from weft.dialects.graph_traits import Elementwise, ViewLike
 from weft.passes.graph.operators import (
     axes_of,
+    dtype_of,
     extents_of,
     made,
     made_constant,
@@ -189,14 +190,14 @@ def _narrow(op: Operation) -> Replacement:
     narrow: Attribute = type_of(op.results[0]).element_type
     if not isinstance(inner, Operator) or not op.operands[0].has_one_use() or not inner.operands:
         return None
-    if element_name(narrow) not in ("float16", "bfloat16"):
+    if dtype_of(op.results[0]) not in ("float16", "bfloat16"):
         return None
     if any(arguments_of(inner).get(key) is not None for key in ("dtype", "out_dtype")):
         return None
     sources: list[SSAValue] = []
     for value in inner.operands:
         cast_ = source_of(value, "cast")
-        if element_name(type_of(value).element_type) != "float32" or cast_ is None:
+        if dtype_of(value) != "float32" or cast_ is None:
             return None
         if type_of(cast_.operands[0]).element_type != narrow:
             return None

@@ -11,23 +11,28 @@ from typing import Any, Final, TypeAlias, cast
 
 from numpy.typing import NDArray
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
 from weft.analysis.operator_patterns import ChannelAxes
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_traits import Elementwise
-from weft.passes.graph.operators import made, made_constant, name_of, pattern_of, properties_of, source_of, type_of
+from weft.passes.graph.operators import (
+    dtype_of,
+    made,
+    made_constant,
+    name_of,
+    pattern_of,
+    properties_of,
+    source_of,
+    type_of,
+)
 from weft.passes.graph.rewriting import Replacement, Rule
+from weft.texpr.expr import is_float
 from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
-
-
-def _is_float(type_: Attribute) -> bool:
-    return str(element_name(type_)).startswith(("float", "bfloat"))
 
 
 def _constant(value: SSAValue) -> ConstantOp | None:
@@ -67,7 +72,7 @@ def _product(value: SSAValue) -> _Product | None:
     if weight is None or not weight.result.has_one_use():
         return None
     shape = weight.result.type.get_shape()
-    if type_of(value).element_type != weight.result.type.element_type or not _is_float(type_of(value).element_type):
+    if dtype_of(value) != dtype_of(weight.result) or not is_float(dtype_of(value)):
         return None
     axes = channel_axes(op)
     if axes is None:
