@@ -61,7 +61,7 @@ def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-@evaluates(*_ops(*dict.fromkeys(name for operators in OPERATORS.values() for name in operators)))
+@evaluates(*_ops(*OPERATORS))
 def evaluate_elementwise(op: Operation, *operands: Array) -> Array:
     with np.errstate(all="ignore"):
         return _finished(op, elementwise(_apply, op.name, *map(_wide, operands)))

@@ -54,13 +54,12 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
 
 def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
     """The elementwise op `name` of operands. Raises CompileError if there is no formula of their dtype."""
-    dtype = str(operands[-1].dtype)
-    kind = "bool" if dtype == "bool" else "float" if is_float(dtype) else "signed" if has_sign(dtype) else "unsigned"
-    found = OPERATORS[kind].get(name)
+    found = OPERATORS.get(name)
     if found is None:
-        is_known = any(name in operators for operators in OPERATORS.values())
-        unknown = _UNSUPPORTED.get(name, "there is no tensor expression for it")
-        raise CompileError(f"elements of type {dtype} are not supported" if is_known else unknown)
+        raise CompileError(_UNSUPPORTED.get(name, "there is no tensor expression for it"))
+    dtype = str(operands[-1].dtype)
+    if dtype == "bool" and (found := _OF_BOOLS.get(name)) is None:
+        raise CompileError(f"elements of type {dtype} are not supported")
     return apply(found, *operands) if isinstance(found, str) else found(apply, *operands)
 
 
@@ -118,16 +117,23 @@ def _round_away(apply: Apply, x: Value) -> Value:
     return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
 
 
-def _shift_right(apply: Apply, x: Value, amount: Value) -> Value:
-    """Of the bits as an integer of the other signedness: its sign, or zeros, come in at the left."""
+def _quotient(apply: Apply, x: Value, y: Value) -> Value:
+    return apply("divide" if is_float(str(x.dtype)) else "trunc_divide", x, y)
+
+
+def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
+    """Of the bits as an integer with a sign, which comes in at the left, or without one."""
     dtype = str(x.dtype)
-    other = dtype.removeprefix("u") if dtype.startswith("u") else f"u{dtype}"
+    other = f"{sign}{dtype.removeprefix('u')}"
     moved = apply("right_shift", apply("cast", x, dtype=other), apply("cast", amount, dtype=other))
     return apply("cast", moved, dtype=dtype)
 
 
-def _integer_power(apply: Apply, x: Value, exponent: Value) -> Value:
-    """Wraps; a negative exponent gives 1 / x**-exponent, rounded to zero."""
+def _power(apply: Apply, x: Value, exponent: Value) -> Value:
+    """Integers wrap; a negative exponent gives 1 / x**-exponent, rounded to zero."""
+    dtype = str(x.dtype)
+    if is_float(dtype) or not has_sign(dtype):
+        return apply("power", x, exponent)
     is_odd = apply("not_equal", apply("bitwise_and", exponent, 1), 0)
     is_unit = apply("bitwise_or", apply("equal", x, 1), apply("equal", x, -1))
     inverse = apply("where", is_unit, apply("where", is_odd, x, 1), 0)
@@ -152,64 +158,46 @@ _COMPARISONS: Final = {
     "LE": "less_equal",
     "LT": "less",
 }
-_NUMBERS: Final[Mapping[str, str | Formula]] = {
-    **_same("stablehlo", "abs add maximum minimum multiply sign subtract"),
-    "stablehlo.clamp": clamped,
-    "stablehlo.negate": "negative",
-    "stablehlo.remainder": "trunc_mod",
-    "stablehlo.select": "where",
-    "chlo.square": "square",
-}
-_BITS: Final[Mapping[str, str | Formula]] = {
-    f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")
-}
-_INTEGERS: Final[Mapping[str, str | Formula]] = {
-    **_NUMBERS,
+_BITS: Final = {f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")}
+OPERATORS: Final[Mapping[str, str | Formula]] = {
+    **_same(
+        "stablehlo", "abs add atan2 cbrt ceil floor log maximum minimum multiply rsqrt sign sqrt subtract tan tanh"
+    ),
+    **_same("chlo", "acos acosh asin asinh atan atanh cosh erf sinh square tan"),
     **_BITS,
+    "stablehlo.clamp": clamped,
+    "stablehlo.cosine": "cos",
     "stablehlo.count_leading_zeros": "clz",
-    "stablehlo.divide": "trunc_divide",
+    "stablehlo.divide": _quotient,
+    "stablehlo.exponential": "exp",
+    "stablehlo.exponential_minus_one": "expm1",
+    "stablehlo.is_finite": "isfinite",
+    "stablehlo.log_plus_one": "log1p",
+    "stablehlo.logistic": "sigmoid",
+    "stablehlo.negate": "negative",
     "stablehlo.popcnt": "popcount",
+    "stablehlo.power": _power,
+    "stablehlo.remainder": "trunc_mod",
+    "stablehlo.round_nearest_afz": _round_away,
+    "stablehlo.round_nearest_even": "round",
+    "stablehlo.select": "where",
     "stablehlo.shift_left": "left_shift",
+    "stablehlo.shift_right_arithmetic": partial(_shift_right, ""),
+    "stablehlo.shift_right_logical": partial(_shift_right, "u"),
+    "stablehlo.sine": "sin",
+    "chlo.is_inf": "isinf",
+    "chlo.is_neg_inf": partial(_is_infinity, -math.inf),
+    "chlo.is_pos_inf": partial(_is_infinity, math.inf),
 }
-OPERATORS: Final[Mapping[str, Mapping[str, str | Formula]]] = {
-    "float": {
-        **_NUMBERS,
-        **_same("stablehlo", "atan2 cbrt ceil divide floor log power rsqrt sqrt tan tanh"),
-        "stablehlo.cosine": "cos",
-        "stablehlo.exponential": "exp",
-        "stablehlo.exponential_minus_one": "expm1",
-        "stablehlo.is_finite": "isfinite",
-        "stablehlo.log_plus_one": "log1p",
-        "stablehlo.logistic": "sigmoid",
-        "stablehlo.round_nearest_afz": _round_away,
-        "stablehlo.round_nearest_even": "round",
-        "stablehlo.sine": "sin",
-        **_same("chlo", "acos acosh asin asinh atan atanh cosh erf sinh tan"),
-        "chlo.is_inf": "isinf",
-        "chlo.is_neg_inf": partial(_is_infinity, -math.inf),
-        "chlo.is_pos_inf": partial(_is_infinity, math.inf),
-    },
-    "signed": {
-        **_INTEGERS,
-        "stablehlo.power": _integer_power,
-        "stablehlo.shift_right_arithmetic": "right_shift",
-        "stablehlo.shift_right_logical": _shift_right,
-    },
-    "unsigned": {
-        **_INTEGERS,
-        "stablehlo.power": "power",
-        "stablehlo.shift_right_arithmetic": _shift_right,
-        "stablehlo.shift_right_logical": "right_shift",
-    },
-    "bool": {
-        **_BITS,
-        **_same("stablehlo", "maximum minimum"),
-        "stablehlo.add": "logical_or",
-        "stablehlo.multiply": "logical_and",
-        "stablehlo.select": "where",
-    },
+"""Name of an op -> its operator or formula."""
+_OF_BOOLS: Final[Mapping[str, str]] = {
+    **_BITS,
+    **_same("stablehlo", "maximum minimum"),
+    "stablehlo.add": "logical_or",
+    "stablehlo.multiply": "logical_and",
+    "stablehlo.select": "where",
 }
-"""Kind of elements -> name of an op -> its operator or formula."""
+"""The same for truth values."""
 
 _EXPORT: Final = "jax.export prints it expanded into ops of stablehlo, which are"
 _UNSUPPORTED: Final[Mapping[str, str]] = {

@@ -92,13 +92,8 @@ class Patterns:
     def of(self, op: Operation) -> OperatorPattern | None:
         """None for what is no operator of known extents."""
         if op not in self._patterns:
-            match op:
-                case Operator():
-                    self._patterns[op] = pattern_of(op)
-                case CallTirOp():
-                    self._patterns[op] = self._of_call(op)
-                case _:
-                    self._patterns[op] = None
+            of_call = self._of_call(op) if isinstance(op, CallTirOp) else None
+            self._patterns[op] = pattern_of(op) if isinstance(op, Operator) else of_call
         return self._patterns[op]
 
     def _of_call(self, op: CallTirOp) -> OperatorPattern | None:

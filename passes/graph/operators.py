@@ -17,8 +17,6 @@ from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Shape, shape_of
 from weft.interp.values import narrow, round_array
-from weft.passes.graph.canonical_names import CanonicalNames
-from weft.passes.graph.canonical_names import extents_of as names_of
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
 
@@ -62,21 +60,16 @@ def with_trait(trait: type[OpTrait]) -> frozenset[str]:
 
 def pattern_of(op: Operator) -> OperatorPattern | None:
     """What an operator computes; None for unknown extents, which legalisation reports."""
-    return _pattern(type(op), op.operand_types, op.result_types, frozenset(op.properties.items()))
+    return _pattern(type(op), cast("tuple[Tensor, ...]", op.operand_types), frozenset(op.properties.items()))
 
 
 @lru_cache(maxsize=1 << 14)
 def _pattern(
-    operator: type[Operator],
-    operands: Sequence[Attribute],
-    results: Sequence[Attribute],
-    properties: frozenset[tuple[str, Attribute]],
+    operator: type[Operator], operands: tuple[Tensor, ...], properties: frozenset[tuple[str, Attribute]]
 ) -> OperatorPattern | None:
-    if any(extent is None for type_ in operands for extent in shape_of(cast("Tensor", type_))):
+    if any(None in shape_of(type_) for type_ in operands):
         return None
-    names = CanonicalNames(operands, names_of(results, dict(properties)))
-    types = [cast("Tensor", names.type(type_)) for type_ in operands]
-    return operator_pattern(operator.on_placeholders(types, names.properties(dict(properties))).function("pattern"))
+    return operator_pattern(operator.on_placeholders(operands, dict(properties)).function("pattern"))
 
 
 def type_of(value: SSAValue) -> Tensor:
