@@ -14,7 +14,7 @@ from typing import cast
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -123,7 +123,7 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
         kind = OperatorKind.CONTRACTION if contractions else OperatorKind.REDUCTION
     accesses = tuple(on_the_way.get(tensor, Access.ELEMENTWISE) for tensor in tensors)
     moves = all(_is_moved(value) for stage in stages for value in _elements(stage))
-    return OperatorPattern(kind, accesses, _channels(stages, tensors), moves, _rounds_once(stages))
+    return OperatorPattern(kind, accesses, _channels(stages, tensors, returned), moves, _rounds_once(stages))
 
 
 def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, Access]]:
@@ -216,8 +216,8 @@ def _is_narrow(type_: Attribute) -> bool:
     return isinstance(type_, AnyFloat) and type_.bitwidth == 16
 
 
-def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue]) -> ChannelAxes | None:
-    found = _plain_product(stages)
+def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned: ReturnOp) -> ChannelAxes | None:
+    found = _plain_product(stages) if [value.owner for value in returned.arguments] == stages[-1:] else None
     if found is None or len(tensors) < 2:
         return None
     stage, product = found
@@ -237,12 +237,14 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue]) -> Chann
     shape, result = cast("TensorType[Attribute]", tensors[1].type).get_shape(), axes.index(channel)
     is_one_to_one = prod(shape[at] for at in along) == stage.extents[result]
     is_lone = len(along) == 1 and indices[along[0]].single_value is channel
-    return ChannelAxes(along, result) if is_one_to_one or is_lone else None
+    biases = [op.indices for op in stages[-1].walk() if isinstance(op, ExtractOp) and op.tensor in tensors[2:]]
+    is_bias = all([*map(Index.of, bias)] == [Index.of(stages[-1].indices[result])] for bias in biases)
+    return ChannelAxes(along, result) if is_bias and (is_one_to_one or is_lone) else None
 
 
 def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | None:
-    """The only reduction and its stage, if it sums products of two elements, and the results are these sums, or these
-    and an element of another tensor."""
+    """The only reduction and its stage, if it sums products of two elements, and the last stage gives these sums, or
+    adds an element of another tensor to them."""
     reduces = [(stage, op) for stage in stages for op in stage.walk() if isinstance(op, ReduceOp)]
     if len(reduces) != 1 or not _is_product(reduces[0][1]):
         return None
@@ -250,8 +252,8 @@ def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | 
     if [without_casts(value).owner for value in _elements(stage)] != [product]:
         return None
     if stage is not stages[-1]:
-        (total,) = _elements(stages[-1])
-        terms = [value.owner for value in total.owner.operands] if isinstance(total.owner, _ADDITIONS) else []
+        totals = [value.owner for value in _elements(stages[-1])]
+        terms = [value.owner for op in totals if isinstance(op, _ADDITIONS) for value in op.operands]
         if [isinstance(op, ExtractOp) and op.tensor in stage.results for op in terms] != [True, False]:
             return None
     return stage, product

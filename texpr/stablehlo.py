@@ -117,6 +117,12 @@ def _round_away(apply: Apply, x: Value) -> Value:
     return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
 
 
+def _sign(apply: Apply, x: Value) -> Value:
+    """-1, 0 or 1; zeros of floats keep their sign."""
+    sign = apply("sign", x)
+    return apply("where", apply("equal", x, 0.0), x, sign) if is_float(str(x.dtype)) else sign
+
+
 def _quotient(apply: Apply, x: Value, y: Value) -> Value:
     return apply("divide" if is_float(str(x.dtype)) else "trunc_divide", x, y)
 
@@ -160,9 +166,7 @@ _COMPARISONS: Final = {
 }
 _BITS: Final = {f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")}
 OPERATORS: Final[Mapping[str, str | Formula]] = {
-    **_same(
-        "stablehlo", "abs add atan2 cbrt ceil floor log maximum minimum multiply rsqrt sign sqrt subtract tan tanh"
-    ),
+    **_same("stablehlo", "abs add atan2 cbrt ceil floor log maximum minimum multiply rsqrt sqrt subtract tan tanh"),
     **_same("chlo", "acos acosh asin asinh atan atanh cosh erf sinh square tan"),
     **_BITS,
     "stablehlo.clamp": clamped,
@@ -184,6 +188,7 @@ OPERATORS: Final[Mapping[str, str | Formula]] = {
     "stablehlo.shift_left": "left_shift",
     "stablehlo.shift_right_arithmetic": partial(_shift_right, ""),
     "stablehlo.shift_right_logical": partial(_shift_right, "u"),
+    "stablehlo.sign": _sign,
     "stablehlo.sine": "sin",
     "chlo.is_inf": "isinf",
     "chlo.is_neg_inf": partial(_is_infinity, -math.inf),

@@ -22,6 +22,7 @@ from weft.texpr.expr import (
     compare,
     error,
     has_sign,
+    is_float,
     is_integer,
     unified,
 )
@@ -134,7 +135,7 @@ bitwise_not = unary_operator(
 
 @with_traits(Elementwise(), Idempotent())
 def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
-    """-1, 0 or 1 by the sign. Zeros and NaN stay, or become 0 without `keep_nan`, as in PyTorch.
+    """-1, 0 or 1 by the sign. NaN stays, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
 
     Dtypes: numbers.
     Equals: `np.sign(data)`.
@@ -144,7 +145,7 @@ def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
         zero, one = constant(0, x.dtype), constant(1, x.dtype)
         if not has_sign(x.dtype):
             return math.select(x > zero, one, zero)
-        rest = x if keep_nan else zero
+        rest = math.select(x == zero, zero, x) if is_float(x.dtype) and keep_nan else zero
         return math.select(x > zero, one, math.select(x < zero, constant(-1, x.dtype), rest))
 
     return mapped(numeric(data, "sign: data"), element, name, wide=False)

@@ -25,8 +25,8 @@ def rsqrt(data: Array) -> Array:
 
 
 def sign(data: Array, keep_nan: bool = True) -> Array:
-    rest = data if keep_nan else np.zeros_like(data)
-    return np.where(data > 0, np.ones_like(data), np.where(data < 0, -np.ones_like(data), rest))
+    found = np.sign(data)
+    return found if keep_nan else np.where(found == found, found, np.zeros_like(found))
 
 
 def round(data: Array) -> Array:
