@@ -118,9 +118,10 @@ def _round_away(apply: Apply, x: Value) -> Value:
 
 
 def _sign(apply: Apply, x: Value) -> Value:
-    """-1, 0 or 1; zeros of floats keep their sign."""
-    sign = apply("sign", x)
-    return apply("where", apply("equal", x, 0.0), x, sign) if is_float(str(x.dtype)) else sign
+    """-1, 0 or 1; zeros of floats keep their sign, and NaN stays."""
+    if not is_float(str(x.dtype)):
+        return apply("sign", x)
+    return apply("where", apply("greater", apply("abs", x), 0.0), apply("copysign", 1.0, x), x)
 
 
 def _quotient(apply: Apply, x: Value, y: Value) -> Value:

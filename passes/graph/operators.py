@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import OpTrait
 
 from weft.analysis.graph_patterns import arguments_of
-from weft.analysis.operator_patterns import OperatorPattern, operator_pattern
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
@@ -56,20 +54,6 @@ def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
 def with_trait(trait: type[OpTrait]) -> frozenset[str]:
     """The names of the operators with a trait."""
     return frozenset(name for name, operator in OPERATOR_OF.items() if operator.has_trait(trait))
-
-
-def pattern_of(op: Operator) -> OperatorPattern | None:
-    """What an operator computes; None for unknown extents, which legalisation reports."""
-    return _pattern(type(op), cast("tuple[Tensor, ...]", op.operand_types), frozenset(op.properties.items()))
-
-
-@lru_cache(maxsize=1 << 14)
-def _pattern(
-    operator: type[Operator], operands: tuple[Tensor, ...], properties: frozenset[tuple[str, Attribute]]
-) -> OperatorPattern | None:
-    if any(None in shape_of(type_) for type_ in operands):
-        return None
-    return operator_pattern(operator.on_placeholders(operands, dict(properties)).function("pattern"))
 
 
 def type_of(value: SSAValue) -> Tensor:

@@ -19,6 +19,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_traits import ViewLike
+from weft.passes.graph.operator_properties import channel_axes, pattern_of
 from weft.passes.graph.operators import (
     axes_of,
     detached_ops,
@@ -26,13 +27,11 @@ from weft.passes.graph.operators import (
     made,
     made_constant,
     name_of,
-    pattern_of,
     properties_of,
     source_of,
     type_of,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
-from weft.passes.graph.weight_folding import channel_axes
 from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]

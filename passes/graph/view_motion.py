@@ -15,6 +15,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr
 from weft.dialects.graph_traits import Elementwise, ViewLike
+from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import (
     axes_of,
     dtype_of,
@@ -22,7 +23,6 @@ from weft.passes.graph.operators import (
     made,
     made_constant,
     name_of,
-    pattern_of,
     properties_of,
     source_of,
     type_of,

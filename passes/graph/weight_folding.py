@@ -15,19 +15,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
-from weft.analysis.operator_patterns import ChannelAxes
 from weft.dialects.graph import ConstantOp
-from weft.dialects.graph_traits import Elementwise
-from weft.passes.graph.operators import (
-    dtype_of,
-    made,
-    made_constant,
-    name_of,
-    pattern_of,
-    properties_of,
-    source_of,
-    type_of,
-)
+from weft.passes.graph.operator_properties import channel_axes
+from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.expr import is_float
 from weft.texpr.graph_operators import Operator
@@ -51,38 +41,20 @@ class _Product:
     """The shape in which one number for each element of `result_axis` broadcasts to the weights."""
 
 
-def channel_axes(op: Operator) -> ChannelAxes | None:
-    """The output channels of a product; None for other operators, and where channels share weights."""
-    if len(op.operands) < 2 or op.has_trait(Elementwise) or any(role.is_variadic for role in op.ROLES):
-        return None
-    pattern = pattern_of(op)
-    return None if pattern is None else pattern.channels
-
-
-def _takes_bias(op: Operator) -> bool:
-    return len(op.ROLES) == 3
-
-
 def _product(value: SSAValue) -> _Product | None:
     """The product that computes `value` for one user, if its weights are a constant that has no other user."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.operands) < 2 or not value.has_one_use():
         return None
-    weight = _constant(op.operands[1])
-    if weight is None or not weight.result.has_one_use():
+    weight, *bias = map(_constant, op.operands[1:])
+    if weight is None or None in bias or not weight.result.has_one_use():
         return None
-    shape = weight.result.type.get_shape()
-    if dtype_of(value) != dtype_of(weight.result) or not is_float(dtype_of(value)):
-        return None
-    axes = channel_axes(op)
+    is_float_product = dtype_of(value) == dtype_of(weight.result) and is_float(dtype_of(value))
+    axes = channel_axes(op) if is_float_product else None
     if axes is None:
         return None
-    bias = None
-    if len(op.operands) > 2:
-        bias = _constant(op.operands[2])
-        if bias is None:
-            return None
-    return _Product(op, weight, bias, axes.result, tuple(e if at in axes.weight else 1 for at, e in enumerate(shape)))
+    shape = tuple(e if at in axes.weight else 1 for at, e in enumerate(weight.result.type.get_shape()))
+    return _Product(op, weight, bias[0] if bias else None, axes.result, shape)
 
 
 @dataclass(frozen=True)
@@ -183,7 +155,7 @@ def _fold_affine(op: Operation) -> Replacement:
     if found is None:
         return None
     product, scale, shift = found.product, found.scale, found.shift
-    takes_bias = _takes_bias(product.op)
+    takes_bias = len(product.op.ROLES) > 2
     if found.steps == 1 and (scale == 1).all() and not takes_bias:
         return None  # a product and a term
     result = type_of(product.op.results[0])

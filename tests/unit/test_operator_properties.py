@@ -11,7 +11,8 @@ from weft.analysis.operator_patterns import ChannelAxes, OperatorKind
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.graph_traits import Elementwise, Idempotent, Involution, RightNeutral, ViewLike
-from weft.passes.graph.operators import OPERATOR_OF, pattern_of, with_trait
+from weft.passes.graph.operator_properties import pattern_of
+from weft.passes.graph.operators import OPERATOR_OF, with_trait
 from weft.texpr.expr import holds_all, type_of
 from weft.texpr.graph_operators import Operator
 
