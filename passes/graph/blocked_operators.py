@@ -17,7 +17,16 @@ from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr, KnownExtent
 from weft.dialects.graph_traits import Elementwise
-from weft.passes.graph.operators import OPERATOR_OF, extents_of, made, made_constant, name_of, properties_of, type_of
+from weft.passes.graph.operators import (
+    OPERATOR_OF,
+    extents_of,
+    made,
+    made_constant,
+    name_of,
+    properties_of,
+    type_of,
+    windows_of,
+)
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
@@ -234,7 +243,8 @@ def _pool(op: Operator) -> Form | None:
                 given[key] = [1, *_pair(arguments[key])]
         if "padding" in op.properties:
             padding = arguments["padding"]
-            given["padding"] = padding if isinstance(padding, str) else _padding(padding)
+            around = [[0, 0], *([window.before, window.after] for window in windows_of(op))]
+            given["padding"] = padding if isinstance(padding, str) else around
         for key in ("ceil_mode", "count_include_pad"):
             if key in op.properties:
                 given[key] = op.properties[key]
@@ -245,16 +255,6 @@ def _pool(op: Operator) -> Form | None:
 
 def _pair(value: object) -> list[int]:
     return [value, value] if isinstance(value, int) else list(cast("Sequence[int]", value))
-
-
-def _padding(value: object) -> list[list[int]]:
-    """Padding in numbers, as `conv2d` takes it, as a pair for each of three axes."""
-    pairs = [value] if isinstance(value, int) else list(cast("Sequence[int | Sequence[int]]", value))
-    numbers = [item for item in pairs if isinstance(item, int)]
-    if numbers:
-        first, last = (numbers * 2)[:2], (numbers * 2)[-2:]
-        return [[0, 0], *([before, after] for before, after in zip(first, last, strict=True))]
-    return [[0, 0], *(list(pair) for pair in pairs if not isinstance(pair, int))]
 
 
 def _adaptive_pool(op: Operator) -> Form | None:

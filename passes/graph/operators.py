@@ -17,6 +17,8 @@ from weft.dialects.graph_shapes import Shape, shape_of
 from weft.interp.values import narrow, round_array
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
+from weft.texpr.ops.arguments import integers
+from weft.texpr.ops.convolution import KernelWindow, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,6 +89,15 @@ def counted_axes(op: Operator) -> list[int]:
     rank = type_of(op.operands[0]).get_num_dims()
     axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
     return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
+
+
+def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
+    """The windows of a convolution or a pool, whose axes in space follow the channels."""
+    arguments, extents = arguments_of(op), type_of(op.operands[0]).get_shape()[2:]
+    kernel = arguments["kernel"] if "kernel" in arguments else type_of(op.operands[1]).get_shape()[2:]
+    sizes = integers(kernel, f"{op.name}: kernel", len(extents))
+    strides = sizes if arguments["strides"] is None else arguments["strides"]
+    return windows(op.name, sizes, strides, arguments["padding"], arguments.get("dilation", 1), extents)
 
 
 def detached_ops(value: SSAValue) -> list[Operation]:

@@ -30,6 +30,7 @@ from weft.passes.graph.operators import (
     properties_of,
     source_of,
     type_of,
+    windows_of,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
@@ -495,15 +496,8 @@ def _least_byte(cast_: Operator) -> int | None:
 
 
 def _has_no_border(op: Operator) -> bool:
-    """Whether the windows of a convolution take all of its data without a border."""
-    sizes = type_of(op.operands[0]).get_shape()[2:], type_of(op.operands[1]).get_shape()[2:]
-    return all(size == 1 for size in sizes[1]) and not _has_padding(arguments_of(op)["padding"])
-
-
-def _has_padding(padding: object) -> bool:
-    if isinstance(padding, Sequence) and not isinstance(padding, str):
-        return any(map(_has_padding, padding))
-    return padding != 0
+    """Whether the windows of a convolution are single elements, without a border."""
+    return all(window.size == 1 and window.before == window.after == 0 for window in windows_of(op))
 
 
 def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -> None:
