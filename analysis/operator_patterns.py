@@ -62,7 +62,7 @@ class OperatorKind(IntEnum):
 
 @dataclass(frozen=True)
 class ChannelAxes:
-    """The output channels of a product, each of which has weights of its own."""
+    """The output channels of a product that share no weights."""
 
     weight: tuple[int, ...]
     """The axes of the weights, the second operand, that make them up."""
@@ -183,7 +183,7 @@ def _elements(stage: ComputeOp | ReduceOp) -> Sequence[SSAValue]:
 
 
 def _is_moved(value: SSAValue) -> bool:
-    """Whether a value is an element of a tensor, the greatest of several, or the least of all numbers beside them."""
+    """Whether a value is an element of a tensor, or the greatest of several and the least number of the type."""
     match value.owner:
         case ExtractOp():
             return True

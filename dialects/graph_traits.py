@@ -1,6 +1,6 @@
 """Traits of operators of the graph dialect, declared with the functions of `te.ops` that define them.
 
-What the element regions of an operator tell is derived from them instead (`analysis.operator_patterns`).
+Properties that element regions show are derived from them instead (`analysis.operator_patterns`).
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
     signed = has_sign(dtype)
     end = 2.0 ** (bits(dtype) - signed)
     is_beyond = end > greatest(source)  # then only infinities are
-    # -end itself is a float, and what is truncated to it is not beyond; no float32 is between -2**31 - 1 and it.
+    # -end itself is a float, and a number truncated to it is not beyond; no float32 is between -2**31 - 1 and -2**31.
     is_low = apply("less_equal", value, 0.0 if not signed else -math.inf if is_beyond else -end)
     is_high = apply("greater_equal", value, math.inf if is_beyond else end)
     is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
@@ -203,7 +203,7 @@ _OF_BOOLS: Final[Mapping[str, str]] = {
     "stablehlo.multiply": "logical_and",
     "stablehlo.select": "where",
 }
-"""The same for truth values."""
+"""Name of an op -> its operator on truth values."""
 
 _EXPORT: Final = "jax.export prints it expanded into ops of stablehlo, which are"
 _UNSUPPORTED: Final[Mapping[str, str]] = {

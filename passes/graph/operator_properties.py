@@ -1,4 +1,4 @@
-"""What operators of graphs compute, derived from their tensor expressions."""
+"""Properties of operators of graphs that are derived from their tensor expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.texpr.graph_operators import Operator
 
 
 def pattern_of(op: Operator) -> OperatorPattern | None:
-    """What an operator computes; None for unknown extents, which legalisation reports."""
+    """The pattern of an operator; None for unknown extents, which legalisation reports."""
     return _pattern(type(op), cast("tuple[Tensor, ...]", op.operand_types), frozenset(op.properties.items()))
 
 
