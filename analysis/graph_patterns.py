@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.traits import Commutative
 
 from weft.dialects.attribute_values import value_of
 from weft.dialects.element_types import element_name
@@ -36,9 +37,6 @@ Number: TypeAlias = int | float
 
 _OPERATORS: Final = {operator.name.removeprefix(f"{DIALECT}."): operator for operator in OPERATORS}
 _NAMES: Final = {*_OPERATORS, *(op.name.removeprefix(f"{DIALECT}.") for op in STRUCTURE)}
-_COMMUTATIVE: Final = frozenset(
-    ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor")
-) | {"bitwise_and", "bitwise_or", "bitwise_xor"}
 _PRODUCTS: Final = frozenset(f"{DIALECT}.{name}" for name in ("multiply", "divide", "negative"))
 _SUMS: Final = frozenset(f"{DIALECT}.{name}" for name in ("add", "subtract"))
 _EPSILON: Final = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -226,7 +224,7 @@ class OperatorPattern(Pattern):
         wanted = [*self.operands, *[None] * (len(given) - len(self.operands))]
         start = replace(found, values={**found.values, self: value}).with_ops([owner])
         yield from _match_all(wanted, given, start)
-        if self.name in _COMMUTATIVE and wanted[0] is not wanted[1]:
+        if owner.has_trait(Commutative) and wanted[0] is not wanted[1]:
             yield from _match_all(wanted[::-1], given, start)
 
     def _has_attributes(self, owner: Operation) -> bool:

@@ -6,19 +6,22 @@ padding, attention) have one pattern; `block_patterns` has those of single block
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
+from math import prod
+from typing import cast
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.tensor import ExtractOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.analysis.block_patterns import without_casts
 from weft.analysis.index import Index
-from weft.dialects.te import Combiner, ComputeOp, ReduceOp
+from weft.dialects.element_types import least
+from weft.dialects.te import Combiner, ComputeOp, ReduceOp, YieldOp
 from weft.dialects.te_extern import ExternOp
 
 
@@ -58,11 +61,27 @@ class OperatorKind(IntEnum):
 
 
 @dataclass(frozen=True)
+class ChannelAxes:
+    """The output channels of a product that share no weights."""
+
+    weight: tuple[int, ...]
+    """The axes of the weights, the second operand, that make them up."""
+    result: int
+    """The axis of the result."""
+
+
+@dataclass(frozen=True)
 class OperatorPattern:
     """The kind of an operator, and how it reads each tensor that it takes."""
 
     kind: OperatorKind
     accesses: tuple[Access, ...]
+    channels: ChannelAxes | None = None
+    """Of an operator that sums products of its first two operands, and adds at most a bias for each channel."""
+    moves: bool = False
+    """Each result is an element of an operand, or the greatest of several."""
+    rounds_once: bool = False
+    """Results of 16 bits are computed in wider floats, and rounded at the end."""
 
 
 def operator_pattern(function: FuncOp) -> OperatorPattern:
@@ -78,7 +97,8 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
     combined: set[SSAValue] = set()
     """Tensors of which a stage combines several elements."""
     kind, contractions, reductions = OperatorKind.ELEMENTWISE, 0, 0
-    for stage in reversed([op for op in function.body.block.ops if isinstance(op, ComputeOp)]):
+    stages = [op for op in function.body.block.ops if isinstance(op, ComputeOp)]
+    for stage in reversed(stages):
         uses = [on_the_way[tensor] for tensor in stage.results if tensor in on_the_way]
         if not uses:
             continue
@@ -101,7 +121,9 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
         return opaque
     if contractions or reductions:
         kind = OperatorKind.CONTRACTION if contractions else OperatorKind.REDUCTION
-    return OperatorPattern(kind, tuple(on_the_way.get(tensor, Access.ELEMENTWISE) for tensor in tensors))
+    accesses = tuple(on_the_way.get(tensor, Access.ELEMENTWISE) for tensor in tensors)
+    moves = all(_is_moved(value) for stage in stages for value in _elements(stage))
+    return OperatorPattern(kind, accesses, _channels(stages, tensors, returned), moves, _rounds_once(stages))
 
 
 def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, Access]]:
@@ -153,3 +175,88 @@ def _is_product(reduce: ReduceOp) -> bool:
     if not isinstance(product, arith.MulfOp | arith.MuliOp):
         return False
     return all(isinstance(without_casts(factor).owner, ExtractOp) for factor in product.operands)
+
+
+def _elements(stage: ComputeOp | ReduceOp) -> Sequence[SSAValue]:
+    """The values that the element region of a stage, or of a reduction, yields."""
+    return cast("YieldOp", stage.body.block.last_op).values
+
+
+def _is_moved(value: SSAValue) -> bool:
+    """Whether a value is an element of a tensor, or the greatest of several and the least number of the type."""
+    match value.owner:
+        case ExtractOp():
+            return True
+        case ReduceOp(kind=Combiner.MAX) as reduce:
+            return all(map(_is_moved, _elements(reduce)))
+        case arith.SelectOp(operands=(_, *choices)):
+            return all(map(_is_moved, choices))
+        case scf.IfOp() as branch:
+            at = branch.results.index(value)
+            return all(_is_moved(cast("Operation", region.block.last_op).operands[at]) for region in branch.regions)
+        case arith.ConstantOp(value=IntegerAttr() | FloatAttr() as constant):
+            return constant.value.data == least(value.type)
+        case _:
+            return False
+
+
+def _rounds_once(stages: Sequence[ComputeOp]) -> bool:
+    ops = [op for stage in stages for op in stage.walk()]
+    rounded = (result for op in ops if not _is_exact(op) for result in op.results)
+    return sum(isinstance(op, arith.TruncFOp) for op in ops) == 1 and not any(_is_narrow(v.type) for v in rounded)
+
+
+def _is_exact(op: Operation) -> bool:
+    if isinstance(op, ReduceOp):
+        return op.kind in (Combiner.MAX, Combiner.MIN)
+    return isinstance(op, ComputeOp | ExtractOp | arith.ConstantOp | arith.SelectOp | arith.TruncFOp | scf.IfOp)
+
+
+def _is_narrow(type_: Attribute) -> bool:
+    return isinstance(type_, AnyFloat) and type_.bitwidth == 16
+
+
+def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned: ReturnOp) -> ChannelAxes | None:
+    found = _plain_product(stages) if [value.owner for value in returned.arguments] == stages[-1:] else None
+    if found is None or len(tensors) < 2:
+        return None
+    stage, product = found
+    reads = {op.tensor: op.indices for op in product.walk() if isinstance(op, ExtractOp)}
+    indices = [Index.of(index) for index in reads.pop(tensors[1], ())]
+    axes, reduced = list[SSAValue](stage.indices), set[SSAValue](product.axes)
+    own = [index.sources().intersection(axes) for index in indices]
+    if any(mine and index.sources() & reduced for mine, index in zip(own, indices, strict=True)):
+        return None
+    # Of the axes that the data has too, as those of batches, the last one.
+    outer = {source for places in reads.values() for index in places for source in Index.of(index).sources()}
+    candidates = set[SSAValue]().union(*own)
+    channel = max(candidates - outer or candidates, key=axes.index, default=None)
+    along = tuple(at for at, mine in enumerate(own) if mine == {channel})
+    if channel is None or not along:
+        return None
+    shape, result = cast("TensorType[Attribute]", tensors[1].type).get_shape(), axes.index(channel)
+    is_one_to_one = prod(shape[at] for at in along) == stage.extents[result]
+    is_lone = len(along) == 1 and indices[along[0]].single_value is channel
+    biases = [op.indices for op in stages[-1].walk() if isinstance(op, ExtractOp) and op.tensor in tensors[2:]]
+    is_bias = all([*map(Index.of, bias)] == [Index.of(stages[-1].indices[result])] for bias in biases)
+    return ChannelAxes(along, result) if is_bias and (is_one_to_one or is_lone) else None
+
+
+def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | None:
+    """The only reduction and its stage, if it sums products of two elements, and the last stage gives these sums, or
+    adds an element of another tensor to them."""
+    reduces = [(stage, op) for stage in stages for op in stage.walk() if isinstance(op, ReduceOp)]
+    if len(reduces) != 1 or not _is_product(reduces[0][1]):
+        return None
+    stage, product = reduces[0]
+    if [without_casts(value).owner for value in _elements(stage)] != [product]:
+        return None
+    if stage is not stages[-1]:
+        totals = [value.owner for value in _elements(stages[-1])]
+        terms = [value.owner for op in totals if isinstance(op, _ADDITIONS) for value in op.operands]
+        if [isinstance(op, ExtractOp) and op.tensor in stage.results for op in terms] != [True, False]:
+            return None
+    return stage, product
+
+
+_ADDITIONS = (arith.AddfOp, arith.AddiOp)

@@ -1,7 +1,7 @@
 """`stablehlo` and `chlo`: whole tensors as NumPy arrays, by the loops of the specification.
 
-Elementwise ops are NumPy's functions. Regions of reductions, windows, scatters and sorts are run on arrays too, so that
-one run combines all places at once. Source: the StableHLO specification, "Ops".
+Elementwise ops are the references of operators of `te.ops`. Regions of reductions, windows, scatters and sorts are run
+on arrays too, so that one run combines all places at once. Source: the StableHLO specification, "Ops".
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from functools import cmp_to_key, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
 from weft.dialects import stablehlo
-from weft.dialects.element_types import greatest, least
-from weft.dialects.stablehlo import DOT_KEYS, KeyedAttr, numbers
+from weft.dialects.element_types import element_name
+from weft.dialects.stablehlo import KeyedAttr, numbers
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_nothing, emits, evaluates
 from weft.interp.values import Array, array_of_dense, carrier_dtype, round_array
 from weft.support.errors import CompileError
+from weft.texpr.references import reference_of
+from weft.texpr.stablehlo import OPERATORS, comparison, converted, dot_subscripts, elementwise
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -50,200 +52,45 @@ def _ops(*names: str) -> list[type[Operation]]:
 # Elements
 
 
-Function: TypeAlias = Callable[..., Any]
+def _apply(name: str, *operands: Any, **attributes: object) -> Any:
+    """The reference of an operator."""
+    return reference_of(name)(*operands, **attributes)
 
 
-def _divided(x: Array, y: Array) -> Array:
-    """Integers: rounded towards zero; 0 by zero."""
-    if x.dtype.kind == "f":
-        return x / y
-    safe = np.where(y == 0, 1, y)
-    quotient = np.abs(x.astype(object)) // np.abs(safe.astype(object)) * (np.sign(x) * np.sign(safe)).astype(object)
-    return _wrapped(np.where(y == 0, 0, quotient), x.dtype)
+def _wide(x: Array) -> Array:
+    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-def _wrapped(exact: Array, dtype: np.dtype[Any]) -> Array:
-    """Python integers, with the low bits of `dtype`."""
-    bits = 8 * dtype.itemsize
-    return np.asarray([(int(n) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for n in exact.ravel()]).reshape(
-        exact.shape
-    )
-
-
-def _remainder(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "f":
-        return np.fmod(x, y)
-    return np.where(y == 0, 0, np.fmod(x, np.where(y == 0, 1, y)))
-
-
-def _power(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "f":
-        return np.power(x, y)
-    exact = [int(a) ** int(b) if b >= 0 else int(1 / a) if a else 0 for a, b in zip(x.flat, y.flat, strict=True)]
-    return _wrapped(np.asarray(exact, object).reshape(x.shape), x.dtype)
-
-
-def _shifted(direction: str, x: Array, amount: Array) -> Array:
-    bits = 8 * x.dtype.itemsize
-    inside = (amount >= 0) & (amount < bits)
-    count = np.where(inside, amount, 0)
-    match direction:
-        case "left":
-            return np.where(inside, np.left_shift(x, count), 0)
-        case "logical":
-            moved = np.right_shift(_unsigned(x), count.astype(_unsigned(x).dtype))
-            return np.where(inside, moved.astype(x.dtype), 0)
-        case _:
-            signed = x.view(np.dtype(f"int{bits}"))
-            return np.right_shift(signed, np.where(inside, amount, bits - 1).astype(signed.dtype)).astype(x.dtype)
-
-
-def _unsigned(x: Array) -> Array:
-    return x.astype(np.dtype(f"uint{8 * x.dtype.itemsize}"))
-
-
-def _round_away(x: Array) -> Array:
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole)
-
-
-def _leading_zeros(x: Array) -> Array:
-    bits = 8 * x.dtype.itemsize
-    return np.asarray([bits - (int(n) % (1 << bits)).bit_length() for n in x.flat]).reshape(x.shape)
-
-
-def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    def apply(x: Array) -> Array:
-        return np.asarray([function(float(n)) for n in x.flat]).reshape(x.shape)
-
-    return apply
-
-
-def _sign(x: Array) -> Array:
-    return np.where(x == 0, x, np.sign(x))
-
-
-def _clamped(low: Array, x: Array, high: Array) -> Array:
-    return np.minimum(np.maximum(x, low), high)
-
-
-def _logistic(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def _reciprocal_root(x: Array) -> Array:
-    return 1 / np.sqrt(x)
-
-
-def _set_bits(x: Array) -> Array:
-    return np.bitwise_count(_unsigned(x))
+@evaluates(*_ops(*OPERATORS))
+def evaluate_elementwise(op: Operation, *operands: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return _finished(op, elementwise(_apply, op.name, *map(_wide, operands)))
 
 
 def _lgamma(x: float) -> float:
     return math.inf if x <= 0 and x == int(x) else math.lgamma(x)
 
 
-_ELEMENTS: dict[str, Function] = {
-    "abs": np.abs,
-    "add": np.add,
-    "and": np.bitwise_and,
-    "atan2": np.arctan2,
-    "cbrt": np.cbrt,
-    "ceil": np.ceil,
-    "clamp": _clamped,
-    "cosine": np.cos,
-    "count_leading_zeros": _leading_zeros,
-    "divide": _divided,
-    "exponential": np.exp,
-    "exponential_minus_one": np.expm1,
-    "floor": np.floor,
-    "is_finite": np.isfinite,
-    "log": np.log,
-    "log_plus_one": np.log1p,
-    "logistic": _logistic,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "multiply": np.multiply,
-    "negate": np.negative,
-    "not": np.invert,
-    "or": np.bitwise_or,
-    "popcnt": _set_bits,
-    "power": _power,
-    "remainder": _remainder,
-    "round_nearest_afz": _round_away,
-    "round_nearest_even": np.rint,
-    "rsqrt": _reciprocal_root,
-    "select": np.where,
-    "shift_left": partial(_shifted, "left"),
-    "shift_right_arithmetic": partial(_shifted, "arithmetic"),
-    "shift_right_logical": partial(_shifted, "logical"),
-    "sign": _sign,
-    "sine": np.sin,
-    "sqrt": np.sqrt,
-    "subtract": np.subtract,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "xor": np.bitwise_xor,
-}
-_CHLO: dict[str, Function] = {
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atanh": np.arctanh,
-    "cosh": np.cosh,
-    "erf": _each(math.erf),
-    "erfc": _each(math.erfc),
-    "is_inf": np.isinf,
-    "is_neg_inf": np.isneginf,
-    "is_pos_inf": np.isposinf,
-    "lgamma": _each(_lgamma),
-    "sinh": np.sinh,
-    "square": np.square,
-    "tan": np.tan,
-}
-_BY_NAME: Mapping[str, Function] = {
-    **{f"stablehlo.{name}": function for name, function in _ELEMENTS.items()},
-    **{f"chlo.{name}": function for name, function in _CHLO.items()},
-}
+_WITHOUT_OPERATORS: Mapping[str, Callable[[float], float]] = {"chlo.erfc": math.erfc, "chlo.lgamma": _lgamma}
 
 
-@evaluates(*_ops(*_BY_NAME))
-def elementwise(op: Operation, *operands: Array) -> Array:
-    wide = [x.astype(np.float32) if x.dtype == np.float16 else x for x in operands]
+@evaluates(*_ops(*_WITHOUT_OPERATORS))
+def special_function(op: Operation, x: Array) -> Array:
     with np.errstate(all="ignore"):
-        return _finished(op, _BY_NAME[op.name](*wide))
+        return _finished(op, np.vectorize(_WITHOUT_OPERATORS[op.name], otypes=[np.float64])(x))
 
 
 @evaluates(*_ops("stablehlo.convert"))
 def convert(op: Operation, x: Array) -> Array:
-    """Floats beyond the integers saturate, NaN is 0."""
-    element = _element(op.results[0])
-    if element == IntegerType(1):
-        return x != 0
-    if isinstance(element, IntegerType) and x.dtype.kind == "f":
-        low, most = int(least(element)), int(greatest(element))
-        whole = [0 if n != n else int(max(float(low), min(most + 1.0, n))) for n in map(float, x.flat)]
-        return np.asarray([min(most, n) for n in whole], carrier_dtype(element)).reshape(x.shape)
-    return _finished(op, x)
-
-
-_DIRECTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GE": np.greater_equal,
-    "GT": np.greater,
-    "LE": np.less_equal,
-    "LT": np.less,
-}
+    with np.errstate(all="ignore"):
+        return _finished(op, converted(_apply, _wide(x), str(element_name(_element(op.results[0])))))
 
 
 @evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp, x: Array, y: Array) -> Array:
     total = op.compare_type is not None and op.compare_type.data == "TOTALORDER" and x.dtype.kind == "f"
     left, right = (_total_order(x), _total_order(y)) if total else (x, y)
-    return np.asarray(_DIRECTIONS[op.comparison_direction.data](left, right))
+    return np.asarray(comparison(_apply, op.comparison_direction.data, left, right))
 
 
 def _total_order(x: Array) -> Array:
@@ -429,23 +276,9 @@ _windows = cast("Callable[..., Array]", np.lib.stride_tricks.sliding_window_view
 
 @evaluates(stablehlo.DotGeneralOp)
 def dot_general(op: stablehlo.DotGeneralOp, x: Array, y: Array) -> Array:
-    layout = op.dot_dimension_numbers
-    pairs = [(layout.dims(left), layout.dims(right)) for left, right in DOT_KEYS]
-    labels: list[dict[int, int]] = [{}, {}]
-    for left, right in pairs:
-        for x_axis, y_axis in zip(left, right, strict=True):
-            labels[0][x_axis] = labels[1][y_axis] = len(labels[0])
-    free: list[int] = []
-    for side, array in enumerate((x, y)):
-        for axis in range(array.ndim):
-            if axis not in labels[side]:
-                free.append(labels[side].setdefault(axis, 100 + len(free)))
-    number = {label: position for position, label in enumerate({*labels[0].values(), *labels[1].values()})}
-    subscripts = [[number[labels[side][axis]] for axis in range(a.ndim)] for side, a in enumerate((x, y))]
-    output = [number[labels[0][axis]] for axis in pairs[0][0]] + [number[label] for label in free]
-    wide = np.float64 if x.dtype.kind == "f" else np.int64
+    wide = "float64" if x.dtype.kind == "f" else "int64"
     with np.errstate(all="ignore"):
-        return _finished(op, _einsum(x.astype(wide), subscripts[0], y.astype(wide), subscripts[1], output))
+        return _finished(op, _apply("einsum", dot_subscripts(op), x, y, out_dtype=wide))
 
 
 @evaluates(stablehlo.ConvolutionOp)

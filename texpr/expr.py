@@ -109,6 +109,18 @@ def bits(dtype: str) -> int:
     return TYPES[dtype].bitwidth
 
 
+def holds_all(wide: str, narrow: str) -> bool:
+    """Whether `wide` holds all values of another dtype; False for types of storage."""
+    if wide == narrow or narrow in STORED or wide in STORED:
+        return False
+    if is_float(narrow):
+        return is_float(wide) and bits(wide) > bits(narrow)
+    digits = bits(narrow) - has_sign(narrow)
+    if is_float(wide):
+        return digits <= _MANTISSA_BITS[wide]
+    return digits <= bits(wide) - has_sign(wide) and has_sign(wide) >= has_sign(narrow)
+
+
 def least(dtype: str) -> int | float:
     """The least finite value. Raises CompileError for bool."""
     if is_float(dtype) or dtype in SMALL_FLOATS:
@@ -162,6 +174,10 @@ class BinaryKind(StrEnum):
     SHR = "shr", ">>", None, arith.ShRSIOp, False
     """Ops on integers are those on signed ones, see `UNSIGNED_OPS`."""
 
+    @property
+    def is_commutative(self) -> bool:
+        return self.value in ("add", "mul", "min", "max", "and", "or", "xor")
+
     symbol: str
     float_op: OpClass | None
     integer_op: OpClass | None
@@ -210,6 +226,10 @@ class Predicate(StrEnum):
         predicate._value_ = label
         predicate.symbol, predicate.of_integers, predicate.of_floats = symbol, of_integers, of_floats
         return predicate
+
+    @property
+    def is_commutative(self) -> bool:
+        return self.value in ("eq", "ne")
 
     def of(self, *, signed: bool) -> str:
         """The predicate of `arith.cmpi` on signed or unsigned integers."""

@@ -53,6 +53,7 @@ from weft.dialects.graph_shapes import (
     tensor_type,
 )
 from weft.dialects.graph_shapes import Extent as GraphExtent
+from weft.dialects.graph_traits import traits_of
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError
 from weft.support.locations import record_places
@@ -444,6 +445,7 @@ def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference:
         "name": f"{DIALECT}.{label}",
         "DEFINITION": staticmethod(definition),
         "REFERENCE": staticmethod(reference),
+        "traits": traits_def(Pure(), *traits_of(definition)),
     }
     roles: list[Role] = []
     for parameter in signature.parameters.values():

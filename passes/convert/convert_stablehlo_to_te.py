@@ -19,7 +19,6 @@ from xdsl.rewriter import Rewriter
 from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
-from weft.passes.convert.stablehlo_elements import comparison, converted, formula
 from weft.passes.convert.stablehlo_tensors import COMBINING_RULES, RULES, label, result_dtype, result_shape
 from weft.passes.convert.stablehlo_values import (
     Fact,
@@ -36,11 +35,12 @@ from weft.passes.convert.stablehlo_values import (
 from weft.support.errors import CompileError, did_you_mean, remark
 from weft.support.locations import location_of
 from weft.support.names import new_name
-from weft.texpr.expr import BinaryKind, Compare, Expr, Var, as_expr, binary, is_integer
+from weft.texpr.expr import BinaryKind, Compare, Expr, Predicate, Var, binary, compare, is_float, is_integer
 from weft.texpr.function import te_function
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
+from weft.texpr.stablehlo import comparison, converted, elementwise, on_elements
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
 
@@ -339,7 +339,7 @@ class _Conversion:
         if dims[0] is not None and dims[1] is not None:
             self.same.append((dims[0], dims[1]))
             raise _OneVariable
-        self._facts.append(cast("Compare", comparison("EQ", None, *map(as_expr, extents))))
+        self._facts.append(cast("Compare", compare(Predicate.EQ, *extents)))
         kept, (at, dim) = (extents[1], left) if numbers[0] is None and numbers[1] is not None else (extents[0], right)
         value = values[at]
         shape = (*value.shape[:dim], kept, *value.shape[dim + 1 :])
@@ -411,12 +411,13 @@ class _Conversion:
 def _element(op: ElementwiseOp, operands: Sequence[Expr]) -> Expr:
     """An element of the result, of elements of the operands."""
     if isinstance(op, CompareOp):
-        kind = None if op.compare_type is None else op.compare_type.data
-        return comparison(op.comparison_direction.data, kind, *operands)
-    dtype = result_dtype(op)
+        if op.compare_type is not None and op.compare_type.data == "TOTALORDER" and is_float(operands[0].dtype):
+            # It distinguishes NaNs and zeros by their bits.
+            raise CompileError("compare_type TOTALORDER is not supported for floats")
+        return comparison(on_elements, op.comparison_direction.data, *operands)
     if op.name == "stablehlo.convert":
-        return converted(operands[0], dtype)
-    return formula(op.name, operands[-1].dtype)(*operands)
+        return converted(on_elements, operands[0], result_dtype(op))
+    return elementwise(on_elements, op.name, *operands)
 
 
 def _converted_splat(value: Splat, dtype: str) -> Splat | None:
@@ -484,7 +485,7 @@ def _of_sizes(op: ElementwiseOp, values: Sequence[Value]) -> Value | None:
             return Splat(_COMPARISONS[direction](x, y), (), "bool")
         if direction in ("EQ", "LE", "GE") and is_same(left, right):
             return Splat(True, (), "bool")
-        return Fact(cast("Compare", comparison(direction, None, as_expr(left), as_expr(right))))
+        return Fact(cast("Compare", compare(Predicate(direction.lower()), left, right)))
     if op.name == "stablehlo.convert" and result_dtype(op) in ("int32", "int64"):
         return Sizes(sizes[0].elements, sizes[0].rank, result_dtype(op))
     if op.name not in _SIZES:

@@ -53,6 +53,7 @@ from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.shapes import Extent, is_same, simplified
+from weft.texpr.stablehlo import dot_subscripts
 from weft.texpr.tensor import Tensor
 
 Rule: TypeAlias = Callable[..., Result]
@@ -434,15 +435,15 @@ def _scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
 
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
     """The element of an operand, combined with all updates that cover it by the op `kind`."""
-    total = _BUILT_IN[kind][source.dtype == "bool"]
-    if total is None:
+    combiner = _COMBINERS[kind][source.dtype == "bool"]
+    if combiner is None:
         raise CompileError(f"updates combined by {kind} are not supported")
-    neutral = constant(_identity(kind, source.dtype), source.dtype)
+    neutral = constant(_neutral(combiner, source.dtype), source.dtype)
 
     def element(*at: Expr) -> Expr:
         covers, places = updates.place(updates.over, at)
         new = te.if_then_else(covers, updates.update(updates.over, places), neutral)
-        return region([element_of(source, at), total(new, axis=updates.over)])[0]
+        return region([element_of(source, at), _reduction(combiner)(new, axis=updates.over)])[0]
 
     return element
 
@@ -456,24 +457,8 @@ def _returns_update(op: ScatterOp) -> bool:
 
 
 def _dot_general(op: DotGeneralOp, left: Value, right: Value) -> Value:
-    """A sum of products: batch dimensions, then those of `left` that are not contracted, then those of `right`."""
-    layout, letters = op.dot_dimension_numbers, iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    names: list[dict[int, str]] = [{}, {}]
-    batch = ""
-    for is_batch, (first, second) in zip((True, False), stablehlo.DOT_KEYS, strict=True):
-        for x, y in zip(layout.dims(first), layout.dims(second), strict=True):
-            names[0][x] = names[1][y] = letter = next(letters)
-            batch += letter if is_batch else ""
-    free = ["", ""]
-    operands = [tensor_of(value, name) for value, name in ((left, "lhs"), (right, "rhs"))]
-    for side, tensor in enumerate(operands):
-        for axis in range(tensor.ndim):
-            if axis not in names[side]:
-                names[side][axis] = letter = next(letters)
-                free[side] += letter
-    inputs = ["".join(names[side][axis] for axis in range(operands[side].ndim)) for side in range(2)]
-    subscripts = f"{','.join(inputs)}->{batch}{free[0]}{free[1]}"
-    return ops.einsum(subscripts, *operands, out_dtype=result_dtype(op), name=label(op))
+    operands = tensor_of(left, "lhs"), tensor_of(right, "rhs")
+    return ops.einsum(dot_subscripts(op), *operands, out_dtype=result_dtype(op), name=label(op))
 
 
 def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
@@ -531,37 +516,29 @@ def _is_mirrored(op: ConvolutionOp, axis: int) -> bool:
 
 # Reductions
 
-_BUILT_IN: Final[Mapping[str, tuple[Callable[..., Expr] | None, Callable[..., Expr] | None]]] = {
-    "add": (reductions.sum, reductions.any),
-    "multiply": (reductions.prod, reductions.all),
-    "maximum": (reductions.max, reductions.any),
-    "minimum": (reductions.min, reductions.all),
-    "and": (None, reductions.all),
-    "or": (None, reductions.any),
+_COMBINERS: Final[Mapping[str, tuple[Combiner | None, Combiner]]] = {
+    "add": (Combiner.SUM, Combiner.ANY),
+    "multiply": (Combiner.PROD, Combiner.ALL),
+    "maximum": (Combiner.MAX, Combiner.ANY),
+    "minimum": (Combiner.MIN, Combiner.ALL),
+    "and": (None, Combiner.ALL),
+    "or": (None, Combiner.ANY),
 }
 """Op of a region -> the reduction of numbers, and of truth values."""
-_COMBINERS: Final = {
-    "add": Combiner.SUM,
-    "multiply": Combiner.PROD,
-    "maximum": Combiner.MAX,
-    "minimum": Combiner.MIN,
-    "and": Combiner.ALL,
-    "or": Combiner.ANY,
-}
 
 
-def _identity(kind: str, dtype: str) -> bool | int | float:
-    combiner = _COMBINERS[kind]
-    if dtype == "bool":
-        return kind in ("multiply", "minimum", "and")
-    (neutral,) = identity_of(combiner, [type_of(dtype)])
-    return neutral
+def _neutral(combiner: Combiner, dtype: str) -> int | float:
+    return identity_of(combiner, [type_of(dtype)])[0]
+
+
+def _reduction(combiner: Combiner) -> Callable[..., Expr]:
+    return getattr(reductions, str(combiner.value))
 
 
 def _lone_kind(op: CombiningOp) -> str | None:
     """The name of the op that a region consists of, of two arguments."""
     lone = op.lone_op
-    return None if lone is None or label(lone) not in _BUILT_IN else label(lone)
+    return None if lone is None or label(lone) not in _COMBINERS else label(lone)
 
 
 def _combined(
@@ -572,11 +549,11 @@ def _combined(
         return region([*(element_of(value, ()) for value in initial), *values])
     kind = _lone_kind(op)
     dtype = values[0].dtype
-    total = None if kind is None else _BUILT_IN[kind][dtype == "bool"]
-    if kind is not None and total is not None:
+    combiner = None if kind is None else _COMBINERS[kind][dtype == "bool"]
+    if combiner is not None:
         (start,) = initial
-        found = total(values[0], axis=list(over))
-        is_neutral = isinstance(start, Splat) and start.number == _identity(kind, dtype)
+        found = _reduction(combiner)(values[0], axis=list(over))
+        is_neutral = isinstance(start, Splat) and start.number == _neutral(combiner, dtype)
         return [found] if is_neutral else region([element_of(start, ()), found])
     starts = [value.number for value in initial if isinstance(value, Splat)]
     if len(starts) != len(initial):

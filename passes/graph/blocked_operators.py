@@ -16,8 +16,17 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr, KnownExtent
-from weft.passes.graph.operators import OPERATOR_OF, extents_of, made, made_constant, name_of, properties_of, type_of
-from weft.passes.graph.view_motion import ELEMENTWISE
+from weft.dialects.graph_traits import Elementwise
+from weft.passes.graph.operators import (
+    OPERATOR_OF,
+    extents_of,
+    made,
+    made_constant,
+    name_of,
+    properties_of,
+    type_of,
+    windows_of,
+)
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
@@ -93,11 +102,11 @@ def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
         return _pool(op)
     if name in ("adaptive_pool", "global_pool"):
         return _adaptive_pool(op)
-    if name in _REDUCTIONS:
+    if {"axis", "keepdims"} <= op.SIGNATURE.parameters.keys():
         return _reduction(op)
     if name == "concatenate":
         return _concatenation(op)
-    return _elementwise(op) if name in _ELEMENTWISE else None
+    return _elementwise(op) if op.has_trait(Elementwise) else None
 
 
 def reshaped(value: SSAValue, shape: Sequence[KnownExtent | None]) -> SSAValue:
@@ -219,7 +228,6 @@ def _tile_of(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
 # Pools
 
 _POOLS: Final = {f"{kind}_pool2d": f"{kind}_pool3d" for kind in ("max", "avg", "sum")}
-_REDUCTIONS: Final = ("max", "mean", "min", "sum")
 
 
 def _pool(op: Operator) -> Form | None:
@@ -235,7 +243,8 @@ def _pool(op: Operator) -> Form | None:
                 given[key] = [1, *_pair(arguments[key])]
         if "padding" in op.properties:
             padding = arguments["padding"]
-            given["padding"] = padding if isinstance(padding, str) else _padding(padding)
+            around = [[0, 0], *([window.before, window.after] for window in windows_of(op))]
+            given["padding"] = padding if isinstance(padding, str) else around
         for key in ("ceil_mode", "count_include_pad"):
             if key in op.properties:
                 given[key] = op.properties[key]
@@ -246,16 +255,6 @@ def _pool(op: Operator) -> Form | None:
 
 def _pair(value: object) -> list[int]:
     return [value, value] if isinstance(value, int) else list(cast("Sequence[int]", value))
-
-
-def _padding(value: object) -> list[list[int]]:
-    """Padding in numbers, as `conv2d` takes it, as a pair for each of three axes."""
-    pairs = [value] if isinstance(value, int) else list(cast("Sequence[int | Sequence[int]]", value))
-    numbers = [item for item in pairs if isinstance(item, int)]
-    if numbers:
-        first, last = (numbers * 2)[:2], (numbers * 2)[-2:]
-        return [[0, 0], *([before, after] for before, after in zip(first, last, strict=True))]
-    return [[0, 0], *(list(pair) for pair in pairs if not isinstance(pair, int))]
 
 
 def _adaptive_pool(op: Operator) -> Form | None:
@@ -281,7 +280,7 @@ def _reduction(op: Operator) -> Form | None:
         return None
     if sorted(axis % 4 for axis in cast("Sequence[int]", axes)) != [2, 3]:
         return None
-    given = {"dtype": op.properties["dtype"]} if "dtype" in op.properties else {}
+    given = properties_of(op, "axis", "keepdims")
 
     def build(in_blocks: InBlocks, width: int) -> Operation:
         return made(name_of(op), [in_blocks(op.operands[0])], axis=(2, 3), keepdims=True, **given)
@@ -290,8 +289,6 @@ def _reduction(op: Operator) -> Form | None:
 
 
 # Operators without axes
-
-_ELEMENTWISE: Final = ELEMENTWISE - {"prelu"}
 
 
 def _concatenation(op: Operator) -> Form | None:

@@ -17,12 +17,12 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.operator_patterns import Access, OperatorKind, OperatorPattern, operator_pattern
 from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, DataflowOp, Tensor, splat_value
 from weft.dialects.graph_shapes import shape_of
+from weft.dialects.graph_traits import ViewLike
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp
 from weft.passes.graph.canonical_names import CanonicalNames, extents_of
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.graph_simplify import VIEWS
-from weft.passes.graph.legalize_graph_to_te import canonical_names, definition
+from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.module_functions import named_ops
 from weft.passes.tir.flat_signature import stated_quantities
 from weft.support.errors import CompileError, did_you_mean
@@ -88,18 +88,12 @@ class Patterns:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         self._of_function: dict[FuncOp, OperatorPattern] = {}
         self._patterns: dict[Operation, OperatorPattern | None] = {}
-        self._known: dict[Hashable, OperatorPattern | None] = {}
 
     def of(self, op: Operation) -> OperatorPattern | None:
         """None for what is no operator of known extents."""
         if op not in self._patterns:
-            match op:
-                case Operator():
-                    self._patterns[op] = self._found(op)
-                case CallTirOp():
-                    self._patterns[op] = self._of_call(op)
-                case _:
-                    self._patterns[op] = None
+            of_call = self._of_call(op) if isinstance(op, CallTirOp) else None
+            self._patterns[op] = pattern_of(op) if isinstance(op, Operator) else of_call
         return self._patterns[op]
 
     def _of_call(self, op: CallTirOp) -> OperatorPattern | None:
@@ -109,15 +103,6 @@ class Patterns:
         if function not in self._of_function:
             self._of_function[function] = operator_pattern(function)
         return self._of_function[function]
-
-    def _found(self, op: Operator) -> OperatorPattern | None:
-        key = op.name, op.operand_types, frozenset(op.properties.items())
-        if key not in self._known:
-            try:
-                self._known[key] = operator_pattern(definition(op, canonical_names(op)).function("pattern"))
-            except CompileError:  # an unknown extent, which legalisation reports
-                self._known[key] = None
-        return self._known[key]
 
     def access(self, op: Operation, operand: int) -> Access:
         """How an operator reads one of its operands."""
@@ -296,8 +281,7 @@ class _Fusion:
 
     def _is_view(self, op: Member) -> bool:
         pattern = self._patterns.of(op)
-        is_moved = pattern is not None and pattern.kind is OperatorKind.INJECTIVE
-        return is_moved and op.name.removeprefix("graph.") in VIEWS
+        return pattern is not None and pattern.kind is OperatorKind.INJECTIVE and op.has_trait(ViewLike)
 
 
 # Functions of groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -11,14 +11,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.traits import Commutative, OpTrait
 
 from weft.analysis.graph_patterns import number_of
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import CallTirOp, ConstantOp, DataflowOp, MakeTupleOp, Tensor, TupleGetOp
 from weft.dialects.graph_control import IfOp, LoopOp
 from weft.dialects.graph_shapes import DimsAttr, shape_of
+from weft.dialects.graph_traits import Idempotent, Involution, Repeating, RightNeutral, ViewLike
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.operators import axes_of, made, name_of, source_of
+from weft.passes.graph.operators import axes_of, dtype_of, made, name_of, source_of, with_trait
+from weft.texpr.expr import holds_all, is_float
 from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:
@@ -86,14 +88,15 @@ def _erase_unused(block: Block) -> None:
 
 def identity(op: Operator) -> SSAValue | Operator | None:
     """A simpler value that `op` equals exactly, of the same type, None where no identity applies."""
-    for rule in IDENTITIES.get(name_of(op), ()):
-        found = rule(op)
-        if found is not None:
-            types = found.result_types if isinstance(found, Operator) else (found.type,)
-            if tuple(types) == tuple(op.result_types):  # declared types may say less than inferred ones
-                return found
-            if isinstance(found, Operator):
-                found.drop_all_references()
+    rule = IDENTITIES.get(name_of(op))
+    found = None if rule is None else rule(op)
+    if found is None:
+        return None
+    types = found.result_types if isinstance(found, Operator) else (found.type,)
+    if tuple(types) == tuple(op.result_types):  # declared types may say less than inferred ones
+        return found
+    if isinstance(found, Operator):
+        found.drop_all_references()
     return None
 
 
@@ -109,16 +112,12 @@ def _transpose(op: Operator) -> SSAValue | Operator | None:
     return made("transpose", [inner.operands[0]], axes=[first[axis] for axis in axes])
 
 
-VIEWS: Final = ("reshape", "flatten", "expand_dims", "squeeze")
-"""Operators that keep the elements in row-major order."""
-
-
 def _view(op: Operator) -> SSAValue | Operator | None:
     """Reshapes of reshapes; those that keep the shape."""
     source, result = op.operands[0], op.results[0]
     if source.type == result.type:
         return source
-    inner = source_of(source, *VIEWS)
+    inner = source_of(source, ViewLike)
     shape = shape_of(cast("Tensor", result.type))
     if inner is None or any(extent is None for extent in shape):
         return None
@@ -129,21 +128,6 @@ def _keeps_type(op: Operator) -> SSAValue | None:
     return op.operands[0] if op.operands[0].type == op.results[0].type else None
 
 
-_EXACT: Final = {
-    "bool": ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "int8": ("int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "int16": ("int32", "int64", "float32", "float64"),
-    "int32": ("int64", "float64"),
-    "uint8": ("uint16", "uint32", "uint64", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "uint16": ("uint32", "uint64", "int32", "int64", "float32", "float64"),
-    "uint32": ("uint64", "int64", "float64"),
-    "float16": ("float32", "float64"),
-    "bfloat16": ("float32", "float64"),
-    "float32": ("float64",),
-}
-"""Element type -> those that hold all of its values."""
-
-
 def _cast(op: Operator) -> SSAValue | Operator | None:
     """Casts to the same type, and of values that were widened without loss."""
     if op.operands[0].type == op.results[0].type:
@@ -151,25 +135,20 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
     inner = source_of(op.operands[0], "cast")
     if inner is None:
         return None
-    first, wide = (element_name(cast("Tensor", v.type).element_type) for v in (inner.operands[0], inner.results[0]))
-    if wide not in _EXACT.get(str(first), ()):
+    first, wide = (dtype_of(value) for value in (inner.operands[0], inner.results[0]))
+    if not holds_all(wide, first):
         return None
-    return made("cast", [inner.operands[0]], **{k: v for k, v in op.properties.items()})
+    return made("cast", [inner.operands[0]], **op.properties)
 
 
-def _neutral(name: str) -> Rule:
+def _neutral(op: Operator) -> SSAValue | None:
     """x * 1, 1 * x, x / 1, x - 0: exact for all floats; x + 0 is not for -0, so for integers only."""
-
-    def rule(op: Operator) -> SSAValue | None:
-        left, right = op.operands
-        neutral = 1 if name in ("multiply", "divide") else 0
-        if number_of(right) == neutral and left.type == op.results[0].type and _is_positive(right):
-            return left if name != "add" or _is_integral(left) else None
-        if name in ("multiply", "add") and number_of(left) == neutral and right.type == op.results[0].type:
-            return right if name != "add" or _is_integral(right) else None
-        return None
-
-    return rule
+    trait, operands = cast("RightNeutral", op.get_trait(RightNeutral)), tuple(op.operands)
+    for value, number in (operands, operands[::-1]) if op.has_trait(Commutative) else (operands,):
+        is_exact = (trait.of_floats or _is_integral(value)) and _is_positive(number)
+        if is_exact and number_of(number) == trait.number and value.type == op.results[0].type:
+            return value
+    return None
 
 
 def _is_positive(value: SSAValue) -> bool:
@@ -178,7 +157,7 @@ def _is_positive(value: SSAValue) -> bool:
 
 
 def _is_integral(value: SSAValue) -> bool:
-    return not str(element_name(cast("Tensor", value.type).element_type)).startswith(("float", "bfloat"))
+    return not is_float(dtype_of(value))
 
 
 def _idempotent(op: Operator) -> SSAValue | None:
@@ -192,14 +171,17 @@ def _involution(op: Operator) -> SSAValue | None:
     return None if inner is None else inner.operands[0]
 
 
-IDENTITIES: Final[Mapping[str, Sequence[Rule]]] = {
-    "transpose": (_transpose,),
-    **dict.fromkeys(VIEWS, (_view,)),
-    **dict.fromkeys(("broadcast_to", "tile"), (_keeps_type,)),
-    "cast": (_cast,),
-    **{name: (_neutral(name),) for name in ("multiply", "divide", "subtract", "add")},
-    **dict.fromkeys(("relu", "abs", "ceil", "floor", "round", "trunc", "sign"), (_idempotent,)),
-    **dict.fromkeys(("negative", "logical_not", "bitwise_not"), (_involution,)),
+_OF_TRAITS: Final[Mapping[type[OpTrait], Rule]] = {
+    ViewLike: _view,
+    Repeating: _keeps_type,
+    RightNeutral: _neutral,
+    Idempotent: _idempotent,
+    Involution: _involution,
+}
+IDENTITIES: Final[Mapping[str, Rule]] = {
+    **{name: rule for trait, rule in _OF_TRAITS.items() for name in with_trait(trait)},
+    "transpose": _transpose,
+    "cast": _cast,
 }
 
 

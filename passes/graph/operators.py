@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import OpTrait
 
+from weft.analysis.graph_patterns import arguments_of
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import dense_attribute
+from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import Shape, shape_of
 from weft.interp.values import narrow, round_array
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
+from weft.texpr.ops.arguments import integers
+from weft.texpr.ops.convolution import KernelWindow, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,14 +44,27 @@ def name_of(op: Operation) -> str:
     return op.name.partition(".")[2]
 
 
-def source_of(value: SSAValue, *names: str) -> Operator | None:
-    """The operator that computes `value`, when it has one of these names."""
+def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
+    """The operator that computes `value`, when it has one of these names or traits."""
     owner = value.owner
-    return owner if isinstance(owner, Operator) and name_of(owner) in names else None
+    if not isinstance(owner, Operator):
+        return None
+    is_one = any(name_of(owner) == kind if isinstance(kind, str) else owner.has_trait(kind) for kind in kinds)
+    return owner if is_one else None
+
+
+def with_trait(trait: type[OpTrait]) -> frozenset[str]:
+    """The names of the operators with a trait."""
+    return frozenset(name for name, operator in OPERATOR_OF.items() if operator.has_trait(trait))
 
 
 def type_of(value: SSAValue) -> Tensor:
     return cast("Tensor", value.type)
+
+
+def dtype_of(value: SSAValue) -> str:
+    """The name of the element type of a tensor."""
+    return str(element_name(type_of(value).element_type))
 
 
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
@@ -64,6 +82,22 @@ def axes_of(op: Operator) -> list[int]:
     rank = len(type_of(op.operands[0]).get_shape())
     given = cast("Sequence[int] | None", op.arguments(lambda shape: shape).get("axes"))
     return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
+
+
+def counted_axes(op: Operator) -> list[int]:
+    """The axes that the attribute `axis` names, in order; all of them if it names none."""
+    rank = type_of(op.operands[0]).get_num_dims()
+    axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
+    return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
+
+
+def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
+    """The windows of a convolution or a pool, whose axes in space follow the channels."""
+    arguments, extents = arguments_of(op), type_of(op.operands[0]).get_shape()[2:]
+    kernel = arguments["kernel"] if "kernel" in arguments else type_of(op.operands[1]).get_shape()[2:]
+    sizes = integers(kernel, f"{op.name}: kernel", len(extents))
+    strides = sizes if arguments["strides"] is None else arguments["strides"]
+    return windows(op.name, sizes, strides, arguments["padding"], arguments.get("dilation", 1), extents)
 
 
 def detached_ops(value: SSAValue) -> list[Operation]:

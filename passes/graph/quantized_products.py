@@ -17,21 +17,22 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
-from weft.passes.graph.graph_simplify import VIEWS
+from weft.dialects.graph_traits import ViewLike
+from weft.passes.graph.operator_properties import channel_axes, pattern_of
 from weft.passes.graph.operators import (
     axes_of,
     detached_ops,
+    dtype_of,
     made,
     made_constant,
     name_of,
     properties_of,
     source_of,
     type_of,
+    windows_of,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
-from weft.passes.graph.weight_folding import channel_axes
 from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
@@ -52,10 +53,6 @@ _SCALES: Final = (2.0**-100, 2.0**100)
 # Quantized numbers
 
 
-def _element(value: SSAValue) -> str | None:
-    return element_name(type_of(value).element_type)
-
-
 def _viewed(view: Operator, array: Array) -> Array:
     """The elements of a transpose or reshape of an array."""
     if name_of(view) == "transpose":
@@ -67,7 +64,7 @@ def _known(value: SSAValue) -> Array | None:
     """The elements of a constant, or of views of one; None for other values."""
     if isinstance(value.owner, ConstantOp):
         return array_of_constant(value.owner)
-    view = source_of(value, *VIEWS, "transpose")
+    view = source_of(value, ViewLike, "transpose")
     array = None if view is None else _known(view.operands[0])
     return None if view is None or array is None else _viewed(view, array)
 
@@ -96,8 +93,8 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
     """The bytes, the scale and the zero point of a dequantized float32 tensor that has one of each; None for others."""
     op = source_of(value, "dequantize")
-    limits = None if op is None else _NARROW.get(_element(op.operands[0]) or "")
-    if op is None or limits is None or _element(value) != "float32":
+    limits = None if op is None else _NARROW.get(dtype_of(op.operands[0]))
+    if op is None or limits is None or dtype_of(value) != "float32":
         return None
     found = _scale_and_zero(op)
     return (op.operands[0], *found) if found is not None and limits[0] <= found[1] <= limits[1] else None
@@ -108,12 +105,12 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
     one; None for other values."""
     import numpy as np
 
-    view = source_of(value, *VIEWS, "transpose")
+    view = source_of(value, ViewLike, "transpose")
     if view is not None:
         inner = _constant_integers(view.operands[0])
         return None if inner is None else (_viewed(view, inner[0]), _viewed(view, inner[1]))
     op = source_of(value, "dequantize")
-    if op is None or _element(value) != "float32" or _element(op.operands[0]) not in (*_NARROW, "int32"):
+    if op is None or dtype_of(value) != "float32" or dtype_of(op.operands[0]) not in (*_NARROW, "int32"):
         return None
     data, scale, zero = _known(op.operands[0]), _parameter(op, 1), _parameter(op, 2)
     if data is None or scale is None or zero is None:
@@ -136,15 +133,13 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 
 # Products
 
-_PRODUCTS: Final = ("matmul", "batch_matmul", "dense", "conv1d", "conv2d", "conv3d", "depthwise_conv2d")
-
 
 def _greatest_sum(sums: SSAValue) -> int | None:
     """What no element of a product of integers, of one with a bias, or of a sum exceeds; None where it is not known."""
     import numpy as np
 
-    op = source_of(sums, *_PRODUCTS, "add", "sum")
-    if op is None:
+    op = sums.owner
+    if not isinstance(op, Operator):
         return None
     if name_of(op) == "add":
         greatest, bias = _greatest_sum(op.operands[0]), _known(op.operands[1])
@@ -154,9 +149,10 @@ def _greatest_sum(sums: SSAValue) -> int | None:
     if name_of(op) == "sum":
         data, shape = type_of(op.operands[0]).get_shape(), type_of(sums).get_shape()
         return None if DYNAMIC_INDEX in (*data, *shape) else prod(data) // max(prod(shape), 1) * _MOST
-    axes, weight = channel_axes(op), op.operands[1]
+    axes = channel_axes(op)
     if axes is None:
         return None
+    weight = op.operands[1]
     shape = type_of(weight).get_shape()
     rest = tuple(at for at in range(len(shape)) if at not in axes.weight)
     integers = _known(weight)
@@ -169,9 +165,10 @@ def _product(op: Operation) -> Replacement:
     """A product of dequantized numbers: that of the integers, times the scales."""
     import numpy as np
 
-    if not isinstance(op, Operator) or _element(op.results[0]) != "float32" or arguments_of(op).get("out_dtype"):
+    if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
-    left, axes = _quantization(op.operands[0]), channel_axes(op)
+    left = _quantization(op.operands[0]) if dtype_of(op.results[0]) == "float32" else None
+    axes = None if left is None else channel_axes(op)
     if left is None or axes is None:
         return None
     constant = _constant_integers(op.operands[1])
@@ -213,11 +210,12 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
     factors = None if scaling is None else _known(scaling.operands[1])
-    if wide is None or factors is None or not wide.results[0].has_one_use() or _element(value) != "float32":
+    if wide is None or factors is None or not wide.results[0].has_one_use() or dtype_of(value) != "float32":
         return None
     sums = wide.operands[0]
-    is_sum = type_of(sums).element_type == i32 and source_of(sums, *_PRODUCTS, "add", "sum") is not None
-    return (sums, factors) if is_sum else None
+    op = sums.owner
+    is_sum = isinstance(op, Operator) and (name_of(op) in ("add", "sum") or channel_axes(op) is not None)
+    return (sums, factors) if is_sum and type_of(sums).element_type == i32 else None
 
 
 def _bias(op: Operation) -> Replacement:
@@ -245,7 +243,7 @@ def _mean(op: Operation) -> Replacement:
     import numpy as np
 
     found = _quantization(op.operands[0])
-    if found is None or not isinstance(op, Operator) or _element(op.results[0]) != "float32":
+    if found is None or not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
         return None
     data, scale, zero = found
     arguments, shape = arguments_of(op), type_of(data).get_shape()
@@ -279,7 +277,7 @@ def _quantized_sums(op: Operation) -> Replacement:
     of the result are left out."""
     import numpy as np
 
-    types = _NARROW.get(_element(op.results[0]) or "")
+    types = _NARROW.get(dtype_of(op.results[0]))
     found = _scale_and_zero(op) if isinstance(op, Operator) else None
     if not isinstance(op, Operator) or types is None or found is None or found[0] == 1.0:
         return None
@@ -308,10 +306,6 @@ def _quantized_sums(op: Operation) -> Replacement:
     return made("quantize", [result, made_constant(np.asarray(1.0), f32).result, operands[2]], **given)
 
 
-_MOVES: Final = (*VIEWS, "transpose", "concatenate", "strided_slice", "flip", "max_pool1d", "max_pool2d", "max_pool3d")
-"""Operators that move or choose elements."""
-
-
 def _moved(op: Operation) -> Replacement:
     """Numbers that are quantized as they were before they were moved: the bytes are moved."""
     if not isinstance(op, Operator) or (wanted := _scale_and_zero(op)) is None:
@@ -321,19 +315,22 @@ def _moved(op: Operation) -> Replacement:
     def as_bytes(operands: Iterable[SSAValue]) -> list[SSAValue] | None:
         found = [_quantization(operand) for operand in operands]
         same = [data for data, *rest in filter(None, found) if tuple(rest) == wanted]
-        return same if len(same) == len(found) and all(_element(s) == _element(op.results[0]) for s in same) else None
+        return same if len(same) == len(found) and all(dtype_of(s) == dtype_of(op.results[0]) for s in same) else None
 
     same = as_bytes([value])
     if same is not None:
         return same
-    move = source_of(value, *_MOVES, "relu")
-    if move is None or len(move.results) != 1 or not value.has_one_use():
+    move = value.owner
+    if not isinstance(move, Operator) or len(move.results) != 1 or not value.has_one_use():
         return None
     same = as_bytes(move.operands)
-    if same is None:
+    if not same:
         return None
     if name_of(move) == "relu":
         return made("clip", same, a_min=wanted[1])
+    pattern = pattern_of(move)
+    if pattern is None or not pattern.moves:
+        return None
     groups = move.grouped(same, move.properties)
     return made(name_of(move), groups, **properties_of(move))
 
@@ -359,8 +356,8 @@ def centre_quantized(function: FuncOp) -> int:
 def _centre(op: Operator) -> bool:
     import numpy as np
 
-    found, limits = _scale_and_zero(op), _NARROW.get(_element(op.results[0]) or "")
-    if found is None or limits is None or _element(op.operands[0]) != "float32":
+    found, limits = _scale_and_zero(op), _NARROW.get(dtype_of(op.results[0]))
+    if found is None or limits is None or dtype_of(op.operands[0]) != "float32":
         return False
     (scale, zero), (least, greatest) = found, limits
     if not least <= zero <= greatest:
@@ -389,7 +386,7 @@ def _centre(op: Operator) -> bool:
         _replace(user, _put(_scaled_sums(integers, np.asarray(factor, np.float32)), op, op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
-        narrow = made("cast", made("add", [integers, shift]).results, dtype=_element(op.results[0]))
+        narrow = made("cast", made("add", [integers, shift]).results, dtype=dtype_of(op.results[0]))
         op.results[0].replace_all_uses_with(_put(narrow.results[0], op, op))
     operands = list(op.operands)
     Rewriter.erase_op(op)
@@ -411,7 +408,7 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
     found: list[Operator] = []
     for use in value.uses:
         user = use.operation
-        if not isinstance(user, Operator) or name_of(user) != "cast" or _element(user.results[0]) != "int16":
+        if not isinstance(user, Operator) or name_of(user) != "cast" or dtype_of(user.results[0]) != "int16":
             continue
         if zero == 0:
             found.append(user)
@@ -475,7 +472,7 @@ def multiply_bytes(function: FuncOp) -> int:
 
 def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
     """What makes the data of a convolution that can take bytes, and its weights; None for other operators."""
-    if name_of(op) != "conv2d" or _element(op.results[0]) != "int32":
+    if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments = arguments_of(op)
     centred, weight = source_of(op.operands[0], "cast"), _known(op.operands[1])
@@ -491,7 +488,7 @@ def _convolution_of_bytes(op: Operator) -> tuple[Operator, Array] | None:
 
 def _least_byte(cast_: Operator) -> int | None:
     """The least of the numbers, one of a byte each, that are cast to int16; None where they are others."""
-    inside = source_of(cast_.operands[0], "clip") if _element(cast_.results[0]) == "int16" else None
+    inside = source_of(cast_.operands[0], "clip") if dtype_of(cast_.results[0]) == "int16" else None
     if inside is None:
         return None
     low, high = _limits(inside) or (-inf, inf)
@@ -499,15 +496,8 @@ def _least_byte(cast_: Operator) -> int | None:
 
 
 def _has_no_border(op: Operator) -> bool:
-    """Whether the windows of a convolution take all of its data without a border."""
-    sizes = type_of(op.operands[0]).get_shape()[2:], type_of(op.operands[1]).get_shape()[2:]
-    return all(size == 1 for size in sizes[1]) and not _has_padding(arguments_of(op)["padding"])
-
-
-def _has_padding(padding: object) -> bool:
-    if isinstance(padding, Sequence) and not isinstance(padding, str):
-        return any(map(_has_padding, padding))
-    return padding != 0
+    """Whether the windows of a convolution are single elements, without a border."""
+    return all(window.size == 1 and window.before == window.after == 0 for window in windows_of(op))
 
 
 def _narrow(centred: Operator, convolutions: Sequence[tuple[Operator, Array]]) -> None:
@@ -563,7 +553,7 @@ def _put(value: SSAValue, like: Operation, before: Operation) -> SSAValue:
 
 
 QUANTIZED: Final = (
-    Rule(frozenset(_PRODUCTS), _product),
+    Rule(None, _product),
     Rule(frozenset(("add",)), _bias),
     Rule(frozenset(("mean",)), _mean),
     Rule(frozenset(("quantize",)), _moved),

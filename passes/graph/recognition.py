@@ -15,10 +15,20 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.analysis import graph_patterns as P
 from weft.analysis.graph_patterns import Match, Pattern, arguments_of, array_of_constant, number_of
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr
-from weft.passes.graph.operators import axes_of, extents_of, made, made_constant, source_of, type_of
+from weft.passes.graph.operators import (
+    axes_of,
+    counted_axes,
+    dtype_of,
+    extents_of,
+    made,
+    made_constant,
+    name_of,
+    properties_of,
+    source_of,
+    type_of,
+)
 from weft.passes.graph.rewriting import Replacement, Rule, pattern_rule
 from weft.texpr.graph_operators import Operator
 
@@ -142,11 +152,7 @@ def _divided(value: Pattern, root: Callable[..., Pattern], variance: Pattern) ->
 
 def _axes_of(value: SSAValue) -> list[int]:
     """The axes of a reduction, in order."""
-    op = cast("Operation", value.owner)
-    rank = len(type_of(op.operands[0]).get_shape())
-    axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
-    axes = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
-    return sorted(one % rank for one in axes)
+    return counted_axes(cast("Operator", value.owner))
 
 
 def _normalized(name: str, found: Match, reductions: Sequence[str]) -> Replacement:
@@ -197,25 +203,18 @@ def _scaled_norm(op: Operation) -> Replacement:
     """A norm takes the factor, or the term, that follows it."""
     for value, other in (op.operands, reversed(op.operands)):
         norm = source_of(value, "layer_norm", "rms_norm")
-        role = norm and _SCALES.get((op.name.removeprefix("graph."), norm.name.removeprefix("graph.")))
+        role = norm and _SCALES.get((name_of(op), name_of(norm)))
         if norm is None or role is None or not value.has_one_use() or other.owner is norm:
             continue
         given = dict(zip((r.name for r in norm.ROLES), norm.grouped(norm.operands, norm.properties), strict=True))
         if given[role] is not None or (role == "gamma" and given["beta"] is not None):
             continue
-        axes = _norm_axes(norm)
+        axes = counted_axes(norm)
         scale = _along(other, axes, value) if value.type == op.results[0].type else None
         if scale is not None:
             given[role] = scale
-            properties = {name: a for name, a in norm.properties.items() if name != "operandSegmentSizes"}
-            return made(norm.name.removeprefix("graph."), list(given.values()), **properties)
+            return made(name_of(norm), list(given.values()), **properties_of(norm))
     return None
-
-
-def _norm_axes(norm: Operator) -> list[int]:
-    rank = len(type_of(norm.operands[0]).get_shape())
-    axis = cast("int | Sequence[int]", arguments_of(norm)["axis"])
-    return sorted(one % rank for one in ([axis] if isinstance(axis, int) else axis))
 
 
 def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | None:
@@ -329,7 +328,7 @@ def _is_causal(mask: SSAValue, scores: SSAValue) -> bool:
         return False
     array: Any = array_of_constant(cast("ConstantOp", mask.owner)).reshape(shape[-2:])
     sees = np.tri(*array.shape, dtype=bool)
-    if element_name(type_of(mask).element_type) == "bool":
+    if dtype_of(mask) == "bool":
         return bool((array == sees).all())
     return bool((array[sees] == 0).all() and (array[~sees] <= _LEAST_SCORE).all() and not np.isnan(array).any())
 

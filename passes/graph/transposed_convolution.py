@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr
-from weft.passes.graph.operators import extents_of, made, made_constant, name_of, source_of, type_of
+from weft.passes.graph.operators import extents_of, made, made_constant, name_of, source_of, type_of, windows_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
@@ -62,28 +62,16 @@ def _axes(op: Operator) -> list[_Axis] | None:
     layout, kernel = cast("str", arguments["data_layout"]), type_of(op.operands[1]).get_shape()
     if layout[:2] != "NC" or arguments.get("kernel_layout") or isinstance(arguments["padding"], str):
         return None
-    rank = len(layout) - 2
     data, result = extents_of(op.operands[0])[2:], extents_of(op.results[0])[2:]
-    strides, dilation = (_numbers(arguments[name], rank) for name in ("strides", "dilation"))
-    if any(number != 1 for number in dilation) or all(number == 1 for number in strides):
+    moving = windows_of(op)
+    if any(window.dilation != 1 for window in moving) or all(window.stride == 1 for window in moving):
         return None
     axes: list[_Axis] = []
-    for at, before in enumerate(_borders(arguments["padding"], rank)):
-        extent, found = data[at], result[at]
+    for window, size, extent, found in zip(moving, kernel[2:], data, result, strict=True):
         if not isinstance(extent, int) or not isinstance(found, int) or extent < 1 or found < 1:
             return None
-        axes.append(_Axis(extent, kernel[2 + at], strides[at], before, found))
+        axes.append(_Axis(extent, size, window.stride, window.before, found))
     return axes
-
-
-def _numbers(value: object, rank: int) -> list[int]:
-    return [value] * rank if isinstance(value, int) else list(cast("list[int]", value))
-
-
-def _borders(padding: object, rank: int) -> list[int]:
-    """What `padding` takes away in front of each axis."""
-    given = _numbers(padding, rank)
-    return [cast("list[int]", item)[0] if isinstance(item, list | tuple) else item for item in given][:rank]
 
 
 def _without_zeros(op: Operation) -> Replacement:

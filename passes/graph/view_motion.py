@@ -4,18 +4,21 @@ product, and that drop casts which an operator makes by itself. All are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import OpTrait
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
-from weft.dialects.element_types import bytes_of, element_name
+from weft.dialects.element_types import bytes_of
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import DimsAttr
-from weft.passes.graph.graph_simplify import VIEWS
+from weft.dialects.graph_traits import Elementwise, ViewLike
+from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import (
     axes_of,
+    dtype_of,
     extents_of,
     made,
     made_constant,
@@ -23,28 +26,24 @@ from weft.passes.graph.operators import (
     properties_of,
     source_of,
     type_of,
+    with_trait,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
-from weft.texpr.ops import activations, elementwise
-
-_ACTIVATIONS: Final = cast("list[str]", activations.__all__)
-ELEMENTWISE: Final = frozenset((*cast("list[str]", elementwise.__all__), *_ACTIVATIONS)) - {"quantize", "dequantize"}
-"""Operators without axes: they work on any shape."""
 
 _Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
 """An operand as the operator takes it before the move; None where there is none."""
 
 
-def _moved(op: Operation, names: Sequence[str], operand: Callable[[Operator], _Moved]) -> Operator | None:
-    """`op` on the operands of those of its operands that are views of these names, used by it alone; `operand` gives
-    the other operands, for the first of these views."""
+def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Operator], _Moved]) -> Operator | None:
+    """`op` on the operands of those of its operands that are views of a kind, used by it alone; `operand` gives the
+    other operands, for the first of these views."""
     result = op.results[0]
     if not isinstance(op, Operator) or (name_of(op) == "cast" and _widens(op)):
         return None
     if None in extents_of(result):  # two unknown extents may differ
         return None
-    views = [view for value in op.operands if (view := source_of(value, *names)) is not None]
+    views = [view for value in op.operands if (view := source_of(value, view_kind)) is not None]
     views = [view for view in views if all(use.operation is op for use in view.results[0].uses)]
     views = [view for view in views if extents_of(view.results[0]) == extents_of(result)]
     if not views:
@@ -102,7 +101,7 @@ def _elementwise_of_transpose(op: Operation) -> Replacement:
 
         return moved
 
-    found = _moved(op, ("transpose",), operand)
+    found = _moved(op, "transpose", operand)
     if found is None:
         return None
     views = [view for value in op.operands if (view := source_of(value, "transpose")) is not None]
@@ -177,44 +176,45 @@ def _elementwise_of_view(op: Operation) -> Replacement:
 
         return moved
 
-    found = _moved(op, VIEWS, operand)
+    found = _moved(op, ViewLike, operand)
     return None if found is None else made("reshape", [found.results[0]], newshape=DimsAttr(shape))
 
 
 # Casts
 
-_WIDE: Final = (
-    *("softmax", "log_softmax", "layer_norm", "rms_norm", "instance_norm", "group_norm", "batch_norm"),
-    *(name for name in _ACTIVATIONS if name != "relu"),
-    *("sum", "mean", "matmul", "batch_matmul", "conv1d", "conv2d", "conv3d", "depthwise_conv2d", "attention"),
-)
-"""Operators that compute floats of 16 bits in float32, and round once."""
-
 
 def _narrow(op: Operation) -> Replacement:
-    """A cast back from float32 to the type that all operands were cast from."""
-    inner = source_of(op.operands[0], *_WIDE) if op.operands[0].has_one_use() else None
+    """A cast back from float32 to the type that all operands were cast from, of an operator that computes in float32
+    by itself."""
+    inner = op.operands[0].owner
     narrow: Attribute = type_of(op.results[0]).element_type
-    if inner is None or element_name(narrow) not in ("float16", "bfloat16"):
+    if not isinstance(inner, Operator) or not op.operands[0].has_one_use() or not inner.operands:
+        return None
+    if dtype_of(op.results[0]) not in ("float16", "bfloat16"):
         return None
     if any(arguments_of(inner).get(key) is not None for key in ("dtype", "out_dtype")):
         return None
     sources: list[SSAValue] = []
     for value in inner.operands:
         cast_ = source_of(value, "cast")
-        if element_name(type_of(value).element_type) != "float32" or cast_ is None:
+        if dtype_of(value) != "float32" or cast_ is None:
             return None
         if type_of(cast_.operands[0]).element_type != narrow:
             return None
         sources.append(cast_.operands[0])
     groups = inner.grouped(sources, inner.properties)
-    return made(name_of(inner), groups, **properties_of(inner))
+    found = made(name_of(inner), groups, **properties_of(inner))
+    pattern = pattern_of(found)
+    if pattern is not None and pattern.rounds_once:
+        return found
+    found.drop_all_references()
+    return None
 
 
 TRANSPOSES: Final = (
-    Rule(ELEMENTWISE, _elementwise_of_transpose),
+    Rule(with_trait(Elementwise), _elementwise_of_transpose),
     Rule(frozenset(("matmul", "batch_matmul", "dense")), _product_of_transpose),
     Rule(frozenset(("transpose",)), _transpose_of_units),
 )
-RESHAPES: Final = (Rule(ELEMENTWISE, _elementwise_of_view),)
+RESHAPES: Final = (Rule(with_trait(Elementwise), _elementwise_of_view),)
 CASTS: Final = (Rule(frozenset(("cast",)), _narrow),)

@@ -11,21 +11,18 @@ from typing import Any, Final, TypeAlias, cast
 
 from numpy.typing import NDArray
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant, number_of
-from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
-from weft.passes.graph.operators import made, made_constant, name_of, properties_of, source_of, type_of
+from weft.passes.graph.operator_properties import channel_axes
+from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule
+from weft.texpr.expr import is_float
 from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
-
-
-def _is_float(type_: Attribute) -> bool:
-    return str(element_name(type_)).startswith(("float", "bfloat"))
 
 
 def _constant(value: SSAValue) -> ConstantOp | None:
@@ -39,71 +36,25 @@ class _Product:
     op: Operator
     weight: ConstantOp
     bias: ConstantOp | None
-    """That of `dense`."""
     result_axis: int
     weight_shape: tuple[int, ...]
     """The shape in which one number for each element of `result_axis` broadcasts to the weights."""
 
 
-_KERNELS: Final = {
-    "conv1d": ("OIW", "WIO", "O"),
-    "conv2d": ("OIHW", "HWIO", "O"),
-    "conv3d": ("OIDHW", "DHWIO", "O"),
-    "conv1d_transpose": ("IOW", "WIO", "O"),
-    "conv2d_transpose": ("IOHW", "HWIO", "O"),
-    "conv3d_transpose": ("IODHW", "DHWIO", "O"),
-    "depthwise_conv2d": ("CMHW", "HWCM", "CM"),
-}
-"""Convolution -> the layouts of kernels where channels come first and last in the data, and the axes of kernels that
-make up the output channels."""
-
-
-@dataclass(frozen=True)
-class ChannelAxes:
-    """Where the output channels of a product are."""
-
-    weight: tuple[int, ...]
-    """The axes of the weights that make them up."""
-    result: int
-    """The axis of the result."""
-
-
-def channel_axes(op: Operator) -> ChannelAxes | None:
-    """The output channels of a convolution or a product of matrices, each of which has weights of its own; None where
-    they share weights."""
-    name, arguments, rank = name_of(op), arguments_of(op), type_of(op.operands[1]).get_num_dims()
-    if name in _KERNELS:
-        first, last, letters = _KERNELS[name]
-        layout = cast("str", arguments["data_layout"])
-        kernel = cast("str", arguments.get("kernel_layout")) or (first if layout.index("C") == 1 else last)
-        if name.endswith("_transpose") and arguments["groups"] != 1:
-            return None
-        return ChannelAxes(tuple(kernel.index(letter) for letter in letters), layout.index("C"))
-    if rank < 2:
-        return None
-    own = 0 if name == "dense" else rank - (2 if arguments["transpose_b"] else 1)
-    return ChannelAxes((own,), type_of(op.results[0]).get_num_dims() - 1)
-
-
 def _product(value: SSAValue) -> _Product | None:
     """The product that computes `value` for one user, if its weights are a constant that has no other user."""
-    op = source_of(value, "matmul", "batch_matmul", "dense", *_KERNELS) if value.has_one_use() else None
-    weight = None if op is None else _constant(op.operands[1])
-    if op is None or weight is None or not weight.result.has_one_use():
+    op = value.owner
+    if not isinstance(op, Operator) or len(op.operands) < 2 or not value.has_one_use():
         return None
-    shape = weight.result.type.get_shape()
-    if type_of(value).element_type != weight.result.type.element_type or not _is_float(type_of(value).element_type):
+    weight, *bias = map(_constant, op.operands[1:])
+    if weight is None or None in bias or not weight.result.has_one_use():
         return None
-    name, bias = name_of(op), None
-    axes = channel_axes(op)
+    is_float_product = dtype_of(value) == dtype_of(weight.result) and is_float(dtype_of(value))
+    axes = channel_axes(op) if is_float_product else None
     if axes is None:
         return None
-    if name == "dense" and len(op.operands) > 2:
-        bias = _constant(op.operands[2])
-        if bias is None:
-            return None
-    own, axis = axes.weight, axes.result
-    return _Product(op, weight, bias, axis, tuple(e if at in own else 1 for at, e in enumerate(shape)))
+    shape = tuple(e if at in axes.weight else 1 for at, e in enumerate(weight.result.type.get_shape()))
+    return _Product(op, weight, bias[0] if bias else None, axes.result, shape)
 
 
 @dataclass(frozen=True)
@@ -204,8 +155,8 @@ def _fold_affine(op: Operation) -> Replacement:
     if found is None:
         return None
     product, scale, shift = found.product, found.scale, found.shift
-    is_dense = name_of(product.op) == "dense"
-    if found.steps == 1 and (scale == 1).all() and not is_dense:
+    takes_bias = len(product.op.ROLES) > 2
+    if found.steps == 1 and (scale == 1).all() and not takes_bias:
         return None  # a product and a term
     result = type_of(product.op.results[0])
     weight, element = product.weight.result, result.element_type
@@ -220,9 +171,9 @@ def _fold_affine(op: Operation) -> Replacement:
     made_weight = weight if (scale == 1).all() else made_constant(scaled, element).result
     made_weight.name_hint = weight.name_hint
     term = np.broadcast_to(shift, _total(channels))
-    if is_dense:
+    if takes_bias:
         bias = made_constant(term, element).result
-        return made("dense", [product.op.operands[0], made_weight, bias], **properties_of(product.op))
+        return made(name_of(product.op), [product.op.operands[0], made_weight, bias], **properties_of(product.op))
     new = made(name_of(product.op), [product.op.operands[0], made_weight], **properties_of(product.op))
     new.results[0].name_hint = product.op.results[0].name_hint
     if not shift.any():
@@ -299,28 +250,30 @@ def merge_products(function: FuncOp) -> int:
 def _merge_in(block: Block) -> int:
     groups: dict[object, list[Operator]] = {}
     for op in block.ops:
-        if isinstance(op, Operator) and name_of(op) in ("matmul", "dense"):
+        if isinstance(op, Operator) and len(op.operands) > 1:
             constants = [_constant(value) for value in op.operands[1:]]
             types = [type_of(value) for value in op.operands]
             if all(c is not None and c.result.has_one_use() for c in constants) and len(types[1].get_shape()) == 2:
                 axis = _column_axis(op)
-                key = (op.operands[0], op.name, len(types), frozenset(op.properties.items()), types[1].element_type)
-                groups.setdefault((*key, types[1].get_shape()[1 - axis]), []).append(op)
+                if axis is not None:
+                    key = (op.operands[0], op.name, len(types), frozenset(op.properties.items()), types[1].element_type)
+                    groups.setdefault((*key, types[1].get_shape()[1 - axis]), []).append(op)
     merged = [group for group in groups.values() if len(group) > 1]
     for group in merged:
         _merge(group)
     return sum(len(group) - 1 for group in merged)
 
 
-def _column_axis(op: Operator) -> int:
-    """The axis of the weights that is the last one of the result."""
-    return 0 if name_of(op) == "dense" or arguments_of(op)["transpose_b"] else 1
+def _column_axis(op: Operator) -> int | None:
+    """The axis of a matrix of weights that is the last one of the result; None for other operators than products."""
+    axes = channel_axes(op)
+    return axes.weight[0] if axes is not None and axes.result == type_of(op.results[0]).get_num_dims() - 1 else None
 
 
 def _merge(group: Sequence[Operator]) -> None:
     import numpy as np
 
-    first, axis = group[0], _column_axis(group[0])
+    first, axis = group[0], cast("int", _column_axis(group[0]))
     element = type_of(first.operands[1]).element_type
     joined: list[SSAValue] = []
     new: list[Operation] = []

@@ -305,6 +305,16 @@ def test_narrow_operators():
     params = G.var("x", ("n", 5), "float16"), G.var("w", (5, 3), "float16")
     assert operators(rewritten(model, *params)) == ["softmax", "matmul", "rms_norm"]
 
+    def total(x):
+        return G.logsumexp(x.astype("float32"), axis=1).astype("float16")
+
+    assert operators(rewritten(total, params[0])) == ["logsumexp"]
+
+    def rounded_often(x):
+        return G.relu(G.exp(x.astype("float32"))).astype("float16")
+
+    assert operators(rewritten(rounded_often, params[0])) == ["cast", "exp", "relu", "cast"]
+
     def spelled(x, weight):
         return rms_norm(x.astype("float32")).astype("float16") * weight
 

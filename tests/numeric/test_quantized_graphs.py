@@ -179,6 +179,7 @@ PRODUCTS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
         ),
         (1, 4, 5, 5),
     ),
+    "transposed": (lambda x: G.conv2d_transpose(x, weights(4, 6, 3, 3, axis=1)[0], strides=2), (1, 4, 5, 5)),
     "matmul": (lambda x: G.matmul(x, weights(8, 5, axis=1)[0]), (2, 3, 8)),
     "matmul of a transposed matrix": (lambda x: G.matmul(x, G.transpose(weights(5, 8)[0])), (3, 8)),
     "dense": (lambda x: G.dense(x, weights(5, 8)[0], G.const(np.ones(5, "float32"))), (3, 8)),
@@ -188,7 +189,7 @@ PRODUCTS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize(
-    "name", first_tier(PRODUCTS, "conv2d, channels last", "dense", "matmul of a transposed matrix")
+    "name", first_tier(PRODUCTS, "conv2d, channels last", "dense", "matmul of a transposed matrix", "transposed")
 )
 def test_products_of_integers(name: str) -> None:
     """Not quantized behind the product: equal to the float form up to its rounding."""
@@ -208,6 +209,8 @@ MOVES: dict[str, Callable[[Any], Any]] = {
     "a transpose": lambda x: G.transpose(x, (0, 2, 3, 1)),
     "a concatenation": lambda x: G.concatenate([x, x], axis=1),
     "a rectifier": lambda x: G.relu(x),
+    "copies": lambda x: G.tile(x, (1, 2, 1, 1)),
+    "the greatest of each channel": lambda x: G.max(x, axis=(2, 3)),
 }
 
 
@@ -242,6 +245,8 @@ KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
         (3, 4),
     ),
     "another scale": (lambda x: quantized(G.max_pool2d(dequantized(x, 0.1, 3), 2), 0.2, 3), (1, 1, 4, 4)),
+    "means": (lambda x: quantized(G.avg_pool2d(dequantized(x, 0.1, 3), 2), 0.1, 3), (1, 1, 4, 4)),
+    "a border of zeros": (lambda x: quantized(G.pad(dequantized(x, 0.1, 3), 1), 0.1, 3), (4,)),
     "another zero point": (lambda x: quantized(dequantized(x, 0.1, 3), 0.1, 4), (4,)),
     "another type": (lambda x: quantized(dequantized(x, 0.1, 3), 0.1, 3, "int8"), (4,)),
 }

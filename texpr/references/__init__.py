@@ -8,63 +8,15 @@ bits), and returns an array, or a tuple of them; the caller rounds it to the ele
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Final
 
 import numpy as np
 
-from weft.texpr.references import (
-    activations,
-    blocked,
-    convolution,
-    creation,
-    cumulative,
-    elementwise,
-    indexing,
-    normalization,
-    pooling,
-    products,
-    quantization,
-    random,
-    rearrangements,
-    recurrent,
-    reductions,
-    resizing,
-    sampling,
-    scatter,
-    selection,
-    sorting,
-    spectral,
-    transformers,
-    transforms,
-    winograd,
-)
-
-_FAMILIES: Final = (
-    activations,
-    blocked,
-    convolution,
-    creation,
-    cumulative,
-    elementwise,
-    indexing,
-    normalization,
-    pooling,
-    products,
-    quantization,
-    random,
-    rearrangements,
-    recurrent,
-    reductions,
-    resizing,
-    sampling,
-    scatter,
-    selection,
-    sorting,
-    spectral,
-    transformers,
-    transforms,
-    winograd,
-)
+_FAMILIES: Final = [
+    import_module(f"{__name__}.{family.name}") for family in iter_modules(__path__) if family.name != "arguments"
+]
 
 _NUMPY_NAMES: Final = {
     **{name: f"arc{name[1:]}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh")},

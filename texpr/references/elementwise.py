@@ -68,6 +68,15 @@ def right_shift(lhs: Array, rhs: Array) -> Array:
     return np.where(inside, np.right_shift(lhs, np.where(inside, rhs, 0).astype(lhs.dtype)), np.zeros_like(lhs))
 
 
+def clz(data: Array) -> Array:
+    width = 8 * data.dtype.itemsize
+    return np.asarray([width - (int(n) % (1 << width)).bit_length() for n in data.flat]).reshape(data.shape)
+
+
+def popcount(data: Array) -> Array:
+    return np.bitwise_count(data.astype(f"uint{8 * data.dtype.itemsize}"))
+
+
 def cast(data: Array, dtype: str) -> Array:
     if dtype == "bool":
         return data != 0

@@ -1,0 +1,59 @@
+"""Traits of operators of the graph dialect, declared with the functions of `te.ops` that define them.
+
+Properties that element regions show are derived from them instead (`analysis.operator_patterns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from xdsl.traits import OpTrait
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class Elementwise(OpTrait):
+    """Each result is a formula of the elements of the operands, which broadcast together; no attribute names an axis or
+    an extent."""
+
+
+class Idempotent(OpTrait):
+    """f(f(x)) is f(x)."""
+
+
+class Involution(OpTrait):
+    """f(f(x)) is x."""
+
+
+class ViewLike(OpTrait):
+    """The result has the elements of the operand in row-major order."""
+
+
+class Repeating(OpTrait):
+    """The result has the elements of the operand, repeated along axes."""
+
+
+@dataclass(frozen=True)
+class RightNeutral(OpTrait):
+    """f(x, number) is x; of commutative operators, so is f(number, x)."""
+
+    number: int
+    of_floats: bool = True
+    """Whether that is exact for all floats."""
+
+
+def with_traits(*traits: OpTrait) -> Callable[[Function], Function]:
+    """Declare traits of the operator that a function defines."""
+
+    def declare(function: Function) -> Function:
+        vars(function)["traits"] = (*traits_of(function), *traits)
+        return function
+
+    return declare
+
+
+def traits_of(function: Callable[..., object]) -> Sequence[OpTrait]:
+    """The traits declared of a function."""
+    return cast("Sequence[OpTrait]", vars(function).get("traits", ()))

@@ -1,0 +1,211 @@
+"""Elementwise ops of stablehlo and chlo as operators of `te.ops`, or as formulas over them.
+
+A formula applies operators by name: `on_elements` builds tensor expressions with it, and the interpreter applies the
+references of the operators to arrays.
+
+Source: the StableHLO specification, "Ops"; if it leaves a choice, XLA's CPU backend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from weft.dialects.stablehlo import DOT_KEYS, DotGeneralOp
+from weft.support.errors import CompileError
+from weft.texpr import math as functions
+from weft.texpr import ops
+from weft.texpr.expr import Expr, bits, greatest, has_sign, is_float, is_integer, least
+from weft.texpr.tensor import PlaceholderOp, Tensor
+
+Value: TypeAlias = Any
+"""An element or an array, or a number that takes the dtype of another operand."""
+Apply: TypeAlias = Callable[..., Value]
+"""Applies the operator of a name to values and attributes."""
+Formula: TypeAlias = Callable[..., Value]
+"""Of an `Apply` and the operands."""
+
+
+class _Element(Tensor):
+    """An element as a tensor of rank 0."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Expr) -> None:
+        super().__init__((), element.dtype, "element", PlaceholderOp("element", None))
+        self.element = element
+
+    def _read(self, indices: tuple[object, ...]) -> Expr:
+        return self.element
+
+
+def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
+    """The element that an elementwise operator of `te.ops` computes of elements."""
+    if name not in ops.__all__:
+        return getattr(functions, name)(*operands)
+    given = [_Element(value) if isinstance(value, Expr) else value for value in operands]
+    return getattr(ops, name)(*given, **attributes).op.body[0]
+
+
+def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
+    """The elementwise op `name` of operands. Raises CompileError if there is no formula of their dtype."""
+    found = OPERATORS.get(name)
+    if found is None:
+        raise CompileError(_UNSUPPORTED.get(name, "there is no tensor expression for it"))
+    dtype = str(operands[-1].dtype)
+    if dtype == "bool" and (found := _OF_BOOLS.get(name)) is None:
+        raise CompileError(f"elements of type {dtype} are not supported")
+    return apply(found, *operands) if isinstance(found, str) else found(apply, *operands)
+
+
+def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
+    """`compare`: on floats all but NE are false with NaN; truth values are ordered false, true."""
+    if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
+        left, right = apply("cast", left, dtype="int32"), apply("cast", right, dtype="int32")
+    return apply(_COMPARISONS[direction], left, right)
+
+
+def converted(apply: Apply, value: Value, dtype: str) -> Value:
+    """`convert`: floats are truncated to integers, those beyond saturate and NaN is 0, as on XLA's CPU; integers keep
+    their low bits; what is not 0 is true."""
+    source = str(value.dtype)
+    if not is_float(source) or not is_integer(dtype):
+        return apply("cast", value, dtype=dtype)
+    signed = has_sign(dtype)
+    end = 2.0 ** (bits(dtype) - signed)
+    is_beyond = end > greatest(source)  # then only infinities are
+    # -end itself is a float, and a number truncated to it is not beyond; no float32 is between -2**31 - 1 and -2**31.
+    is_low = apply("less_equal", value, 0.0 if not signed else -math.inf if is_beyond else -end)
+    is_high = apply("greater_equal", value, math.inf if is_beyond else end)
+    is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
+    inside = apply("cast", apply("where", is_other, 0.0, value), dtype=dtype)
+    return apply("where", is_low, least(dtype), apply("where", is_high, greatest(dtype), inside))
+
+
+def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
+    """`clamp`: min(max(value, low), high)."""
+    return apply("minimum", apply("maximum", value, low), high)
+
+
+def dot_subscripts(op: DotGeneralOp) -> str:
+    """`dot_general` as subscripts of `einsum`: batch dimensions, then those of the left operand that are not
+    contracted, then those of the right one."""
+    letters, names, output = iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"), [dict[int, str](), {}], ""
+    for is_batch, keys in zip((True, False), DOT_KEYS, strict=True):
+        for axes in zip(*map(op.dot_dimension_numbers.dims, keys), strict=True):
+            letter = next(letters)
+            output += letter if is_batch else ""
+            for side, axis in zip(names, axes, strict=True):
+                side[axis] = letter
+    for side, type_ in zip(names, op.operand_types, strict=True):
+        for axis in range(cast("TensorType[Attribute]", type_).get_num_dims()):
+            if axis not in side:
+                side[axis] = next(letters)
+                output += side[axis]
+    return f"{','.join(''.join(side[axis] for axis in sorted(side)) for side in names)}->{output}"
+
+
+def _round_away(apply: Apply, x: Value) -> Value:
+    """The nearest integer, halves away from zero."""
+    whole = apply("trunc", x)
+    is_far = apply("greater_equal", apply("abs", apply("subtract", x, whole)), 0.5)
+    return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
+
+
+def _sign(apply: Apply, x: Value) -> Value:
+    """-1, 0 or 1; zeros of floats keep their sign, and NaN stays."""
+    if not is_float(str(x.dtype)):
+        return apply("sign", x)
+    return apply("where", apply("greater", apply("abs", x), 0.0), apply("copysign", 1.0, x), x)
+
+
+def _quotient(apply: Apply, x: Value, y: Value) -> Value:
+    return apply("divide" if is_float(str(x.dtype)) else "trunc_divide", x, y)
+
+
+def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
+    """Of the bits as an integer with a sign, which comes in at the left, or without one."""
+    dtype = str(x.dtype)
+    other = f"{sign}{dtype.removeprefix('u')}"
+    moved = apply("right_shift", apply("cast", x, dtype=other), apply("cast", amount, dtype=other))
+    return apply("cast", moved, dtype=dtype)
+
+
+def _power(apply: Apply, x: Value, exponent: Value) -> Value:
+    """Integers wrap; a negative exponent gives 1 / x**-exponent, rounded to zero."""
+    dtype = str(x.dtype)
+    if is_float(dtype) or not has_sign(dtype):
+        return apply("power", x, exponent)
+    is_odd = apply("not_equal", apply("bitwise_and", exponent, 1), 0)
+    is_unit = apply("bitwise_or", apply("equal", x, 1), apply("equal", x, -1))
+    inverse = apply("where", is_unit, apply("where", is_odd, x, 1), 0)
+    power = apply("power", x, apply("maximum", exponent, 0))
+    return apply("where", apply("less", exponent, 0), inverse, power)
+
+
+def _is_infinity(number: float, apply: Apply, x: Value) -> Value:
+    return apply("equal", x, number)
+
+
+def _same(dialect: str, names: str) -> dict[str, str]:
+    """Ops that have the names of operators."""
+    return {f"{dialect}.{name}": name for name in names.split()}
+
+
+_COMPARISONS: Final = {
+    "EQ": "equal",
+    "NE": "not_equal",
+    "GE": "greater_equal",
+    "GT": "greater",
+    "LE": "less_equal",
+    "LT": "less",
+}
+_BITS: Final = {f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")}
+OPERATORS: Final[Mapping[str, str | Formula]] = {
+    **_same("stablehlo", "abs add atan2 cbrt ceil floor log maximum minimum multiply rsqrt sqrt subtract tan tanh"),
+    **_same("chlo", "acos acosh asin asinh atan atanh cosh erf sinh square tan"),
+    **_BITS,
+    "stablehlo.clamp": clamped,
+    "stablehlo.cosine": "cos",
+    "stablehlo.count_leading_zeros": "clz",
+    "stablehlo.divide": _quotient,
+    "stablehlo.exponential": "exp",
+    "stablehlo.exponential_minus_one": "expm1",
+    "stablehlo.is_finite": "isfinite",
+    "stablehlo.log_plus_one": "log1p",
+    "stablehlo.logistic": "sigmoid",
+    "stablehlo.negate": "negative",
+    "stablehlo.popcnt": "popcount",
+    "stablehlo.power": _power,
+    "stablehlo.remainder": "trunc_mod",
+    "stablehlo.round_nearest_afz": _round_away,
+    "stablehlo.round_nearest_even": "round",
+    "stablehlo.select": "where",
+    "stablehlo.shift_left": "left_shift",
+    "stablehlo.shift_right_arithmetic": partial(_shift_right, ""),
+    "stablehlo.shift_right_logical": partial(_shift_right, "u"),
+    "stablehlo.sign": _sign,
+    "stablehlo.sine": "sin",
+    "chlo.is_inf": "isinf",
+    "chlo.is_neg_inf": partial(_is_infinity, -math.inf),
+    "chlo.is_pos_inf": partial(_is_infinity, math.inf),
+}
+"""Name of an op -> its operator or formula."""
+_OF_BOOLS: Final[Mapping[str, str]] = {
+    **_BITS,
+    **_same("stablehlo", "maximum minimum"),
+    "stablehlo.add": "logical_or",
+    "stablehlo.multiply": "logical_and",
+    "stablehlo.select": "where",
+}
+"""Name of an op -> its operator on truth values."""
+
+_EXPORT: Final = "jax.export prints it expanded into ops of stablehlo, which are"
+_UNSUPPORTED: Final[Mapping[str, str]] = {
+    f"chlo.{name}": f"not supported; {_EXPORT}" for name in ("digamma", "erf_inv", "erfc", "lgamma")
+}
