@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from weft.driver.kernels import Kernel
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
-    from weft.passes.insertion import Insertions, PipelineStep, RunStep
+    from weft.passes.insertion import Insertions
+    from weft.passes.pass_sequence import PipelineStep, RunStep
     from weft.runtime.kernel_report import ReportSource
     from weft.runtime.library import Library
     from weft.texpr.buffers import Binds
@@ -45,7 +46,7 @@ def lower_to_tir(
 
     from weft.driver.programs import functions_of
     from weft.passes.convert.convert_from_upstream import convert_from_upstream
-    from weft.passes.insertion import run_step
+    from weft.passes.pass_sequence import run_step
     from weft.passes.tir.tir_state_preconditions import state_preconditions
 
     options = options or LoweringOptions()
@@ -364,8 +365,8 @@ def lower_scheduled(
     from xdsl.context import Context
 
     from weft.driver.programs import context
-    from weft.passes.insertion import run_pass
     from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.passes.pass_sequence import run_pass
     from weft.passes.tir.nest import buffer_functions
 
     ctx = context() if options.passes else Context()

@@ -73,7 +73,9 @@ class CompiledModel:
         self._makers = [_maker(output, model.dtypes) for output in model.outputs]
         written = [mutation.result for mutation in model.mutations]
         self._written = {place: _maker(Output(place), model.dtypes) for place in written}
-        self._memory = WrittenTensors(model) if model.mutations else None
+        tensors = {a.leaf: a.name for a in model.arguments if a.leaf is not None and not a.is_size}
+        changed = {mutation.state if mutation.leaf is None else mutation.leaf for mutation in model.mutations}
+        self._memory = WrittenTensors(tensors, model.state, model.fixed, changed) if changed else None
         self._is_single = model.out_spec is not None and model.out_spec.is_leaf()
 
     @property

@@ -267,7 +267,7 @@ class Reference:
             return True
 
         recipe = recipe_for(EXTENTS[0])
-        planned = [planting for kind in KINDS for planting in plantings(recipe, kind)]
+        planned = [planting for kind in KINDS for planting in plantings(recipe.parameters, recipe.indices, kind)]
         for planting in planned[:runs]:
             valid = restricted(planting, partial(has_meaning, EXTENTS[0]))
             if valid is not None:

@@ -19,7 +19,8 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
-from weft.passes.insertion import Insertions, PassSequence, RunStep, parse_insertions, run_step, with_insertions
+from weft.passes.insertion import Insertions, parse_insertions, with_insertions
+from weft.passes.pass_sequence import PassSequence, RunStep, run_step
 from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions

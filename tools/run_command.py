@@ -297,7 +297,7 @@ class _Edges:
         run of the interpreter. Returns the exit status."""
         recipe = self._recipe()
         kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
-        planned = [planting for kind in kinds for planting in plantings(recipe, kind)]
+        planned = [planting for kind in kinds for planting in plantings(recipe.parameters, recipe.indices, kind)]
         if not takes_edge_values(self.interpreter.module):
             return 0
         compared: dict[str, None] = {}

@@ -25,8 +25,8 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from weft.driver.parsing import Resources, decode_text, parse_text
 from weft.driver.universe import REPLACED_PASSES, load, register_dialects
 from weft.driver.verify import verify_module
-from weft.passes.insertion import PassSequence, PipelineStep, fast_math_of, run_pass
 from weft.passes.nested import NestedPasses
+from weft.passes.pass_sequence import PassSequence, PipelineStep, fast_math_of, run_pass
 from weft.passes.pipeline_text import parse_passes, parse_pipeline_text, pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.files import write_output

@@ -14,7 +14,7 @@ from weft.driver.tune import Tuned, TunedTask
 from weft.driver.tune import tune as _tune
 from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
-from weft.tvm.ir.module import plain
+from weft.tvm.script.printer import plain
 from weft.tvm.target import spelling
 from weft.tvm.tir.schedule import Schedule
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def _constant(node: Node) -> Item:
     tensor = node.attribute("value")
     if tensor is not None:
-        return node.scope.shared.file.tensor(tensor)
+        return node.scope.tensor_of(tensor)
     for name, dtype in (
         ("value_int", "int64"),
         ("value_ints", "int64"),
@@ -272,7 +272,7 @@ def _constant_of_shape(node: Node) -> Item:
         raise node.refuse("the shape is symbolic")
     extents = [int(extent) for extent in shape.array]
     value = node.attribute("value")
-    fill = Known.of(0.0, "float32") if value is None else node.scope.shared.file.tensor(value)
+    fill = Known.of(0.0, "float32") if value is None else node.scope.tensor_of(value)
     if any(extent < 0 for extent in extents) or np.prod(extents, dtype=np.float64) > SMALL or fill.array.size != 1:
         raise node.refuse(f"a tensor of shape {extents} is not computed at import")
     return Known(np.full(extents, fill.array.reshape(())), fill.dtype)

@@ -163,7 +163,7 @@ def _tile(node: Node) -> Item:
 @converts("ConstantOfShape")
 def _constant_of_shape(node: Node) -> Item:
     value = node.attribute("value")
-    fill = Known.of(0.0, "float32") if value is None else node.scope.shared.file.tensor(value)
+    fill = Known.of(0.0, "float32") if value is None else node.scope.tensor_of(value)
     if fill.array.size != 1:
         raise node.refuse(f"attribute 'value' must be one number, got shape {fill.shape}")
     return ops.full(node.extents(0), fill.array.item(), fill.dtype)

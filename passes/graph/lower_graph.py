@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.passes.graph.functions import check_no_cycles, control_callees, graph_functions, tensor_callees
-from weft.passes.insertion import PassSequence, PipelineStep, RunStep, points_of
+from weft.passes.pass_sequence import PassSequence, PipelineStep, RunStep, points_of
 
 
 @dataclass(frozen=True)

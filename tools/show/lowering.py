@@ -21,8 +21,8 @@ from weft.driver.build import lower_scheduled, lower_to_scheduled, lower_to_tir
 from weft.driver.programs import functions_of, schedules_of
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
 from weft.passes.graph.functions import holds_graph_ops
-from weft.passes.insertion import PipelineStep, run_step
 from weft.passes.pass_descriptions import describe_pass
+from weft.passes.pass_sequence import PipelineStep, run_step
 from weft.runtime.constants import take_constants
 from weft.support.errors import CompileError, WeftError
 from weft.support.packages import installed_universe

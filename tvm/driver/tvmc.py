@@ -12,9 +12,10 @@ from weft.driver.build import build
 from weft.driver.tune import tune as _tune
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
-from weft.tvm.ir.module import IRModule, plain
+from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.frontend.onnx import from_onnx
 from weft.tvm.runtime.module import Module
+from weft.tvm.script.printer import plain
 from weft.tvm.target import spelling
 
 
