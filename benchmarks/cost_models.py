@@ -23,12 +23,12 @@ from random import Random
 
 import numpy as np
 
-from weft.driver.build import lower_to_tir
 from weft.driver.candidates import build_candidate
 from weft.driver.programs import parse
+from weft.driver.search_spaces import default_program, workload_of
 from weft.driver.traces import trace_with_decisions
-from weft.driver.tune import default_program, workload_of
 from weft.driver.workloads import Task, tasks_of
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target

@@ -17,7 +17,7 @@ from typing import Any
 from tuning_scale import TARGET, matmul
 
 import weft
-from weft.driver import tune as driver
+from weft.driver import tuning_loop as driver
 from weft.tuning.evaluation import Evaluator
 from weft.tuning.search import EvolutionarySearch
 

@@ -28,8 +28,8 @@ from typing import Any
 
 import weft
 from weft import te
-from weft.driver import tune as driver
-from weft.driver.tune import default_program
+from weft.driver import search_spaces as driver
+from weft.driver.search_spaces import default_program
 from weft.support.call_signature import Signature
 from weft.support.limited_calls import Failure
 from weft.support.target import Target

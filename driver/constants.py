@@ -31,7 +31,7 @@ def _compiled(module: ModuleOp) -> Run:
     from weft.support.target import Target
 
     target = Target.of_process(1)
-    lower_tir_to_low(Context(), module, str(target), {}, check_program=False, check_result=False)
+    lower_tir_to_low(Context(), module, str(target), is_trusted=True)
     library = load_low_module(module, target, CodegenOptions(fast=True))
 
     def run(name: str, arrays: Sequence[NDArray[Any]]) -> None:

@@ -19,9 +19,9 @@ from weft.dialects.low_access import AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.driver.kernels import Kernel, find_kernels
-from weft.driver.lowering_options import LoweringOptions
+from weft.driver.kernel_functions import find_kernels
 from weft.driver.peaks import quick_peaks
+from weft.driver.pipeline import Kernel, Pipeline
 from weft.interp.arguments import ConcreteShapes, Work
 from weft.passes.tir.flat_signature import ParameterAccesses
 from weft.runtime.kernel_report import KernelRow, MachinePeaks
@@ -46,12 +46,12 @@ class _Use:
         self.moved = None if moved is None or self.moved is None else self.moved + times * moved
 
 
-def report_of(module: ModuleOp, target: Target, options: LoweringOptions) -> ModelReport | None:
+def report_of(pipeline: Pipeline) -> ModelReport | None:
     """The report of a model whose kernels are compiled with the functions that call them; None for other programs."""
-    kernels = find_kernels(module, target, options)
+    kernels = find_kernels(pipeline)
     if not kernels:
         return None
-    report = ModelReport(module, target)
+    report = ModelReport(pipeline.module, pipeline.target)
     # What comes next lowers them in place.
     report.taken(
         [replace(kernel, functions=[copy_of(function) for function in kernel.functions]) for kernel in kernels]

@@ -1,4 +1,4 @@
-"""Programs as modules: read from text and files, and what stands in them."""
+"""Programs as modules, read from text and files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from weft.dialects import sched
 from weft.driver.parsing import decode_text, parse_text
 from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
@@ -78,13 +76,3 @@ def onnx_module(
     builder = into or BlockBuilder()
     files = import_model(model, builder, shapes or {}, constants or {}, fallback)
     return builder.get(), files
-
-
-def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions of a module that have a body, by name."""
-    return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
-
-
-def schedules_of(module: ModuleOp) -> list[sched.FuncOp]:
-    """The schedules that stand in a module."""
-    return [op for op in module.ops if isinstance(op, sched.FuncOp)]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from xdsl.passes import ModulePass
 
 from weft.passes.pass_sequence import PipelineStep, points_of
 from weft.passes.pipeline_text import parse_passes
+from weft.support.build_options import Inserted, Insertions
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.packages import installed_universe
-
-Inserted: TypeAlias = "ModulePass | str | Sequence[ModulePass | str]"
-"""A pass, passes as text (`"my-pass{x=1},canonicalize"`), or several of them."""
-Insertions: TypeAlias = Mapping[str, Inserted]
-"""Point, as in `"before:vectorize"`, -> what runs there."""
 
 
 def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> list[PipelineStep]:

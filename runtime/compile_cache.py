@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from weft.support import files
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.machine import base_features
 from weft.support.trusted_files import UntrustedError, made_folder, read_trusted, trusted_folder, write_trusted
@@ -382,9 +383,8 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def code_depends_on(target: Target, **options: bool) -> bytes:
+def code_depends_on(target: Target, options: BuildOptions) -> bytes:
     """All that the code of a program depends on beside the program: versions, the target with what its CPU has, and
-    options of the lowering."""
-    described = [f"{name}={value}" for name, value in options.items()]
+    the options."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
-    return "\n".join([compiler_fingerprint(), *machine, *described]).encode()
+    return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

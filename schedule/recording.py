@@ -14,7 +14,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects import sched
-from weft.dialects.sched import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.decompose_padding import DecomposePadding
@@ -28,9 +27,8 @@ C = TypeVar("C", bound=type)
 
 
 def step_methods(class_: C) -> C:
-    """A class decorator for the methods of schedules: arguments are `checked`, keyword options of TVM that have no
-    effect in weft are accepted, and a call that raises leaves no `get_block` in the trace for a block that it was given
-    by name."""
+    """A class decorator for the methods of schedules: arguments are `checked`, and a call that raises leaves no
+    `get_block` in the trace for a block that it was given by name."""
     for name, method in list(vars(class_).items()):
         if name == "__init__":
             setattr(class_, name, checked(method))
@@ -40,25 +38,20 @@ def step_methods(class_: C) -> C:
 
 
 def _step_method(method: Callable[..., R]) -> Callable[..., R]:
-    run, ignored = checked(method), ignored_options(method.__name__)
+    run = checked(method)
 
     @wraps(run)
     def call(self: Recorder, *args: Any, **keywords: Any) -> R:
         steps = self.trace.body.block
         last = steps.last_op
         try:
-            return run(self, *args, **{name: value for name, value in keywords.items() if name not in ignored})
+            return run(self, *args, **keywords)
         except Exception:
             while (step := steps.last_op) is not last and isinstance(step, sched.GetBlockOp):
                 steps.erase_op(step, safe_erase=False)  # the refused step, which is in no trace, may still use it
             raise
 
     return call
-
-
-def ignored_options(method: str) -> Sequence[str]:
-    """The keyword options of TVM that a method of schedules accepts and that have no effect in weft."""
-    return DECLARATIONS[method].ignores if method in DECLARATIONS else ()
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from weft.dialects.element_types import TYPES
-from weft.driver.build import build, lower_to_tir
-from weft.driver.programs import functions_of, parse_file, schedules_of
+from weft.driver.build import build, build_module
+from weft.driver.programs import parse_file
 from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
 from weft.interp.compare import allowed_liberties, takes_edge_values
 from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
 from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.module_functions import functions_of, schedules_of
 from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
@@ -99,6 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Returns 1 when `--check` finds a difference. Raises `CompileError` and `OSError`."""
+    from weft.passes.lower_to_tir import lower_to_tir
+
     if arguments.seed < 0:
         raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.repeat < 1:
@@ -109,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     start = time.perf_counter()
-    library = build(original, target, **vars(lowering_options(arguments)))
+    library = build_module(original, target, lowering_options(arguments))
     device = _device_of(library)
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3

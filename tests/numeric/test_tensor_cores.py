@@ -168,7 +168,7 @@ def one_warp(
 
 def lowered(sch: weft.Schedule, target: str = "cuda -arch=sm_90") -> ModuleOp:
     module = sch.mod.clone()
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     return module
 
 

@@ -23,7 +23,7 @@ import pytest
 import weft
 from weft import graph as G
 from weft import te
-from weft.driver import tune as driver
+from weft.driver import tuning_loop as driver
 from weft.driver.candidates import build_here
 from weft.support.limited_calls import Limits, limited_call
 from weft.support.user_functions import unregister_intrinsic

@@ -16,7 +16,7 @@ import weft
 from weft.interp.arguments import argument_recipe
 from weft.interp.compare import Validator
 from weft.interp.edge_values import KINDS, plantings
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.errors import CompileError
 
 REASSOC = frozenset({FastMathFlag.REASSOC})

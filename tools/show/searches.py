@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
-from weft.driver.build import lower_to_tir
 from weft.driver.model_report import function_row
-from weft.driver.programs import functions_of, parse
+from weft.driver.programs import parse
 from weft.driver.traces import trace_with_decisions
 from weft.driver.workloads import tasks_of
+from weft.passes.lower_to_tir import lower_to_tir
+from weft.passes.module_functions import functions_of
 from weft.support.errors import CompileError, WeftError
 from weft.support.target import Target
 from weft.tools.failures import versions
