@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.dialects.traversal import copy_of
 from weft.driver.cached_models import CachedModel
 from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.driver.pipeline import Kernel
+    from weft.driver.pipeline import ModelKernel, Pipeline
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
     from weft.runtime.library import Library
@@ -116,24 +117,18 @@ def build(
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
         return _built_file(Path(program), machine, options, stopwatch, store)
-    from weft.driver.compilation import compile_module
-    from weft.driver.pipeline import Pipeline
-    from weft.frontends.stage_schedule import StageSchedule
+    from weft.frontends.stage_schedule import StageSchedule  # start-up: 948 ms
 
     if isinstance(program, StageSchedule):
         options = replace(options, default_schedule=False)
     module = _module_of(program, args, name, binds, stopwatch)
-    return compile_module(Pipeline(module, machine, options, stopwatch, store))[0]
+    return _compiled(module, machine, options, stopwatch, store)[0]
 
 
 def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
     """`build` with its options as a record, on a copy of the module."""
-    from weft.dialects.traversal import copy_of
-    from weft.driver.compilation import compile_module
-    from weft.driver.pipeline import Pipeline
-
     store = None if is_switched_off() else CompileCache.of_user()
-    return compile_module(Pipeline(copy_of(module), target, options, cache=store))[0]
+    return _compiled(copy_of(module), target, options, Stopwatch(), store)[0]
 
 
 def _built_file(
@@ -163,17 +158,25 @@ def _built_file(
 
 def _compiled_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
-) -> tuple[Library, Sequence[Kernel], frozenset[str]]:
+) -> tuple[Library, Sequence[ModelKernel], frozenset[str]]:
     """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
-    from weft.driver.compilation import compile_module
-    from weft.driver.pipeline import Pipeline
-    from weft.driver.programs import onnx_module, parse_file
+    from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
 
     with stopwatch.measure("read"):
         is_model = path.suffix == ".onnx"
         module, files = onnx_module(path) if is_model else (parse_file(path), frozenset[str]())
-    library, done = compile_module(Pipeline(module, target, options, stopwatch, store))
+    library, done = _compiled(module, target, options, stopwatch, store)
     return library, done.kernels, files
+
+
+def _compiled(
+    module: ModuleOp, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
+) -> tuple[Library, Pipeline]:
+    """Compile a module, which is lowered in place."""
+    from weft.driver.compilation import compile_module  # start-up: 1290 ms
+    from weft.driver.pipeline import Pipeline  # start-up: 394 ms
+
+    return compile_module(Pipeline(module, target, options, stopwatch, store))
 
 
 def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
@@ -193,9 +196,8 @@ def _module_of(
     """The module that a program is, as one that may be changed; that of a stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
-    from weft.dialects.traversal import copy_of
-    from weft.driver.programs import parse
-    from weft.frontends.stage_schedule import StageSchedule, lower
+    from weft.driver.programs import parse  # start-up: 231 ms
+    from weft.frontends.stage_schedule import StageSchedule, lower  # start-up: 948 ms
 
     if isinstance(program, str):
         if "\n" not in program and program.endswith(".mlir"):
@@ -226,10 +228,9 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.dialects.traversal import copy_of
-    from weft.frontends.script.schedule import Schedule
-    from weft.passes.convert.convert_from_upstream import convert_from_upstream
-    from weft.passes.lower_to_tir import lower_to_tir
+    from weft.frontends.script.schedule import Schedule  # start-up: 314 ms
+    from weft.passes.convert.convert_from_upstream import convert_from_upstream  # start-up: 246 ms
+    from weft.passes.lower_to_tir import lower_to_tir  # start-up: 960 ms
 
     checked_argument("schedule_of", "function", FuncOp, function)
     module = function.parent_op()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.frontends.onnx.registry import is_customised
-from weft.runtime.compile_cache import CompileCache, CompiledModel, code_depends_on
+from weft.runtime.compile_cache import CompileCache, ModelEntry, code_depends_on
 from weft.runtime.export.library_text import library_text, read_library_text
 from weft.runtime.library import Library
 from weft.support.build_options import BuildOptions
@@ -29,7 +29,7 @@ from weft.support.target import Target
 from weft.support.user_functions import intrinsics, names_with_rules
 
 if TYPE_CHECKING:
-    from weft.driver.pipeline import Kernel
+    from weft.driver.pipeline import ModelKernel
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class CachedModel:
             kernels=found,
         )
 
-    def keep(self, library: Library, kernels: Sequence[Kernel], files: Collection[str]) -> None:
+    def keep(self, library: Library, kernels: Sequence[ModelKernel], files: Collection[str]) -> None:
         """Store what `library` is made of. `files`: those that the model refers to, by their paths from its folder."""
         ir = library.own_ir
         if not kernels or ir is None:
@@ -91,13 +91,13 @@ class CachedModel:
             return
         signatures = library_text([library[name].signature for name in library], self.target)
         keys = tuple(kernel.key for kernel in kernels)
-        if self.store.store_model(self.key, CompiledModel(digests, signatures, keys, ir, library.constants)):
+        if self.store.store_model(self.key, ModelEntry(digests, signatures, keys, ir, library.constants)):
             self.store.evict()
 
     def _beside(self, name: str) -> Path:
         return self.path.parent / name
 
-    def _has(self, model: CompiledModel) -> bool:
+    def _has(self, model: ModelEntry) -> bool:
         """Whether the other files of a model are as they were."""
         try:
             return all(_digest(self._beside(name)) == digest for name, digest in model.files.items())

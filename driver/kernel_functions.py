@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects.traversal import operations_in
-from weft.driver.pipeline import Kernel, Pipeline
+from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.driver.tuned_schedules import tuned_records
 from weft.driver.workloads import function_digest, is_taken_along
 from weft.passes.module_functions import named_ops, schedules_of, symbol_uses
@@ -25,7 +25,7 @@ from weft.runtime.compile_cache import code_depends_on
 from weft.support.build_options import BuildOptions
 
 
-def find_kernels(pipeline: Pipeline) -> list[Kernel]:
+def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
     """The kernels of a module of tir functions, which stay in it."""
     module, options = pipeline.module, pipeline.options
     known = named_ops(module)
@@ -36,7 +36,7 @@ def find_kernels(pipeline: Pipeline) -> list[Kernel]:
     tuned = {}
     if options.database is not None:
         tuned = tuned_records(module, pipeline.target, options.database, options.require_tuned)
-    found: dict[str, Kernel] = {}
+    found: dict[str, ModelKernel] = {}
     for function, needed in functions.items():
         ops = [known[name] for name in needed]
         records = b"".join(record.uid for record in tuned.get(function.sym_name.data, ()))
@@ -44,7 +44,7 @@ def find_kernels(pipeline: Pipeline) -> list[Kernel]:
         if key in found:
             found[key].functions.append(function)
         else:
-            found[key] = Kernel(key, [function], ops)
+            found[key] = ModelKernel(key, [function], ops)
     return list(found.values())
 
 

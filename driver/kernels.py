@@ -36,7 +36,7 @@ from weft.dialects.low_signature import signature_of
 from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.kernel_functions import find_kernels
 from weft.driver.parsing import parse_text
-from weft.driver.pipeline import Kernel, Pipeline
+from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.driver.programs import context, parse
 from weft.driver.progress import Progress
 from weft.driver.stages import schedule, to_low, to_tir
@@ -160,12 +160,12 @@ def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> 
 class _Compilation:
     """Kernels compiled by this process and, where that is worth it, by others."""
 
-    def __init__(self, pipeline: Pipeline, waiting: deque[Kernel], processes: int) -> None:
+    def __init__(self, pipeline: Pipeline, waiting: deque[ModelKernel], processes: int) -> None:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
         self._waiting = waiting
         self._processes = processes
-        self._failed: deque[Kernel] = deque()
+        self._failed: deque[ModelKernel] = deque()
         """Kernels that another process did not compile: this one does, and raises what is wrong with them."""
         self._workers: list[Worker] = []
         self._is_over = False
@@ -196,7 +196,7 @@ class _Compilation:
                 for worker in self._workers:
                     worker.end()
 
-    def _compile(self, kernel: Kernel) -> None:
+    def _compile(self, kernel: ModelKernel) -> None:
         unit = Pipeline(kernel.unit(), self._target, self._options, self._stopwatch)
         kernel.compiled = compile_unit(unit, kernel.symbol)
         self._progress.advance()
@@ -235,7 +235,7 @@ class _Compilation:
 # The functions that call them
 
 
-def _declare(module: ModuleOp, kernels: Sequence[Kernel]) -> None:
+def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
     """Put declarations in the place of kernels, and where constants are packed for one, the body of its caller in the
     place of a call."""
     callers = _read(module, kernels)
@@ -256,7 +256,7 @@ def _declare(module: ModuleOp, kernels: Sequence[Kernel]) -> None:
             Rewriter.erase_op(op)
 
 
-def _read(module: ModuleOp, kernels: Sequence[Kernel]) -> dict[str, FuncOp]:
+def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]:
     """Add what compiled kernels declare to a module. Returns their callers by name."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
     texts = [text for kernel in compiled for text in (kernel.declarations, kernel.caller)]
@@ -284,7 +284,7 @@ def _inline(caller: FuncOp, call: CallOp) -> None:
     Rewriter.replace_op(call, body, [])
 
 
-def _pack_constants(module: ModuleOp, kernels: Sequence[Kernel], target: Target) -> None:
+def _pack_constants(module: ModuleOp, kernels: Sequence[ModelKernel], target: Target) -> None:
     """Let compiled kernels pack the constants that they get; the results are constants of the module."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None and kernel.compiled.caller]
 

@@ -24,7 +24,7 @@ _SYMBOL_LETTERS: Final = 20
 
 
 @dataclass
-class Kernel:
+class ModelKernel:
     """Equal functions of a module, as one kernel."""
 
     key: str
@@ -63,7 +63,7 @@ class Pipeline:
     """Records the time of each stage."""
     cache: CompileCache | None = None
     """Holds kernels that were compiled before."""
-    kernels: Sequence[Kernel] = ()
+    kernels: Sequence[ModelKernel] = ()
     """The kernels that were compiled apart."""
     traces: Sequence[sched.FuncOp] = ()
     """The tuned and default schedules of the functions that stayed in the module."""

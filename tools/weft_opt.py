@@ -265,7 +265,7 @@ class WeftOptMain(xDSLOptMain):
             return versions()
         if not (args.list_passes or args.help_pass or args.list_targets or args.help_target):
             return None
-        from weft.tools.pass_help import full_help, pass_listing, target_listing
+        from weft.tools.pass_help import full_help, pass_listing, target_listing  # start-up: 13 ms
 
         targets = cast("dict[str, Callable[[], type[Target]]]", self.available_targets)
         if args.help_pass:
@@ -463,7 +463,7 @@ class WeftOptMain(xDSLOptMain):
 
     def _new_validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):
-            from weft.interp.compare import Validator
+            from weft.interp.compare import Validator  # start-up: 118 ms
 
             return Validator(prog)
 

@@ -392,7 +392,7 @@ def test_a_full_disk_loses_the_batch_under_way_and_the_search_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "_prepare", prepare_small)
-        patch.setattr(driver.Evaluator, "_record_of", _padded(driver.Evaluator._record_of))
+        patch.setattr(driver.TrialEvaluator, "_record_of", _padded(driver.TrialEvaluator._record_of))
         with pytest.raises(weft.CompileError, match=r"database '\S+tune\.db': database or disk is full"):
             tune(matmul(), space=tiles, trials=12, database=path)
     kept = _records(path)

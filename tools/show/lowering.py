@@ -30,7 +30,7 @@ from weft.support.packages import installed_universe
 from weft.tools.failures import message_of, versions
 from weft.tools.printing import ScopedMLIRTarget
 from weft.tools.show.buffers import memory_rows
-from weft.tools.show.report import GraphPicture, MemoryRow, ProgramReport, Roofline, ScheduleSteps, Stage
+from weft.tools.show.report import GraphPicture, LoweringStage, MemoryRow, ProgramReport, Roofline, ScheduleSteps
 from weft.tools.show.roofline import NO_KERNELS, roofline_of
 from weft.tools.show.schedules import schedule_steps
 
@@ -82,7 +82,7 @@ class _Collector:
     options: BuildOptions
     extent: int | None
     with_peaks: bool
-    stages: list[Stage] = field(default_factory=list[Stage])
+    stages: list[LoweringStage] = field(default_factory=list[LoweringStage])
     trees: tuple[Tree, ...] = ()
     schedules: list[ScheduleSteps] = field(default_factory=list[ScheduleSteps])
     before_fusion: tuple[GraphPicture, ...] = ()
@@ -105,7 +105,7 @@ class _Collector:
         """Record the module as a stage."""
         printer = ScopedMLIRTarget(elide_above=_SHOWN_ELEMENTS)
         parts = tuple((_symbol(op), printer.text(op)) for op in self.module.ops)
-        self.stages.append(Stage(name, summary, seconds * 1e3, parts))
+        self.stages.append(LoweringStage(name, summary, seconds * 1e3, parts))
 
     def _lower_to_tir(self) -> None:
         start, before = perf_counter(), self.stages[-1].parts
@@ -175,7 +175,7 @@ class _Collector:
         else:
             return
         seconds = perf_counter() - start
-        self.stages.append(Stage(language, "The code of the target", seconds * 1e3, (("code", text),)))
+        self.stages.append(LoweringStage(language, "The code of the target", seconds * 1e3, (("code", text),)))
 
     def report(self, name: str) -> ProgramReport:
         return ProgramReport(
