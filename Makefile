@@ -81,7 +81,7 @@ generated: setup
 	$(BIN)/python docs/generators/primitive_docs.py > docs/primitives.md
 	$(BIN)/python docs/generators/operator_docs.py > docs/operators.md
 	$(BIN)/python docs/generators/gpu_docs.py --write
-	$(BIN)/python docs/generators/schedule_stub.py > schedule/schedule.pyi
+	$(BIN)/python docs/generators/schedule_methods.py > schedule/schedule.py.new && mv schedule/schedule.py.new schedule/schedule.py
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

@@ -106,15 +106,15 @@ class Pattern(ABC):
 
     def named(self, name: str) -> Pattern:
         """The pattern; the match holds its value under `name`."""
-        return Condition(self, name=name)
+        return ConditionPattern(self, name=name)
 
     def where(self, condition: Callable[[SSAValue], bool]) -> Pattern:
         """The pattern, for values for which the condition holds."""
-        return Condition(self, condition=condition)
+        return ConditionPattern(self, condition=condition)
 
     def used_once(self) -> Pattern:
         """The pattern, for values that only operators of the match use."""
-        return Condition(self, is_owned=True)
+        return ConditionPattern(self, is_owned=True)
 
     def __or__(self, other: Pattern) -> Pattern:
         return Alternatives((self, other))
@@ -263,7 +263,7 @@ class Alternatives(Pattern):
 
 
 @dataclass(frozen=True, eq=False)
-class Condition(Pattern):
+class ConditionPattern(Pattern):
     """A pattern whose value has a name, meets a condition, or has no users outside of the match."""
 
     pattern: Pattern

@@ -183,7 +183,7 @@ class Missed:
         instance = Instance(self.symbols)
         inside = all(0 <= at < instance.number(extent) for at, extent in zip(self.place, domain.extents, strict=False))
         loops = [*((loop.induction_variable, loop.extent) for loop in domain.loops), *domain.free_loops]
-        return inside and not _Search(loops, domain.bindings, domain.conditions, self.place).finds(self.symbols)
+        return inside and not _PointSearch(loops, domain.bindings, domain.conditions, self.place).finds(self.symbols)
 
 
 _TRIES = 4000
@@ -191,7 +191,7 @@ _TRIES = 4000
 
 
 @dataclass
-class _Search:
+class _PointSearch:
     """Searches for a loop point at which the conditions hold and the bindings have the wanted values.
 
     Loops are fixed from the outermost inwards, and points that ranges exclude are pruned. No integer sets are involved.

@@ -17,8 +17,8 @@ from weft.driver.programs import parse_file as parse_file
 from weft.driver.torch_models import compile as compile
 from weft.driver.traces import parse_trace as parse_trace
 from weft.driver.traces import run_trace as run_trace
-from weft.driver.tune import Tuned as Tuned
 from weft.driver.tune import tune as tune
+from weft.driver.tuned import Tuned as Tuned
 from weft.frontends.script.schedule import Schedule as Schedule
 from weft.frontends.stage_schedule import lower as lower
 from weft.interp.interpreter import Interpreter as Interpreter

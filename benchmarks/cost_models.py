@@ -23,18 +23,18 @@ from random import Random
 
 import numpy as np
 
-from weft.driver.build import lower_to_tir
 from weft.driver.candidates import build_candidate
 from weft.driver.programs import parse
+from weft.driver.search_spaces import default_program, workload_of
 from weft.driver.traces import trace_with_decisions
-from weft.driver.tune import default_program, workload_of
 from weft.driver.workloads import Task, tasks_of
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 from weft.tuning.cost_model import AnalyticalModel, BoostedTrees, CostModel, Sample, rank_correlation
 from weft.tuning.database import Database
-from weft.tuning.evaluation import Evaluator
+from weft.tuning.evaluation import TrialEvaluator
 from weft.tuning.features import features_of
 from weft.tuning.measuring import measure
 from weft.tuning.records import Record
@@ -72,7 +72,9 @@ def record(path: Path, seconds: float, schedules: int, target: str, largest: int
             candidates = drawn(Space(unit, default_program(machine), "drawn"), schedules)
             if time.monotonic() > end or len(candidates) < FEWEST:
                 continue
-            tools = partial(Evaluator, database=database, executor=executor, build=build_candidate, measure=measure)
+            tools = partial(
+                TrialEvaluator, database=database, executor=executor, build=build_candidate, measure=measure
+            )
             evaluator = tools(workload, target, arguments, candidates[0], "drawn", limits=WorkerLimits())
             for at in range(1, len(candidates), BATCH):
                 for _ in evaluator.finish(evaluator.begin(candidates[at : at + BATCH]), math.inf):

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft.dialects.arena import planned_bytes
-from weft.driver.build import lower_to_tir
+from weft.passes.lower_to_tir import lower_to_tir
 
 MEBI = 1 << 20
 CALLS = """

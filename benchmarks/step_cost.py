@@ -29,7 +29,7 @@ import tensorize_tmm16  # noqa: E402
 import weft  # noqa: E402
 from weft import te  # noqa: E402
 from weft.dialects.sched import StepOp  # noqa: E402
-from weft.passes.schedule.replay import Outcome, Replay  # noqa: E402
+from weft.passes.schedule.replay import Replay, StepOutcome  # noqa: E402
 
 
 def conv2d_relu() -> weft.Schedule:
@@ -149,7 +149,7 @@ def timed_steps() -> Iterator[list[tuple[str, float]]]:
     times: list[tuple[str, float]] = []
     evaluate = Replay.evaluate
 
-    def timed(self: Replay, step: StepOp) -> Outcome:
+    def timed(self: Replay, step: StepOp) -> StepOutcome:
         start = time.process_time()
         try:
             return evaluate(self, step)

@@ -17,8 +17,8 @@ from typing import Any
 from tuning_scale import TARGET, matmul
 
 import weft
-from weft.driver import tune as driver
-from weft.tuning.evaluation import Evaluator
+from weft.driver import tuning_loop as driver
+from weft.tuning.evaluation import TrialEvaluator
 from weft.tuning.search import EvolutionarySearch
 
 FIRST = 8
@@ -53,8 +53,8 @@ def main() -> None:
             clock.seconds.clear()
 
     EvolutionarySearch.propose = clock.timed("propose", EvolutionarySearch.propose)
-    Evaluator._compared = clock.timed("measure", Evaluator._compared)
-    Evaluator._drift = clock.timed("drift", Evaluator._drift)
+    TrialEvaluator._compared = clock.timed("measure", TrialEvaluator._compared)
+    TrialEvaluator._drift = clock.timed("drift", TrialEvaluator._drift)
     driver.measure = clock.timed("calls of measure", driver.measure)
     tuned = weft.tune(matmul(1024), target=TARGET, trials=trials, window=window, progress=progress)
     seconds, cpu = time.perf_counter() - begin[0], time.thread_time() - begin[1]

@@ -28,8 +28,8 @@ from typing import Any
 
 import weft
 from weft import te
-from weft.driver import tune as driver
-from weft.driver.tune import default_program
+from weft.driver import search_spaces as driver
+from weft.driver.search_spaces import default_program
 from weft.support.call_signature import Signature
 from weft.support.limited_calls import Failure
 from weft.support.target import Target
@@ -38,7 +38,7 @@ from weft.tuning.executors import Fleet, Reply, worker_facts
 from weft.tuning.features import features_of
 from weft.tuning.measuring import Built
 from weft.tuning.records import Decision
-from weft.tuning.runner import Outcome, compare, measure_default
+from weft.tuning.runner import Measurement, compare, measure_default
 from weft.tuning.search import EvolutionarySearch
 from weft.tuning.space import Candidate, Refused, Space
 
@@ -141,7 +141,7 @@ class Simulated:
         if function is worker_facts:
             return worker_facts()
         if arguments[0] in (compare, measure_default):
-            return Reply(worker_facts(), Outcome((self.random.uniform(1e-3, 1e-2),) * 3))
+            return Reply(worker_facts(), Measurement((self.random.uniform(1e-3, 1e-2),) * 3))
         is_default = not self.random.random() > FAILURES and arguments[2] != ()
         return Reply(worker_facts(), Failure("error", "simulated") if is_default else self._built)
 

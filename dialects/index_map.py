@@ -8,6 +8,7 @@ the same text are then equal attributes, so text round trips are exact.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerType, i64
 from xdsl.ir import Attribute, Region, SSAValue
@@ -23,6 +24,8 @@ from xdsl.ir.affine import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+Extent: TypeAlias = "int | SSAValue"
+"""The number of values of an axis, static or an index value."""
 _SUM, _PRODUCT, _PRIMARY = 0, 1, 2
 
 

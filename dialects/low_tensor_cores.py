@@ -78,7 +78,7 @@ class Family(StrEnum):
     """`mma.sync` and `ldmatrix`: the tables of the PTX ISA say it."""
 
 
-class Role(StrEnum):
+class FragmentRole(StrEnum):
     """Which matrix of D = A * B + C a fragment belongs to."""
 
     A = auto()
@@ -101,7 +101,7 @@ class Order(StrEnum):
 _SCOPES: Final = {
     f"{family}.{name}": (family, role)
     for family in Family
-    for role, name in ((Role.A, "matrix_a"), (Role.B, "matrix_b"), (Role.C, "accumulator"))
+    for role, name in ((FragmentRole.A, "matrix_a"), (FragmentRole.B, "matrix_b"), (FragmentRole.C, "accumulator"))
 }
 SHAPES: Final = {Family.WMMA: ((16, 16, 16), (32, 8, 16), (8, 32, 16)), Family.MMA: ((16, 8, 16), (16, 16, 16))}
 """Family -> m, n, k. Two instructions m16n8k16 make the 16 columns of the last one."""
@@ -132,7 +132,7 @@ class FragmentAttr(ParametrizedAttribute):
     element: Attribute = param_def()
 
     @staticmethod
-    def of(family: Family, role: Role, order: Order, shape: Sequence[int], element: Attribute) -> FragmentAttr:
+    def of(family: Family, role: FragmentRole, order: Order, shape: Sequence[int], element: Attribute) -> FragmentAttr:
         names = StringAttr(str(family)), StringAttr(str(role)), StringAttr(str(order))
         return FragmentAttr(*names, DenseArrayBase.from_list(i64, list(shape)), element)
 
@@ -141,8 +141,8 @@ class FragmentAttr(ParametrizedAttribute):
         return Family(self.family_name.data)
 
     @property
-    def role(self) -> Role:
-        return Role(self.role_name.data)
+    def role(self) -> FragmentRole:
+        return FragmentRole(self.role_name.data)
 
     @property
     def order(self) -> Order:
@@ -158,7 +158,7 @@ class FragmentAttr(ParametrizedAttribute):
     def matrix(self) -> tuple[int, int]:
         """Rows and columns of the matrix."""
         m, n, k = self.shape
-        return {Role.A: (m, k), Role.B: (k, n), Role.C: (m, n)}[self.role]
+        return {FragmentRole.A: (m, k), FragmentRole.B: (k, n), FragmentRole.C: (m, n)}[self.role]
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -175,7 +175,7 @@ class FragmentAttr(ParametrizedAttribute):
     def elements_per_thread(self) -> int:
         """How many elements each thread holds; `wmma` holds those of A and B of type `f16` twice."""
         rows, columns = self.matrix
-        if self.family is Family.WMMA and self.role is not Role.C:
+        if self.family is Family.WMMA and self.role is not FragmentRole.C:
             # PTX ISA, "Matrix Fragments for WMMA".
             return 16 if isinstance(self.element, Float16Type) else rows * columns // WARP
         return rows * columns // WARP
@@ -193,14 +193,14 @@ class FragmentAttr(ParametrizedAttribute):
         """
         row, column = self.parts[number // 2]
         across, along = lane // 4, 2 * (lane % 4) + number % 2
-        return (row + along, column + across) if self.role is Role.B else (row + across, column + along)
+        return (row + along, column + across) if self.role is FragmentRole.B else (row + across, column + along)
 
-    def with_role(self, role: Role, order: Order, element: Attribute) -> FragmentAttr:
+    def with_role(self, role: FragmentRole, order: Order, element: Attribute) -> FragmentAttr:
         """The fragment of another matrix of the same product."""
         return FragmentAttr.of(self.family, role, order, self.shape, element)
 
     def verify(self) -> None:
-        for word, words in ((self.family_name, Family), (self.role_name, Role), (self.order_name, Order)):
+        for word, words in ((self.family_name, Family), (self.role_name, FragmentRole), (self.order_name, Order)):
             if word.data not in tuple(words):
                 raise VerifyException(f"{self.name}: '{word.data}' is none of {', '.join(words)}")
         if self.sizes.get_values() not in SHAPES[self.family]:
@@ -208,17 +208,17 @@ class FragmentAttr(ParametrizedAttribute):
             raise VerifyException(
                 f"{self.name}: {self.family} has the shapes {known}, got {list(self.sizes.get_values())}"
             )
-        wanted = (Float32Type,) if self.role is Role.C else (Float16Type, BFloat16Type)
+        wanted = (Float32Type,) if self.role is FragmentRole.C else (Float16Type, BFloat16Type)
         if not isinstance(self.element, wanted):
             raise VerifyException(f"{self.name}: {self.role} of {self.family} does not hold {self.element}")
-        if self.order is Order.COL and self.role is Role.C:
+        if self.order is Order.COL and self.role is FragmentRole.C:
             raise VerifyException(f"{self.name}: what is accumulated has its rows as they are")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             words: list[StringAttr] = []
-            for kind in (Family, Role, Order):
+            for kind in (Family, FragmentRole, Order):
                 words.append(StringAttr(str(parser.parse_str_enum(kind))))
                 parser.parse_punctuation(",")
             sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
@@ -334,7 +334,7 @@ class TileStoreOp(_TileCopyOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if self.fragment.role is not Role.C:
+        if self.fragment.role is not FragmentRole.C:
             raise VerifyException(f"{self.name} stores what was accumulated, got {self.fragment}")
 
 
@@ -363,7 +363,7 @@ class TileFillOp(TileOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if self.fragment.role is not Role.C or not isinstance(self.value.type, Float32Type):
+        if self.fragment.role is not FragmentRole.C or not isinstance(self.value.type, Float32Type):
             raise VerifyException(f"{self.name} fills what is accumulated with numbers of f32, got {self.fragment}")
 
 
@@ -396,7 +396,7 @@ class TileMmaOp(TileOp):
 
     @property
     def c_fragment(self) -> FragmentAttr:
-        return self.a_fragment.with_role(Role.C, Order.ROW, f32)
+        return self.a_fragment.with_role(FragmentRole.C, Order.ROW, f32)
 
     def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
         return ((self.c_fragment, self.c), (self.a_fragment, self.a), (self.b_fragment, self.b))
@@ -408,9 +408,9 @@ class TileMmaOp(TileOp):
 
 def verify_factors(op: Operation, a: FragmentAttr, b: FragmentAttr) -> None:
     """Two fragments are the factors of one product."""
-    if (a.role, b.role) != (Role.A, Role.B):
+    if (a.role, b.role) != (FragmentRole.A, FragmentRole.B):
         raise VerifyException(f"{op.name} multiplies a fragment of a and one of b, got {a} and {b}")
-    if a != b.with_role(Role.A, a.order, b.element):
+    if a != b.with_role(FragmentRole.A, a.order, b.element):
         raise VerifyException(f"{op.name} multiplies fragments of one family, shape and type, got {a} and {b}")
 
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import auto
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -81,6 +81,7 @@ from weft.dialects.combiners import op_named
 from weft.dialects.effects import RegionEffects
 from weft.dialects.element_types import greatest, least
 from weft.dialects.index_map import (
+    Extent,
     mixed_extents,
     parse_annotations_and_body,
     parse_domain,
@@ -188,10 +189,6 @@ def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | 
             return [0 if combiner is Combiner.ARGMAXU else -1, *(greatest(type_) for type_ in types[1:])]
         case _:
             return [least(types[0]), *(greatest(type_) for type_ in types[1:])]
-
-
-Extent: TypeAlias = "int | SSAValue"
-"""The number of values of an axis, static or an index value."""
 
 
 def is_element_type(type: Attribute) -> bool:

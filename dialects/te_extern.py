@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, MemRefType, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import effects_of
 from weft.dialects.index_map import (
+    Extent,
     mixed_extents,
     parse_annotations_and_body,
     parse_domain,
@@ -32,9 +33,6 @@ from weft.dialects.index_map import (
 )
 from weft.dialects.printing import Piece, write
 from weft.dialects.traversal import operations_in
-
-if TYPE_CHECKING:
-    from weft.dialects.te import Extent
 
 
 def buffer_of(tensor: Attribute) -> MemRefType[Attribute]:

@@ -4,81 +4,32 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.dialects.traversal import copy_of
 from weft.driver.cached_models import CachedModel
-from weft.driver.lowering_options import LoweringOptions, can_compile_apart
 from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
 if TYPE_CHECKING:
-    from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.dialects import sched
-    from weft.driver.kernels import Kernel
+    from weft.driver.pipeline import ModelKernel, Pipeline
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
-    from weft.passes.insertion import Insertions, PipelineStep, RunStep
-    from weft.runtime.kernel_report import ReportSource
     from weft.runtime.library import Library
+    from weft.support.build_options import Insertions
     from weft.texpr.buffers import Binds
     from weft.texpr.expr import Var
     from weft.texpr.tensor import Tensor
-    from weft.tuning.records import Record
-
-
-def lower_to_tir(
-    module: ModuleOp, target: str = "llvm", options: LoweringOptions | None = None, run: RunStep | None = None
-) -> None:
-    """Give functions of upstream dialects and of tensors their form over buffers, in place. `run` runs each pass on
-    graphs. Raises `CompileError`."""
-    from xdsl.context import Context
-    from xdsl.dialects.builtin import TensorType
-
-    from weft.driver.programs import functions_of
-    from weft.passes.convert.convert_from_upstream import convert_from_upstream
-    from weft.passes.insertion import run_step
-    from weft.passes.tir.tir_state_preconditions import state_preconditions
-
-    options = options or LoweringOptions()
-    # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
-    convert_from_upstream(Context(), module, strict=not options.passes)
-    over_tensors = [
-        name
-        for name, function in functions_of(module).items()
-        if any(isinstance(t, TensorType) for t in (*function.function_type.inputs, *function.function_type.outputs))
-    ]
-    if over_tensors:
-        from weft.passes.graph.lower_graph import LowerGraphPass
-
-        if options.checked:
-            from weft.passes.graph.graph_check_indices import GraphCheckIndicesPass
-
-            GraphCheckIndicesPass().apply(Context(), module)
-        lower = LowerGraphPass(target, layouts=options.layouts, winograd=options.winograd, func=tuple(over_tensors))
-        lower.run_steps(Context(), module, run or run_step)
-        _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])
-    state_preconditions(module)
-
-
-def _check_lowered(functions: Sequence[FuncOp]) -> None:
-    """Raises `CompileError` at what keeps a function over tensors from having a form over buffers."""
-    from xdsl.dialects.builtin import TensorType
-
-    from weft.passes.verify_level import verify_level
-
-    for function in functions:
-        if any(isinstance(t, TensorType) for t in (*function.function_type.inputs, *function.function_type.outputs)):
-            verify_level(function, "te")
-            raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")
 
 
 @checked
@@ -152,21 +103,36 @@ def build(
     if require_tuned and database is None:
         raise CompileError("build: require_tuned is about the schedules of a database: give database, too")
     machine = target if isinstance(target, Target) else Target.parse(target)
-    options = LoweringOptions(
-        scheduled, default_schedule, passes or {}, checked, verify, database, require_tuned, layouts, winograd
+    options = BuildOptions(
+        scheduled=scheduled,
+        default_schedule=default_schedule,
+        passes=passes or {},
+        checked=checked,
+        verify=verify,
+        database=database,
+        require_tuned=require_tuned,
+        layouts=layouts,
+        winograd=winograd,
     )
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
         return _built_file(Path(program), machine, options, stopwatch, store)
-    from weft.frontends.stage_schedule import StageSchedule
+    from weft.frontends.stage_schedule import StageSchedule  # start-up: 948 ms
 
     if isinstance(program, StageSchedule):
         options = replace(options, default_schedule=False)
-    return _compiled(_module_of(program, args, name, binds, stopwatch), machine, options, stopwatch, store)[0]
+    module = _module_of(program, args, name, binds, stopwatch)
+    return _compiled(module, machine, options, stopwatch, store)[0]
+
+
+def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
+    """`build` with its options as a record, on a copy of the module."""
+    store = None if is_switched_off() else CompileCache.of_user()
+    return _compiled(copy_of(module), target, options, Stopwatch(), store)[0]
 
 
 def _built_file(
-    path: Path, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
+    path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> Library:
     """The library of a program in a file; that of a model of ONNX comes from the cache, where it was built before."""
     known = CachedModel.of(path, target, options, store)
@@ -191,52 +157,26 @@ def _built_file(
 
 
 def _compiled_file(
-    path: Path, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
-) -> tuple[Library, list[Kernel], frozenset[str]]:
+    path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
+) -> tuple[Library, Sequence[ModelKernel], frozenset[str]]:
     """The library of a program in a file, its kernels, and the files that a model of ONNX refers to."""
-    from weft.driver.programs import onnx_module, parse_file
+    from weft.driver.programs import onnx_module, parse_file  # start-up: 231 ms
 
     with stopwatch.measure("read"):
         is_model = path.suffix == ".onnx"
         module, files = onnx_module(path) if is_model else (parse_file(path), frozenset[str]())
-    return *_compiled(module, target, options, stopwatch, store), files
+    library, done = _compiled(module, target, options, stopwatch, store)
+    return library, done.kernels, files
 
 
 def _compiled(
-    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
-) -> tuple[Library, list[Kernel]]:
-    """Compile a module, which is lowered in place: its library, and the kernels that were compiled apart."""
-    from weft.runtime.low_module import load_low_module
+    module: ModuleOp, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
+) -> tuple[Library, Pipeline]:
+    """Compile a module, which is lowered in place."""
+    from weft.driver.compilation import compile_module  # start-up: 1290 ms
+    from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 
-    kernels, source = _kernels_apart(module, target, options, stopwatch, store)
-    traces = lower_to_low(module, target, options, stopwatch)
-    compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
-    library = load_low_module(module, target, stopwatch=stopwatch, kernels=compiled)
-    library.trace_source = lambda: (*traces, *(trace for kernel in kernels for trace in kernel.traces()))
-    library.report_source = lambda: source
-    library.timing = stopwatch
-    return library, kernels
-
-
-def _kernels_apart(
-    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, store: CompileCache | None
-) -> tuple[list[Kernel], ReportSource | None]:
-    """Take the kernels of a model out of its module, compiled, and say what they do; none for other programs."""
-    from weft.driver.kernels import compile_kernels
-    from weft.driver.model_report import ModelReport, report_of
-
-    if target.has_kernels:
-        with stopwatch.measure("graph and te to tir"):
-            lower_to_tir(module, str(target), options)
-            return [], report_of(module, target, options)
-    if not can_compile_apart(target, options):
-        return [], None
-    with stopwatch.measure("graph and te to tir"):
-        lower_to_tir(module, str(target), options)
-        source = ModelReport(module, target)
-    kernels = compile_kernels(module, target, options, stopwatch, store)
-    source.taken(kernels)
-    return kernels, source if kernels else None
+    return compile_module(Pipeline(module, target, options, stopwatch, store))
 
 
 def _check_kind(argument: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
@@ -256,9 +196,8 @@ def _module_of(
     """The module that a program is, as one that may be changed; that of a stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
-    from weft.dialects.traversal import copy_of
-    from weft.driver.programs import parse
-    from weft.frontends.stage_schedule import StageSchedule, lower
+    from weft.driver.programs import parse  # start-up: 231 ms
+    from weft.frontends.stage_schedule import StageSchedule, lower  # start-up: 948 ms
 
     if isinstance(program, str):
         if "\n" not in program and program.endswith(".mlir"):
@@ -289,9 +228,9 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.dialects.traversal import copy_of
-    from weft.frontends.script.schedule import Schedule
-    from weft.passes.convert.convert_from_upstream import convert_from_upstream
+    from weft.frontends.script.schedule import Schedule  # start-up: 314 ms
+    from weft.passes.convert.convert_from_upstream import convert_from_upstream  # start-up: 246 ms
+    from weft.passes.lower_to_tir import lower_to_tir  # start-up: 960 ms
 
     checked_argument("schedule_of", "function", FuncOp, function)
     module = function.parent_op()
@@ -301,123 +240,3 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
     convert_from_upstream(Context(), copy, tuple(promises), strict=True)
     lower_to_tir(copy)
     return Schedule(copy, seed)
-
-
-def lower_to_low(
-    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch
-) -> list[sched.FuncOp]:
-    """Take a module of graph, te or tir functions down to low, in place; returns the default schedules that were used.
-
-    `stopwatch` records the time of each stage. Raises `CompileError` and `ScheduleError` as `build` does.
-    """
-    traces = lower_to_scheduled(module, target, options, stopwatch)
-    lower_scheduled(module, target, options, stopwatch)
-    return traces
-
-
-def lower_to_scheduled(
-    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch
-) -> list[sched.FuncOp]:
-    """Take a module of graph, te or tir functions to scheduled tir, as `lower_to_low` does first."""
-    from weft.autoschedule.default_schedule import apply_default_schedule
-    from weft.driver.constants import pack_constants
-    from weft.driver.tuned_schedules import apply_tuned_schedules, tuned_records
-    from weft.passes.tir.flat_signature import state_parameter_accesses
-    from weft.passes.tir.nest import buffer_functions
-    from weft.passes.verify_level import verify_level
-
-    with stopwatch.measure("graph and te to tir"):
-        lower_to_tir(module, str(target), options)
-    tuned: dict[str, list[Record]] = {}
-    if options.database is not None and options.default_schedule:
-        with stopwatch.measure("database"):
-            tuned = tuned_records(module, target, options.database, options.require_tuned)
-    with stopwatch.measure("schedule"):
-        state_parameter_accesses(module)
-        by_users = _run_schedules(module, options.scheduled)
-    if options.verify:
-        # Before default schedules, each step of which proves that it keeps a right program right.
-        with stopwatch.measure("check of tir"):
-            for function in buffer_functions(module):
-                # Inserted passes may lower ops that are no part of the level: which ops stand there is checked later.
-                verify_level(function, None if options.passes else "tir")
-    traces: list[sched.FuncOp] = []
-    if options.default_schedule:
-        with stopwatch.measure("schedule"):
-            found = apply_tuned_schedules(module, {n: r for n, r in tuned.items() if n not in by_users}, target)
-            traces = [*found.values(), *apply_default_schedule(module, target, skip=by_users.union(found))]
-    if target.kind in ("llvm", "c"):
-        with stopwatch.measure("constants"):
-            pack_constants(module)
-    return traces
-
-
-def lower_scheduled(
-    module: ModuleOp,
-    target: Target,
-    options: LoweringOptions,
-    stopwatch: Stopwatch,
-    after: Callable[[PipelineStep], None] | None = None,
-) -> None:
-    """Take a module of scheduled tir functions to low, in place: the second part of `lower_to_low`. `after` is called
-    after each pass."""
-    from xdsl.context import Context
-
-    from weft.driver.programs import context
-    from weft.passes.insertion import run_pass
-    from weft.passes.lower_tir_to_low import lower_tir_to_low
-    from weft.passes.tir.nest import buffer_functions
-
-    ctx = context() if options.passes else Context()
-    lap = stopwatch.laps()
-
-    def run(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-        run_pass(step.run, ctx, module)
-        lap(step.run.name)
-        _check_inserted(step, module)
-        if after is not None:
-            after(step)
-            lap(None)
-
-    # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
-    has_others = bool(options.passes)
-    lower_tir_to_low(
-        ctx,
-        module,
-        str(target),
-        options.passes,
-        run,
-        bounds=options.checked,
-        named=[function.sym_name.data for function in buffer_functions(module)],  # a library has all functions
-        check_program=has_others and options.verify,
-        check_result=has_others,
-    )
-
-
-def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
-    """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
-    from weft.autoschedule.default_schedule import scheduled_by
-    from weft.driver.programs import schedules_of
-    from weft.passes.schedule.replay import apply_schedule
-
-    by_users: set[str] = set()
-    for schedule in schedules_of(module):
-        if scheduled:
-            by_users |= scheduled_by(schedule, module)
-            apply_schedule(module, schedule)
-        schedule.detach()
-        schedule.erase()
-    return by_users
-
-
-def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
-    """A pass of the user leaves IR that verifies."""
-    if step.point is not None:
-        return
-    from weft.driver.verify import verify_module
-
-    try:
-        verify_module(module)
-    except CompileError as error:
-        message = f"pass '{step.run.name}' left IR that does not verify: {error.message}"
-        raise CompileError(message, location=error.location, notes=error.notes) from error

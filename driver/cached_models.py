@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.driver.lowering_options import LoweringOptions, can_compile_apart
 from weft.frontends.onnx.registry import is_customised
-from weft.runtime.compile_cache import CompileCache, CompiledModel, code_depends_on
+from weft.runtime.compile_cache import CompileCache, ModelEntry, code_depends_on
 from weft.runtime.export.library_text import library_text, read_library_text
 from weft.runtime.library import Library
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 from weft.support.user_functions import intrinsics, names_with_rules
 
 if TYPE_CHECKING:
-    from weft.driver.kernels import Kernel
+    from weft.driver.pipeline import ModelKernel
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,15 @@ class CachedModel:
     """When the file was read, in seconds since the epoch."""
 
     @staticmethod
-    def of(path: Path, target: Target, options: LoweringOptions, store: CompileCache | None) -> CachedModel | None:
+    def of(path: Path, target: Target, options: BuildOptions, store: CompileCache | None) -> CachedModel | None:
         """None for a program that the cache does not keep whole: no model of ONNX, or one that depends on what no key
         covers. Raises `OSError`."""
         if store is None or path.suffix != ".onnx" or options.database is not None:
             return None
-        if not can_compile_apart(target, options) or intrinsics() or names_with_rules() or is_customised():
+        if not options.can_compile_apart(target) or intrinsics() or names_with_rules() or is_customised():
             return None
         since = time.time()
-        lowering = {name: value for name, value in vars(options).items() if isinstance(value, bool)}
-        key = hashlib.blake2b(_digest(path).encode() + code_depends_on(target, **lowering), digest_size=32)
+        key = hashlib.blake2b(_digest(path).encode() + code_depends_on(target, options), digest_size=32)
         return CachedModel(path, key.hexdigest(), store, target, since)
 
     def load(self, stopwatch: Stopwatch) -> Library | None:
@@ -79,7 +78,7 @@ class CachedModel:
             kernels=found,
         )
 
-    def keep(self, library: Library, kernels: Sequence[Kernel], files: Collection[str]) -> None:
+    def keep(self, library: Library, kernels: Sequence[ModelKernel], files: Collection[str]) -> None:
         """Store what `library` is made of. `files`: those that the model refers to, by their paths from its folder."""
         ir = library.own_ir
         if not kernels or ir is None:
@@ -92,13 +91,13 @@ class CachedModel:
             return
         signatures = library_text([library[name].signature for name in library], self.target)
         keys = tuple(kernel.key for kernel in kernels)
-        if self.store.store_model(self.key, CompiledModel(digests, signatures, keys, ir, library.constants)):
+        if self.store.store_model(self.key, ModelEntry(digests, signatures, keys, ir, library.constants)):
             self.store.evict()
 
     def _beside(self, name: str) -> Path:
         return self.path.parent / name
 
-    def _has(self, model: CompiledModel) -> bool:
+    def _has(self, model: ModelEntry) -> bool:
         """Whether the other files of a model are as they were."""
         try:
             return all(_digest(self._beside(name)) == digest for name, digest in model.files.items())

@@ -25,17 +25,17 @@ from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
 from weft.dialects.tir_kinds import CONSTANT, TIR_FUNCTION
 from weft.dialects.traversal import copy_of
-from weft.driver.build import lower_to_low
-from weft.driver.lowering_options import LoweringOptions
-from weft.driver.programs import functions_of, parse
+from weft.driver.pipeline import Pipeline
+from weft.driver.programs import parse
+from weft.driver.stages import lower
 from weft.driver.traces import trace_with_decisions
 from weft.interp.arguments import argument_recipe
-from weft.passes.module_functions import named_ops
+from weft.passes.module_functions import functions_of, named_ops
 from weft.runtime.constants import take_constants
 from weft.runtime.gpu_library import emit_program
+from weft.support.build_options import BuildOptions
 from weft.support.limited_calls import Failure, Limits, limited_call
 from weft.support.names import free_name
-from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 from weft.tuning.measuring import Built
 
@@ -64,7 +64,7 @@ def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target
     module.body.block.add_op(trace_with_decisions(trace, decisions))
     machine = Target.parse(target)
     # Every step of a schedule proves that it keeps a right program right; the program was checked before.
-    lower_to_low(module, machine, LoweringOptions(default_schedule=False, verify=False), Stopwatch())
+    lower(Pipeline(module, machine, BuildOptions(default_schedule=False, verify=False)))
     signatures = {signature.name: signature for signature in signatures_of(module)}
     if machine.has_kernels:
         return _built_kernels(module, signatures[name], machine)

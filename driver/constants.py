@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.backends.llvm.compile import CodegenOptions
+from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.passes.tir.tir_fold_constant_calls import fold_constant_calls
 from weft.passes.tir.tir_split_constant_packing import split_constant_packing
+from weft.runtime.low_module import load_low_module
+from weft.support.target import Target
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,13 +29,8 @@ def pack_constants(module: ModuleOp) -> None:
 
 def _compiled(module: ModuleOp) -> Run:
     """Functions at tir level, whatever their target, compiled for the CPU of this process, to run once each."""
-    from weft.backends.llvm.compile import CodegenOptions
-    from weft.passes.lower_tir_to_low import lower_tir_to_low
-    from weft.runtime.low_module import load_low_module
-    from weft.support.target import Target
-
     target = Target.of_process(1)
-    lower_tir_to_low(Context(), module, str(target), {}, check_program=False, check_result=False)
+    lower_tir_to_low(Context(), module, str(target), is_trusted=True)
     library = load_low_module(module, target, CodegenOptions(fast=True))
 
     def run(name: str, arrays: Sequence[NDArray[Any]]) -> None:

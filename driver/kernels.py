@@ -7,21 +7,16 @@
     func.func @main(...)            { func.call @kernel_3f2a...(...)  func.call @kernel_3f2a...(...) }
     func.func private @kernel_3f2a...(...) attributes {low.params = ...}     // code in an object of its own
 
-A kernel is a private function over buffers that others of its module call, and that calls none itself. It is compiled
-with what it needs: globals, and declarations of external functions. Its key covers all that its code depends on: its
-structure (`analysis/structural_hash.py`), the target, the options, and the versions of weft and of what it compiles
-with. The key names its symbol too, so that objects of several programs can be linked.
+Callers are compiled with the rest of the module.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import pickle
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -29,37 +24,32 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import GlobalOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from weft.autoschedule.default_schedule import scheduled_by
 from weft.backends.llvm.compile import EMISSION, object_code
 from weft.backends.llvm.emit import emit_module
 from weft.backends.llvm.jit import link_objects
-from weft.dialects import sched
 from weft.dialects.effects import is_pure_function
 from weft.dialects.low import PURE
 from weft.dialects.low_signature import signature_of
 from weft.dialects.traversal import copy_of, operations_in
-from weft.driver.build import lower_scheduled, lower_to_scheduled
-from weft.driver.lowering_options import LoweringOptions
+from weft.driver.kernel_functions import find_kernels
 from weft.driver.parsing import parse_text
-from weft.driver.programs import context, parse, schedules_of
+from weft.driver.pipeline import ModelKernel, Pipeline
+from weft.driver.programs import context, parse
 from weft.driver.progress import Progress
-from weft.driver.traces import name_function, parse_trace
-from weft.driver.tuned_schedules import tuned_records
-from weft.driver.workloads import function_digest, is_taken_along
+from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.module_functions import named_ops, symbol_uses
-from weft.passes.tir.nest import buffer_functions
-from weft.passes.tir.tir_collect_imports import PRAGMAS
 from weft.passes.tir.tir_fold_constant_calls import fold_constant_calls
 from weft.runtime.call import Caller
-from weft.runtime.compile_cache import CompileCache, CompiledKernel, code_depends_on
+from weft.runtime.compile_cache import CompiledKernel
 from weft.runtime.native_runtime import runtime_symbols
+from weft.support.build_options import BuildOptions
 from weft.support.errors import InternalError
 from weft.support.isolation import Worker
+from weft.support.machine import host_cores
 from weft.support.names import free_name
-from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 from weft.support.user_functions import intrinsics, names_with_rules
 
@@ -71,59 +61,27 @@ WORTH_A_PROCESS: Final = 1.5
 _CALLER: Final = "_caller"
 _PACKING: Final = "_packing"
 """What follows the symbol of a kernel in the names of its caller, and of functions that pack constants for it."""
-_SYMBOL_LETTERS: Final = 20
-"""Letters of a key in a symbol: 80 bits."""
 
 
-@dataclass
-class Kernel:
-    """Equal functions of a module, as one kernel."""
-
-    key: str
-    functions: list[FuncOp]
-    """As the program has them."""
-    needed: list[Operation]
-    """The globals and declarations that the first of them refers to."""
-    compiled: CompiledKernel | None = None
-    declaration: FuncOp | None = None
-    """At low level, in the module that calls it."""
-
-    @property
-    def symbol(self) -> str:
-        """That of the kernel in machine code."""
-        return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
-
-    def unit(self) -> ModuleOp:
-        """A module of copies of the first function and of what it needs."""
-        return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
-
-    def traces(self) -> Iterator[sched.FuncOp]:
-        """The default schedule of each of the functions, which names it."""
-        for text in self.compiled.traces if self.compiled is not None else ():
-            for function in self.functions:
-                yield _trace_for(text, function.sym_name.data)
-
-
-def compile_kernels(
-    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch, cache: CompileCache | None
-) -> list[Kernel]:
+def compile_kernels(pipeline: Pipeline) -> Pipeline:
     """Compile the kernels of a module of tir functions; declarations at low level take their places.
 
-    Raises `CompileError` and `ScheduleError` as `build` does. `stopwatch` records the stages of what is compiled in
+    Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of what is compiled in
     this process.
     """
+    module, stopwatch, cache = pipeline.module, pipeline.stopwatch, pipeline.cache
     with stopwatch.measure("kernels: structure"):
         # Workers know nothing that users registered here, and no key covers what their functions do.
         is_customised = bool(intrinsics() or names_with_rules())
-        kernels = find_kernels(module, target, options)
+        kernels = find_kernels(pipeline)
     if not kernels:
-        return kernels
+        return pipeline
     if cache is not None and not is_customised:
         with stopwatch.measure("compile cache"):
             for kernel in kernels:
                 kernel.compiled = cache.load(kernel.key)
     missing = [kernel for kernel in kernels if kernel.compiled is None]
-    _Compilation(target, options, stopwatch, deque(missing), 1 if is_customised else _processors()).run()
+    _Compilation(pipeline, deque(missing), 1 if is_customised else host_cores()).run()
     if cache is not None and not is_customised and missing:
         with stopwatch.measure("compile cache"):
             if all(kernel.compiled is not None and cache.store(kernel.key, kernel.compiled) for kernel in missing):
@@ -131,99 +89,28 @@ def compile_kernels(
     with stopwatch.measure("kernels: declarations"):
         _declare(module, kernels)
     with stopwatch.measure("constants"):
-        _pack_constants(module, kernels, target)
-    return kernels
+        _pack_constants(module, kernels, pipeline.target)
+    return replace(pipeline, kernels=kernels)
 
 
-# What the kernels are
-
-
-def find_kernels(module: ModuleOp, target: Target, options: LoweringOptions) -> list[Kernel]:
-    """The kernels of a module of tir functions, which stay in it."""
-    known = named_ops(module)
-    functions = _functions_apart(module, options, known)
-    if not functions:
-        return []
-    depends = code_depends_on(target, default_schedule=options.default_schedule)
-    tuned = {}
-    if options.database is not None:
-        tuned = tuned_records(module, target, options.database, options.require_tuned)
-    found: dict[str, Kernel] = {}
-    for function, needed in functions.items():
-        ops = [known[name] for name in needed]
-        records = b"".join(record.uid for record in tuned.get(function.sym_name.data, ()))
-        key = hashlib.blake2b(function_digest(function, ops) + depends + records, digest_size=32).hexdigest()
-        if key in found:
-            found[key].functions.append(function)
-        else:
-            found[key] = Kernel(key, [function], ops)
-    return list(found.values())
-
-
-def _functions_apart(
-    module: ModuleOp, options: LoweringOptions, known: dict[str, Operation]
-) -> dict[FuncOp, list[str]]:
-    """The functions that are kernels, and the symbols that each needs."""
-    scheduled: set[str] = set()
-    for schedule in schedules_of(module) if options.scheduled else ():
-        scheduled |= scheduled_by(schedule, module)
-    uses: dict[str, dict[str, None]] = {name: {} for name in known}
-    called: set[str] = set()
-    otherwise: set[str] = set(scheduled)
-    """Functions that are used by other means than calls."""
-    for name, holder in known.items():
-        for symbol, op in symbol_uses(holder):
-            if op is holder:
-                continue
-            uses[name][symbol] = None
-            (called if isinstance(op, CallOp) else otherwise).add(symbol)
-    found: dict[FuncOp, list[str]] = {}
-    for function in buffer_functions(module):
-        name, needed = function.sym_name.data, list(uses[function.sym_name.data])
-        is_private = function.sym_visibility is not None and function.sym_visibility.data == "private"
-        if (
-            is_private
-            and name in called - otherwise
-            and not function.function_type.outputs
-            and len(function.body.blocks) == 1
-            and all(is_taken_along(known.get(symbol)) for symbol in needed)
-            and not any(pragma in op.attributes for op in operations_in(function) for pragma in PRAGMAS)
-        ):
-            found[function] = needed
-    return found
-
-
-def _trace_for(text: str, name: str) -> sched.FuncOp:
-    """A trace of the kernel for a function of this name."""
-    trace = parse_trace(text)
-    origin = trace.sym_name.data.partition("_")[0]  # default or tuned
-    trace.sym_name = StringAttr(f"{origin}_{name}")
-    name_function(trace, name)
-    return trace
-
-
-# Compiling them
-
-
-def compile_unit(
-    unit: ModuleOp, symbol: str, target: Target, options: LoweringOptions, stopwatch: Stopwatch
-) -> CompiledKernel:
-    """Compile a kernel, the first function of `unit`, which is lowered in place. Raises as `build` does."""
+def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
+    """Compile a kernel, the first function of the module, which is lowered in place. Raises as `build` does."""
+    unit = pipeline.module
     caller = _caller_in(unit)
     before = len(unit.ops)
-    traces = lower_to_scheduled(unit, target, options, stopwatch)
+    pipeline = schedule(to_tir(pipeline))
     called = _take_caller(unit, caller, symbol) if len(unit.ops) > before else ""
     if caller.parent is not None:
         Rewriter.erase_op(caller)
-    lower_scheduled(unit, target, options, stopwatch)
+    to_low(pipeline)
     bodies = [op for op in unit.ops if isinstance(op, FuncOp) and not op.is_declaration]
     for function, name in zip(bodies, _names(symbol), strict=False):
         function.sym_name = StringAttr(name)
-    with stopwatch.measure(EMISSION):
-        text = emit_module(unit, target)
-    code = object_code(text, target, stopwatch=stopwatch)
+    with pipeline.stopwatch.measure(EMISSION):
+        text = emit_module(unit, pipeline.target)
+    code = object_code(text, pipeline.target, stopwatch=pipeline.stopwatch)
     declarations = "\n".join(str(_declaration(function)) for function in bodies)
-    return CompiledKernel(declarations, called, tuple(map(str, traces)), text, code)
+    return CompiledKernel(declarations, called, tuple(map(str, pipeline.traces)), text, code)
 
 
 def _caller_in(unit: ModuleOp) -> FuncOp:
@@ -265,24 +152,20 @@ def _declaration(function: FuncOp) -> FuncOp:
     return declaration
 
 
-def compile_text(
-    text: str, symbol: str, target: str, default_schedule: bool, verify: bool, database: str | None
-) -> CompiledKernel:
+def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> CompiledKernel:
     """`compile_unit` in a process that helps."""
-    options = LoweringOptions(default_schedule=default_schedule, verify=verify, database=database)
-    return compile_unit(parse(text), symbol, Target.parse(target), options, Stopwatch())
+    return compile_unit(Pipeline(parse(text), Target.parse(target), options), symbol)
 
 
 class _Compilation:
     """Kernels compiled by this process and, where that is worth it, by others."""
 
-    def __init__(
-        self, target: Target, options: LoweringOptions, stopwatch: Stopwatch, waiting: deque[Kernel], processes: int
-    ) -> None:
-        self._target, self._options, self._stopwatch = target, options, stopwatch
+    def __init__(self, pipeline: Pipeline, waiting: deque[ModelKernel], processes: int) -> None:
+        self._target, self._options = pipeline.target, pipeline.options.of_kernels()
+        self._stopwatch = pipeline.stopwatch
         self._waiting = waiting
         self._processes = processes
-        self._failed: deque[Kernel] = deque()
+        self._failed: deque[ModelKernel] = deque()
         """Kernels that another process did not compile: this one does, and raises what is wrong with them."""
         self._workers: list[Worker] = []
         self._is_over = False
@@ -313,8 +196,9 @@ class _Compilation:
                 for worker in self._workers:
                     worker.end()
 
-    def _compile(self, kernel: Kernel) -> None:
-        kernel.compiled = compile_unit(kernel.unit(), kernel.symbol, self._target, self._options, self._stopwatch)
+    def _compile(self, kernel: ModelKernel) -> None:
+        unit = Pipeline(kernel.unit(), self._target, self._options, self._stopwatch)
+        kernel.compiled = compile_unit(unit, kernel.symbol)
         self._progress.advance()
 
     def _get_help(self, seconds: float) -> None:
@@ -330,15 +214,13 @@ class _Compilation:
         self._workers.append(worker)
         if self._is_over:  # an error or an interrupt, while the process started
             worker.end()
-        database = None if self._options.database is None else os.fspath(self._options.database)
-        options = self._options.default_schedule, self._options.verify, database
         while self._waiting and not self._is_over:
             try:
                 kernel = self._waiting.popleft()
             except IndexError:
                 return
             try:
-                arguments = (str(kernel.unit()), kernel.symbol, str(self._target), *options)
+                arguments = (str(kernel.unit()), kernel.symbol, str(self._target), self._options)
                 failure, result = worker.call(compile_text, arguments, {})
             except (OSError, EOFError, pickle.PickleError, ValueError):
                 self._failed.append(kernel)
@@ -350,15 +232,10 @@ class _Compilation:
                 self._failed.append(kernel)
 
 
-def _processors() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 # The functions that call them
 
 
-def _declare(module: ModuleOp, kernels: Sequence[Kernel]) -> None:
+def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
     """Put declarations in the place of kernels, and where constants are packed for one, the body of its caller in the
     place of a call."""
     callers = _read(module, kernels)
@@ -379,7 +256,7 @@ def _declare(module: ModuleOp, kernels: Sequence[Kernel]) -> None:
             Rewriter.erase_op(op)
 
 
-def _read(module: ModuleOp, kernels: Sequence[Kernel]) -> dict[str, FuncOp]:
+def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]:
     """Add what compiled kernels declare to a module. Returns their callers by name."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
     texts = [text for kernel in compiled for text in (kernel.declarations, kernel.caller)]
@@ -407,7 +284,7 @@ def _inline(caller: FuncOp, call: CallOp) -> None:
     Rewriter.replace_op(call, body, [])
 
 
-def _pack_constants(module: ModuleOp, kernels: Sequence[Kernel], target: Target) -> None:
+def _pack_constants(module: ModuleOp, kernels: Sequence[ModelKernel], target: Target) -> None:
     """Let compiled kernels pack the constants that they get; the results are constants of the module."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None and kernel.compiled.caller]
 

@@ -19,9 +19,9 @@ from weft.dialects.low_access import AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.driver.kernels import Kernel, find_kernels
-from weft.driver.lowering_options import LoweringOptions
+from weft.driver.kernel_functions import find_kernels
 from weft.driver.peaks import quick_peaks
+from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.interp.arguments import ConcreteShapes, Work
 from weft.passes.tir.flat_signature import ParameterAccesses
 from weft.runtime.kernel_report import KernelRow, MachinePeaks
@@ -34,7 +34,7 @@ Shapes: TypeAlias = "Mapping[str, Sequence[int] | int] | None"
 class _Use:
     """A kernel in one call of a function, while calls are counted."""
 
-    kernel: Kernel
+    kernel: ModelKernel
     calls: int = 0
     flops: int | None = 0
     moved: int | None = 0
@@ -46,12 +46,12 @@ class _Use:
         self.moved = None if moved is None or self.moved is None else self.moved + times * moved
 
 
-def report_of(module: ModuleOp, target: Target, options: LoweringOptions) -> ModelReport | None:
+def report_of(pipeline: Pipeline) -> ModelReport | None:
     """The report of a model whose kernels are compiled with the functions that call them; None for other programs."""
-    kernels = find_kernels(module, target, options)
+    kernels = find_kernels(pipeline)
     if not kernels:
         return None
-    report = ModelReport(module, target)
+    report = ModelReport(pipeline.module, pipeline.target)
     # What comes next lowers them in place.
     report.taken(
         [replace(kernel, functions=[copy_of(function) for function in kernel.functions]) for kernel in kernels]
@@ -72,10 +72,10 @@ class ModelReport:
             for op in module.ops
             if isinstance(op, FuncOp) and any(isinstance(inner, CallOp) for inner in operations_in(op))
         }
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[str, ModelKernel] = {}
         self._known: dict[Hashable, Work] = {}
 
-    def taken(self, kernels: Sequence[Kernel]) -> None:
+    def taken(self, kernels: Sequence[ModelKernel]) -> None:
         """State which functions are kernels."""
         self._kernels = {function.sym_name.data: kernel for kernel in kernels for function in kernel.functions}
 
@@ -175,7 +175,7 @@ def _labels(function: FuncOp) -> tuple[str, ...]:
     return tuple(dict.fromkeys(blocks))
 
 
-def _read(kernel: Kernel) -> set[int]:
+def _read(kernel: ModelKernel) -> set[int]:
     """The parameters of which a kernel reads what its caller passes."""
     function = kernel.functions[0]
     params = () if kernel.declaration is None else params_of(kernel.declaration)

@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from weft.driver.build import build
+from weft.driver.pipeline import Pipeline
 from weft.driver.programs import parse
+from weft.driver.stages import load, lower
 from weft.frontends.create_func import create_func
 from weft.runtime.aligned_arrays import aligned, empty
 from weft.runtime.kernel_report import MachinePeaks
 from weft.runtime.library import Library
 from weft.schedule.schedule import Schedule
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.expr import Expr
@@ -125,7 +127,7 @@ class _Chains:
         lanes = target.vector_bytes // np.dtype(dtype).itemsize
         shape = (target.num_threads, chains_of(target), lanes)
         steps = FLOPS_PER_CHAIN // 2
-        self._library = build(multiply_adds(shape, steps, dtype), target, default_schedule=False)
+        self._library = _compiled(multiply_adds(shape, steps, dtype), target)
         self._arguments = (np.array([0.5, 0.5], dtype), empty(shape, dtype))
         self._flops = 2 * math.prod(shape) * steps
 
@@ -176,7 +178,7 @@ def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> 
     arrays = {"read": 1, "copy": 2, "triad": 3}[kind]
     rows = max(1, size // (arrays * target.num_threads * UNROLLED * target.vector_bytes))
     shape = (target.num_threads, rows, UNROLLED, lanes)
-    library = build(reading(shape) if kind == "read" else writing(shape, kind), target, default_schedule=False)
+    library = _compiled(reading(shape) if kind == "read" else writing(shape, kind), target)
     inputs = [aligned(np.ones(shape, np.float32)) for _ in range(max(1, arrays - 1))]
     result = empty((shape[0], *shape[2:]) if kind == "read" else shape, "float32")
     seconds = _best(library, kind, (*inputs, result), rounds)
@@ -231,6 +233,11 @@ def _in_registers(module: ModuleOp, name: str) -> ModuleOp:
         sch.vectorize(lane)
     sch.parallel(thread)
     return sch.mod
+
+
+def _compiled(module: ModuleOp, target: Target) -> Library:
+    """A scheduled module as a library."""
+    return load(lower(Pipeline(module, target, BuildOptions(default_schedule=False))))
 
 
 def _best(library: Library, name: str, arguments: Sequence[NDArray[Any]], rounds: int) -> float:

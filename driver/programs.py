@@ -1,4 +1,4 @@
-"""Programs as modules: read from text and files, and what stands in them."""
+"""Programs as modules, read from text and files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from weft.dialects import sched
 from weft.driver.parsing import decode_text, parse_text
 from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 from weft.support.locations import remember_text
+from weft.support.packages import installed_universe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 def context() -> Context:
     """A context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`); each is
     imported when it is first used. Raises `CompileError` for a package that cannot be loaded."""
-    from weft.driver.universe import register_dialects
-    from weft.support.packages import installed_universe
+    from weft.driver.universe import register_dialects  # start-up: 8 ms
 
     ctx = Context()
     register_dialects(ctx, installed_universe())
@@ -67,10 +65,10 @@ def onnx_module(
 ) -> tuple[ModuleOp, frozenset[str]]:
     """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by their paths
     from its folder; `into` makes the module. Raises `CompileError` and `OSError`."""
-    from weft.frontends.graph_builder import BlockBuilder
+    from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     try:
-        from weft.frontends.onnx.importer import import_model
+        from weft.frontends.onnx.importer import import_model  # start-up: 430 ms
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "ml_dtypes", "google"):
             raise
@@ -78,13 +76,3 @@ def onnx_module(
     builder = into or BlockBuilder()
     files = import_model(model, builder, shapes or {}, constants or {}, fallback)
     return builder.get(), files
-
-
-def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions of a module that have a body, by name."""
-    return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
-
-
-def schedules_of(module: ModuleOp) -> list[sched.FuncOp]:
-    """The schedules that stand in a module."""
-    return [op for op in module.ops if isinstance(op, sched.FuncOp)]

@@ -28,7 +28,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
     """
     common = import_module("torch._dynamo.backends.common")
     boxed = import_module("functorch.compile").make_boxed_func
-    from weft.frontends.torch.exporting import core_decompositions
+    from weft.frontends.torch.exporting import core_decompositions  # needs torch
 
     given: dict[str, Any] = {"params": "constants", "fallback": True, "target": "llvm", **(options or {})}
     unknown = next((name for name in given if name not in _OPTIONS), None)
@@ -56,7 +56,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
 def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[..., Any]:
     """The callable for a graph of PyTorch's compiler, with a check of the memory of its inputs if it writes one."""
-    from weft.frontends.torch.shared_memory import TracedOverlaps
+    from weft.frontends.torch.shared_memory import TracedOverlaps  # needs torch
 
     metadata = _metadata()
     info = () if metadata is None else metadata.input_info
@@ -110,7 +110,7 @@ class CompiledGraph:
         return [value if order is None else order(value) for value, order in zip(found, self._orders, strict=True)]
 
     def _compiled(self) -> CompiledModel:
-        from weft.frontends.torch.importing import import_graph
+        from weft.frontends.torch.importing import import_graph  # needs torch
 
         builder = BlockBuilder()
         constants = {at: tensor for at, (tensor, _) in self._fixed.items()}

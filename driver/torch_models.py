@@ -39,8 +39,8 @@ def compile(
     `ZeroDivisionError` for integer divisions by zero; PyTorch raises for them too. Raises what `weft.from_torch` and
     `weft.build` do.
     """
-    from weft.frontends.torch.exporting import exported
-    from weft.frontends.torch.importing import import_model
+    from weft.frontends.torch.exporting import exported  # needs torch
+    from weft.frontends.torch.importing import import_model  # needs torch
 
     builder = BlockBuilder()
     program = exported(model, example_inputs, example_keywords, dynamic_shapes)
@@ -57,9 +57,9 @@ class CompiledModel:
     """
 
     def __init__(self, library: Library, model: ImportedModel) -> None:
-        from weft.frontends.torch.importing import Output
-        from weft.frontends.torch.library import pytree
-        from weft.frontends.torch.shared_memory import WrittenTensors
+        from weft.frontends.torch.importing import Output  # needs torch
+        from weft.frontends.torch.library import pytree  # needs torch
+        from weft.frontends.torch.shared_memory import WrittenTensors  # needs torch
 
         self.library = library
         """The compiled program: `library.report()`, `library.export(...)`."""
@@ -73,7 +73,9 @@ class CompiledModel:
         self._makers = [_maker(output, model.dtypes) for output in model.outputs]
         written = [mutation.result for mutation in model.mutations]
         self._written = {place: _maker(Output(place), model.dtypes) for place in written}
-        self._memory = WrittenTensors(model) if model.mutations else None
+        tensors = {a.leaf: a.name for a in model.arguments if a.leaf is not None and not a.is_size}
+        changed = {mutation.state if mutation.leaf is None else mutation.leaf for mutation in model.mutations}
+        self._memory = WrittenTensors(tensors, model.state, model.fixed, changed) if changed else None
         self._is_single = model.out_spec is not None and model.out_spec.is_leaf()
 
     @property
@@ -139,7 +141,7 @@ class CompiledModel:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _SizeSource:
     """An axis of an input whose extent is symbolic, or an input that is a size."""
 
     argument: Argument
@@ -164,7 +166,7 @@ class _Place:
         return f"input '{self.argument.name}'" + ("" if self.argument.is_size else f", dimension {self.axis},")
 
 
-def _places(arguments: Sequence[Argument]) -> list[_Place]:
+def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
     """The symbolic extents of inputs, in an order in which each has at most one name that those before do not have."""
     open_places = [
         (argument, axis, extent)
@@ -173,7 +175,7 @@ def _places(arguments: Sequence[Argument]) -> list[_Place]:
         for axis, extent in enumerate(argument.meta.shape)
         if isinstance(extent, Expression)
     ]
-    found: list[_Place] = []
+    found: list[_SizeSource] = []
     known: set[str] = set()
     open_places.sort(key=lambda place: lone_name(place[2]) is None)
     while open_places:
@@ -181,7 +183,7 @@ def _places(arguments: Sequence[Argument]) -> list[_Place]:
         open_places.remove(chosen)
         new = names_in(chosen[2]) - known
         known |= new
-        found.append(_Place(*chosen, gives=min(new, default=None)))
+        found.append(_SizeSource(*chosen, gives=min(new, default=None)))
     return found
 
 
@@ -195,8 +197,8 @@ def _solved(extent: Expression, name: str, size: int) -> int:
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
     """A function that raises `TypeError` unless an input is a tensor in dense memory of the CPU, of the element type of
     an argument."""
-    from weft.frontends.torch.library import torch
-    from weft.frontends.torch.symbols import torch_dtype
+    from weft.frontends.torch.library import torch  # needs torch
+    from weft.frontends.torch.symbols import torch_dtype  # needs torch
 
     leaf, name = cast("int", argument.leaf), argument.name
     dtype, strided = torch_dtype(argument.meta.dtype), torch.strided
@@ -228,7 +230,7 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
     """A function from the inputs and the symbolic sizes to the array of an argument."""
     import numpy as np
 
-    from weft.frontends.torch.importing import array_of
+    from weft.frontends.torch.importing import array_of  # needs torch
 
     leaf, name = argument.leaf, argument.name
     if argument.is_size:
@@ -252,7 +254,7 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
 
 def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
     """A function from the results and the symbolic sizes to an output of the model."""
-    from weft.frontends.torch.importing import tensor_of
+    from weft.frontends.torch.importing import tensor_of  # needs torch
 
     place, value = output.result, output.value
     if place is not None:
@@ -270,7 +272,7 @@ def _is_flat(spec: Any, pytree: Any) -> bool:
 
 
 def _shown(spec: Any) -> str:
-    from weft.frontends.torch.library import pytree
+    from weft.frontends.torch.library import pytree  # needs torch
 
     args, keywords = pytree.tree_unflatten(["*"] * spec.num_leaves, spec)
     parts = [*(str(arg) for arg in args), *(f"{name}={value}" for name, value in keywords.items())]

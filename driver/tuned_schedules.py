@@ -15,10 +15,10 @@ from weft.analysis.structure import functions
 from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects.effects import declared_callees
 from weft.dialects.traversal import copy_of
-from weft.driver.programs import functions_of, schedules_of
 from weft.driver.traces import name_function, trace_with_decisions
 from weft.driver.workloads import tasks_of
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.module_functions import functions_of, schedules_of
 from weft.runtime.devices import DeviceError
 from weft.schedule.schedule import Schedule
 from weft.support.errors import CompileError, Remark
@@ -105,7 +105,7 @@ def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
     trace.sym_name = StringAttr(f"tuned_{name}")
     schedule = Schedule(ModuleOp([copy_of(function), *declared_callees(function, function)]))
     schedule.replay(trace)
-    lower_tir_to_low(Context(), copy_of(schedule.mod), str(target), {}, check_program=False, check_result=False)
+    lower_tir_to_low(Context(), copy_of(schedule.mod), str(target), is_trusted=True)
     (new,) = functions(schedule.mod)
     new.detach()
     Rewriter.replace_op(function, new)

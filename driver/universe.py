@@ -68,7 +68,7 @@ PASSES: Mapping[str, str] = {
     "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",
     "low-lower-dots": "weft.passes.low.low_lower_dots:LowerDotsPass",
     "low-lower-intrinsics": "weft.passes.low.low_lower_intrinsics:LowerIntrinsicsPass",
-    "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
+    "lower-graph": "weft.passes.lower_graph:LowerGraphPass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
     "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",
     "lower-tir-to-low": "weft.passes.lower_tir_to_low:LowerTirToLowPass",

@@ -58,7 +58,7 @@ def verify_module(module: ModuleOp) -> None:
     names: set[str] = set()
     _verify_operation(module, set(), names)
     if names & {"tir.block", "tir.for"}:
-        from weft.analysis.checks import check_program
+        from weft.analysis.checks import check_program  # start-up: 116 ms
 
         check_program(module)
 

@@ -19,10 +19,11 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.analysis.structure import buffers_written, child_blocks, functions
 from weft.dialects.tir import BlockOp, ForOp
 from weft.frontends.create_func import create_func
-from weft.passes.insertion import Insertions, with_insertions
+from weft.passes.insertion import with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
 from weft.support.argument_types import checked, checked_methods, shown
+from weft.support.build_options import Insertions
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.buffers import Binds
 from weft.texpr.expr import Expr, IterVar, Var, error

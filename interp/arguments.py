@@ -49,7 +49,7 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Region
 
-    from weft.interp.edge_values import Planting
+    from weft.interp.edge_values import Parameter, Planting
     from weft.support.call_signature import Signature
 
 
@@ -137,7 +137,7 @@ class ConcreteShapes:
             if op.name in ("tir.assume_shape", "te.assume_shape"):
                 self._tie(op.operands[0], op.operands[1:])
         if any(op.name.startswith("linalg.") for op in self.function.body.walk()):
-            from weft.interp.linalg_shapes import LinalgShapes
+            from weft.interp.linalg_shapes import LinalgShapes  # start-up: 46 ms
 
             LinalgShapes(self.function, self.numbers).complete(self.shapes, lambda: next(self._next))
         for shape in self.shapes:
@@ -460,7 +460,7 @@ def argument_recipe(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> Ar
     shapes = ConcreteShapes(function, extents)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
-    parameters: list[tuple[str, tuple[int, ...] | int | None]] = []
+    parameters: list[Parameter] = []
     for position, (parameter, shape) in enumerate(zip(call_signature(function).args, shapes.shapes, strict=True)):
         if carrier_dtype(TYPES[parameter.dtype]) is None:
             detail = f"arrays of {parameter.dtype} need the package ml_dtypes: pip install 'weft[types]'"
@@ -487,8 +487,7 @@ def argument_recipe(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> Ar
 class ArgumentRecipe:
     """What random arguments of a function are drawn from, without its IR: another process draws the same."""
 
-    parameters: tuple[tuple[str, tuple[int, ...] | int | None], ...]
-    """Element type, and the shape of an array, the value of an index, or None for a number to draw."""
+    parameters: tuple[Parameter, ...]
     positive: bool
     indices: bool
     """Whether integers are used as indices."""

@@ -103,7 +103,7 @@ InterpreterOf: TypeAlias = Callable[[str], Interpreter]
 
 
 @dataclass(frozen=True)
-class Output:
+class ComparedOutput:
     """A parameter, or a result, after a run. bf16 values are widened to float32."""
 
     name: str
@@ -112,10 +112,10 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What a run left: all parameters, then the results; and the calls of intrinsics that may have effects."""
 
-    outputs: list[Output]
+    outputs: list[ComparedOutput]
     calls: list[IntrinsicEvent]
 
 
@@ -283,7 +283,7 @@ class Reference:
             return True
 
         recipe = recipe_for(EXTENTS[0])
-        planned = [planting for kind in KINDS for planting in plantings(recipe, kind)]
+        planned = [planting for kind in KINDS for planting in plantings(recipe.parameters, recipe.indices, kind)]
         for planting in planned[:runs]:
             valid = restricted(planting, partial(has_meaning, EXTENTS[0]))
             if valid is not None:
@@ -350,11 +350,11 @@ class Reference:
                 continue
             if is_compared:
                 found = outcome if isinstance(outcome, Mismatch) else None
-                if isinstance(outcome, Outcome):
+                if isinstance(outcome, RunOutcome):
                     found = _difference(case, outcome, "forward", taken)
                 if found is not None:
                     return found
-            if taken and isinstance(outcome, Outcome):
+            if taken and isinstance(outcome, RunOutcome):
                 kept.append(case.advanced(outcome))
             elif not taken:
                 kept.append(case)
@@ -389,7 +389,7 @@ class _Case:
     name: str
     kinds: list[Kind]
     arguments: list[Any]
-    outcome: Outcome
+    outcome: RunOutcome
     reduction_length: int
     racing: tuple[str, ...] = ()
     """Orders of parallel iterations under which the function itself computes something else."""
@@ -403,10 +403,10 @@ class _Case:
             return None
         return _Edges(not SIGN_OF_ZERO & fast_math, FastMathFlag.REASSOC not in fast_math, self.edges.kind is TINY)
 
-    def advanced(self, outcome: Outcome) -> _Case:
+    def advanced(self, outcome: RunOutcome) -> _Case:
         """The case with the outcome of another module as the reference."""
         outputs = [replace(new, name=old.name) for old, new in zip(self.outcome.outputs, outcome.outputs, strict=True)]
-        return replace(self, outcome=Outcome(outputs, outcome.calls))
+        return replace(self, outcome=RunOutcome(outputs, outcome.calls))
 
 
 @dataclass(frozen=True)
@@ -541,7 +541,7 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
     return longest
 
 
-def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> Outcome:
+def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
     """Run a function on copies of `arguments`. Raises `CompileError` when it fails, or does not take them."""
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
@@ -557,12 +557,12 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     for number, (value, type_) in enumerate(zip(values, types, strict=True)):
         element_type = type_.element_type if isinstance(type_, TensorType) else type_
         outputs.append(_output(f"result {number}", value, element_type))
-    return Outcome(outputs, calls)
+    return RunOutcome(outputs, calls)
 
 
-def _output(name: str, value: Any, element_type: Attribute) -> Output:
+def _output(name: str, value: Any, element_type: Attribute) -> ComparedOutput:
     is_bfloat16 = isinstance(value, np.ndarray) and isinstance(element_type, BFloat16Type)
-    return Output(name, widen(value, element_type) if is_bfloat16 else value, is_bfloat16)
+    return ComparedOutput(name, widen(value, element_type) if is_bfloat16 else value, is_bfloat16)
 
 
 def _interpreter(module: ModuleOp, max_work: int, order: str) -> Interpreter:
@@ -581,10 +581,10 @@ def _run_case(interpreter_of: InterpreterOf, function: FuncOp, case: _Case, orde
 def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:
     """The difference, or why the function cannot be compared."""
     outcome = _outcome_of_case(interpreter, function, case, order)
-    return _difference(case, outcome, order, frozenset()) if isinstance(outcome, Outcome) else outcome
+    return _difference(case, outcome, order, frozenset()) if isinstance(outcome, RunOutcome) else outcome
 
 
-def _difference(case: _Case, outcome: Outcome, order: str, fast_math: FastMath) -> Mismatch | None:
+def _difference(case: _Case, outcome: RunOutcome, order: str, fast_math: FastMath) -> Mismatch | None:
     edges = case.comparison(fast_math)
     for position, (old, new) in enumerate(zip(case.outcome.outputs, outcome.outputs, strict=True)):
         if position in case.overwritten:
@@ -601,7 +601,9 @@ def _difference(case: _Case, outcome: Outcome, order: str, fast_math: FastMath) 
     return None
 
 
-def _outcome_of_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Outcome | Mismatch | str:
+def _outcome_of_case(
+    interpreter: Interpreter, function: FuncOp, case: _Case, order: str
+) -> RunOutcome | Mismatch | str:
     """The outcome of a run of the case, the difference if the run fails, or why the arguments do not fit."""
     try:
         signature = interpreter.signature(function.sym_name.data)

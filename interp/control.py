@@ -24,7 +24,7 @@ from weft.dialects.upstream.scf_forall import ForallOp, InParallelOp
 from weft.dialects.upstream.tensor import ParallelInsertSliceOp
 from weft.interp.emitter import INTERLEAVED
 from weft.interp.errors import AssumptionError, InterpreterError
-from weft.interp.registry import emit_nothing, emits
+from weft.interp.registry import call_rule, emit_nothing, emits
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 
@@ -200,11 +200,9 @@ def emit_forall(emitter: Emitter, op: ForallOp) -> None:
         emitter.region(body)
         for insert in operations_in(body):
             if isinstance(insert, ParallelInsertSliceOp):
-                from weft.interp.tensor import inserted
-
                 target = targets[insert.dest]
-                place = ", ".join(emitter.written(value, insert) for value in insert.operands[2:])
-                call = emitter.call(inserted, insert, emitter.value(insert.source), target, f"[{place}]")
+                place = [emitter.written(value, insert) for value in insert.operands[2:]]
+                call = emitter.call(call_rule(insert.name), insert, emitter.value(insert.source), target, *place)
                 emitter.line(f"{target} = {call}", insert)
 
 

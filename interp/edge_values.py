@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite, prod
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType
@@ -22,9 +22,10 @@ from weft.support.narrow_floats import SMALL_FLOATS, small_float
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
-    from weft.interp.arguments import ArgumentRecipe
     from weft.interp.values import Array
 
+Parameter: TypeAlias = tuple[str, tuple[int, ...] | int | None]
+"""Element type, and the shape of an array, the value of an index, or None for a number to draw."""
 FastMath = frozenset[FastMathFlag]
 """Liberties that floating-point arithmetic may take, as the `fastmath` of operations names them."""
 NOT_EXACT: Final[FastMath] = frozenset({FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT})
@@ -169,14 +170,15 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
     return max(int(size * kind.share), 1) if kind.share else values * max(1, round(size**0.5 / 8))
 
 
-def plantings(recipe: ArgumentRecipe, kind: EdgeKind) -> Iterator[Planting]:
+def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
     """The runs for a kind: one for the arrays that have room for all of its values. Numbers and small arrays, which
-    would hide the differences in those, have separate runs for each value, alone and together."""
+    would hide the differences in those, have separate runs for each value, alone and together. Integers are left out
+    if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
-    for position, (dtype, given) in enumerate(recipe.parameters):
+    for position, (dtype, given) in enumerate(parameters):
         values = len(kind.values(TYPES[dtype]))
-        if not values or isinstance(given, int) or (recipe.indices and isinstance(TYPES[dtype], IntegerType)):
+        if not values or isinstance(given, int) or (has_indices and isinstance(TYPES[dtype], IntegerType)):
             continue
         if given is not None and prod(given) >= values * (2 if kind.share else 4):
             wide.add(position)

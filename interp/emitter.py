@@ -65,22 +65,22 @@ class Options:
 
 
 @dataclass
-class Scope:
+class CodeScope:
     """Lines of one indentation level. `head` is written first: what inner scopes hoisted to this one."""
 
     depth: int
     loops: int = 0
     """How many loops enclose this scope inside its Python function."""
     head: list[tuple[str, Operation | None]] = field(default_factory=list[tuple[str, "Operation | None"]])
-    lines: list[tuple[str, Operation | None] | Scope] = field(
-        default_factory=list["tuple[str, Operation | None] | Scope"]
+    lines: list[tuple[str, Operation | None] | CodeScope] = field(
+        default_factory=list["tuple[str, Operation | None] | CodeScope"]
     )
 
     def flatten(self, into: list[tuple[str, Operation | None]]) -> None:
         indent = " " * self.depth
         into.extend((indent + text, op) for text, op in self.head)
         for line in self.lines:
-            if isinstance(line, Scope):
+            if isinstance(line, CodeScope):
                 line.flatten(into)
             else:
                 into.append((indent + line[0], line[1]))
@@ -113,7 +113,7 @@ class Emitter:
         self.options = options
         self.constants: dict[str, Any] = {"_cell": F32_CELL, "_functions": functions}
         """Objects that the source uses by name."""
-        self.scope = Scope(1)
+        self.scope = CodeScope(1)
         """Where lines are written."""
         self.interleaved: list[str] = []
         """The variables of the loops around this place whose iterations pause around stores."""
@@ -135,7 +135,7 @@ class Emitter:
         """The flat list and the extents of each tensor that the function has read or computed."""
         self._private: dict[SSAValue, str] = {}
         self._unwritten: set[SSAValue] = set()
-        self._home: dict[str, Scope] = {}
+        self._home: dict[str, CodeScope] = {}
         self._hoisted: dict[tuple[str, int | str], str] = {}
 
     def fresh(self, hint: str | None) -> str:
@@ -208,13 +208,13 @@ class Emitter:
             self.line(f"{self.helper(function)}({', '.join(map(str, arguments))})", op)
 
     @contextmanager
-    def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[Scope]:
+    def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[CodeScope]:
         """Write `header` and an indented scope for what is written inside the `with`."""
         outer = self.scope
         if outer.depth >= _MAX_INDENT and op is not None:
             raise CompileError.at(op, f"the interpreter nests at most {_MAX_INDENT} regions")
         self.line(header, op)
-        inner = Scope(outer.depth + 1, outer.loops + loop)
+        inner = CodeScope(outer.depth + 1, outer.loops + loop)
         outer.lines.append(inner)
         self.scope = inner
         try:
@@ -388,7 +388,7 @@ class Emitter:
                 self.bind(variable, loops.enter_context(self.loop(variable, iterable, op, carried)))
             yield
 
-    def endless_loop(self, op: Operation) -> AbstractContextManager[Scope]:
+    def endless_loop(self, op: Operation) -> AbstractContextManager[CodeScope]:
         """A Python `while` that `break` ends."""
         limit = self.options.limit
         condition = "True" if limit is None else self.call(limit.spend, op, 1)

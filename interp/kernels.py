@@ -28,7 +28,7 @@ from xdsl.dialects.func import FuncOp
 from weft.dialects import low_kernel, low_tensor_cores
 from weft.dialects.combiners import op_named
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, ShuffleMode
-from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
+from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, FragmentRole, Order
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.interp.emitter import INTERLEAVED
@@ -229,7 +229,7 @@ def _wmma_store(op: low_tensor_cores.WmmaStoreOp, lanes: Lanes) -> None:
 
 
 def _wmma_mma(op: low_tensor_cores.WmmaMmaOp, lanes: Lanes) -> None:
-    c_fragment = op.a_fragment.with_role(Role.C, Order.ROW, f32)
+    c_fragment = op.a_fragment.with_role(FragmentRole.C, Order.ROW, f32)
     tiles = [
         _gathered(fragment, _registers(op, lanes, operand, fragment.elements_per_thread))
         for operand, fragment in enumerate((op.a_fragment, op.b_fragment, c_fragment))
@@ -265,8 +265,8 @@ def _ldmatrix(op: low_tensor_cores.LdmatrixOp, lanes: Lanes) -> None:
 
 
 def _mma_sync(op: low_tensor_cores.MmaSyncOp, lanes: Lanes) -> None:
-    a = FragmentAttr.of(Family.MMA, Role.A, Order.ROW, (16, 8, 16), op.element)
-    fragments = [a, a.with_role(Role.B, Order.ROW, op.element), a.with_role(Role.C, Order.ROW, f32)]
+    a = FragmentAttr.of(Family.MMA, FragmentRole.A, Order.ROW, (16, 8, 16), op.element)
+    fragments = [a, a.with_role(FragmentRole.B, Order.ROW, op.element), a.with_role(FragmentRole.C, Order.ROW, f32)]
     matrices: list[Matrix] = []
     for operand, fragment in enumerate(fragments):
         rows, columns = fragment.matrix

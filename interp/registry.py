@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
     from xdsl.ir import Operation
 
-    from weft.interp.emitter import Emitter
-
 
 IntrinsicEvent: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a function or op that may have effects, and the numbers that it gets."""
@@ -167,21 +165,19 @@ ROOMS: Mapping[str, str] = {
 }
 """Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
 
-OpT = TypeVar("OpT", bound="Operation")
 EmitRule: TypeAlias = Callable[[Any, Any], None]
 """(emitter, op) -> None."""
+RuleT = TypeVar("RuleT", bound=EmitRule)
 CallRule: TypeAlias = Callable[..., Any]
 
 _emit_rules: dict[str, EmitRule] = {}
 _call_rules: dict[str, CallRule] = {}
 
 
-def emits(
-    *op_classes: type[OpT],
-) -> Callable[[Callable[[Emitter, OpT], None]], Callable[[Emitter, OpT], None]]:
-    """Register a rule that writes the Python source of these ops."""
+def emits(*op_classes: type[Operation]) -> Callable[[RuleT], RuleT]:
+    """Register a rule `(emitter, op)` that writes the Python source of these ops."""
 
-    def register(rule: Callable[[Emitter, OpT], None]) -> Callable[[Emitter, OpT], None]:
+    def register(rule: RuleT) -> RuleT:
         for op_class in op_classes:
             if _emit_rules.setdefault(op_class.name, rule) is not rule:
                 raise InternalError(f"the interpreter has two rules for {op_class.name}")
@@ -201,7 +197,7 @@ def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
     return register
 
 
-def emit_nothing(emitter: Emitter, op: Operation) -> None:
+def emit_nothing(emitter: object, op: Operation) -> None:
     """The rule of ops at which nothing runs: statements, hints, and terminators, which the op of their region reads."""
 
 

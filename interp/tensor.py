@@ -116,13 +116,9 @@ def extract_slice(op: tensor.ExtractSliceOp, source: Array, *values: int) -> Arr
     return _stated(op, source[place].reshape([sizes[at] for at in kept]))
 
 
-@evaluates(tensor.InsertSliceOp)
-def insert_slice(op: tensor.InsertSliceOp, source: Array, target: Array, *values: int) -> Array:
-    return inserted(op, source, target, values)
-
-
-def inserted(op: Operation, source: Array, target: Array, values: Sequence[int]) -> Array:
-    """`target` with `source` in the slice that `op` names."""
+@evaluates(tensor.InsertSliceOp, upstream.ParallelInsertSliceOp)
+def insert_slice(op: Operation, source: Array, target: Array, *values: int) -> Array:
+    """`target` with `source` in the slice that `op` names. `scf.forall` calls it for parallel insertions."""
     place, sizes = part_of(op, target, values)
     if source.size != math.prod(sizes):
         raise InterpreterError(op, f"'{op.name}' inserts {source.shape} into a slice of sizes {sizes}")

@@ -1,104 +1,16 @@
-"""Passes made of named steps, and the passes of users between them."""
+"""Passes of users at named points between the steps of a sequence."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Sequence
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.utils.fast_math import FastMathFlag
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ShrinkException
 
-from weft.support.errors import CompileError, InternalError, WeftError, did_you_mean
-
-Inserted: TypeAlias = "ModulePass | str | Sequence[ModulePass | str]"
-"""A pass, passes as text (`"my-pass{x=1},canonicalize"`), or several of them."""
-Insertions: TypeAlias = Mapping[str, Inserted]
-"""Point, as in `"before:vectorize"`, -> what runs there."""
-
-_POINTS: Mapping[str, str] = {"tir-lower-vectorized": "vectorize"}
-"""Steps that are known by another name than their pass has without its dialect."""
-
-
-@dataclass(frozen=True)
-class PipelineStep:
-    """A pass in a sequence. `point` is what users call it by; None for one of theirs."""
-
-    run: ModulePass
-    point: str | None
-    operation: Operation | None = None
-    """What it runs on, if that is a part of the module."""
-
-
-def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply a pass. Whatever a pass of another package fails with names the pass, as a `CompileError` if it is no
-    error of weft."""
-    package = type(module_pass).__module__
-    foreign = not package.startswith("weft.")
-    try:
-        module_pass.apply(ctx, module)
-    except WeftError as error:
-        if foreign:
-            error.add_pass(module_pass.name)
-        raise
-    except ShrinkException:
-        raise
-    except DiagnosticException as error:
-        raise CompileError(f"pass '{module_pass.name}': {error}") from error
-    except (Exception, ArgSpecParseError) as error:  # the latter derives from BaseException
-        if not foreign or isinstance(error, InternalError):
-            error.add_note(f"while running pass '{module_pass.name}'")
-            raise
-        detail = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise CompileError(f"pass '{module_pass.name}' of {package} failed: {detail}") from error
-
-
-def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
-    """The liberties that a pass takes with floating-point arithmetic: those that its class attribute `fast_math` names
-    in the words of `arith.fastmath`. A pass that names none keeps each result, up to rounding, on all arguments.
-    Raises `CompileError` for other words."""
-    known = [flag.value for flag in FastMathFlag]
-    flags: tuple[str, ...] = tuple(getattr(module_pass, "fast_math", ()))
-    for flag in flags:
-        if flag not in known:
-            hint = did_you_mean(flag, known)
-            raise CompileError(f"pass '{module_pass.name}' takes an unknown liberty of `fast_math`, '{flag}'{hint}")
-    return frozenset(map(FastMathFlag, flags))
-
-
-RunStep: TypeAlias = Callable[[PipelineStep, Context, ModuleOp], None]
-
-
-def run_step(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-    """Apply the pass of a step."""
-    run_pass(step.run, ctx, module)
-
-
-class PassSequence(ModulePass):
-    """A pass that is several. Tools run its steps by a function of their own, which verifies, prints or measures."""
-
-    @abstractmethod
-    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
-        """Apply the pass: `run` each of its steps."""
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.run_steps(ctx, op, run_step)
-
-
-def points_of(passes: Sequence[ModulePass]) -> list[str]:
-    """The short name of each pass in a sequence: `vectorize`, `flatten`; the second of a kind is `canonicalize-2`."""
-    names: list[str] = []
-    counts: dict[str, int] = {}
-    for module_pass in passes:
-        short = _POINTS.get(module_pass.name, module_pass.name.partition("-")[2] or module_pass.name)
-        counts[short] = counts.get(short, 0) + 1
-        names.append(short if counts[short] == 1 else f"{short}-{counts[short]}")
-    return names
+from weft.passes.pass_sequence import PipelineStep, points_of
+from weft.passes.pipeline_text import parse_passes
+from weft.support.build_options import Inserted, Insertions
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.packages import installed_universe
 
 
 def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> list[PipelineStep]:
@@ -143,10 +55,6 @@ def _passes(key: str, inserted: Inserted) -> list[ModulePass]:
     if isinstance(inserted, ModulePass):
         return [inserted]
     if isinstance(inserted, str):
-        # Found by name only when names are given: it imports what registers passes.
-        from weft.passes.pipeline_text import parse_passes
-        from weft.support.packages import installed_universe
-
         return list(parse_passes(inserted, installed_universe().all_passes))
     if isinstance(inserted, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return [module_pass for one in inserted for module_pass in _passes(key, one)]

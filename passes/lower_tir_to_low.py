@@ -19,13 +19,15 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
-from weft.passes.insertion import Insertions, PassSequence, RunStep, parse_insertions, run_step, with_insertions
+from weft.passes.insertion import parse_insertions, with_insertions
+from weft.passes.pass_sequence import PassSequence, RunStep, run_step
 from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_state_preconditions import state_preconditions
 from weft.passes.verify_level import verify_level
+from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.target import Target, is_target_kind, target_kinds
 
@@ -59,34 +61,32 @@ class LowerTirToLowPass(PassSequence):
     """Functions that are lowered too, though they hold no op of the level."""
 
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
-        insertions = parse_insertions(self.insert)
-        lower_tir_to_low(ctx, op, self.target, insertions, run, bounds=self.bounds, named=self.func)
+        options = BuildOptions(passes=parse_insertions(self.insert), checked=self.bounds)
+        lower_tir_to_low(ctx, op, self.target, options, run, named=self.func)
 
 
 def lower_tir_to_low(
     ctx: Context,
     op: ModuleOp,
     target: str,
-    insertions: Insertions,
+    options: BuildOptions = DEFAULT_OPTIONS,
     run: RunStep = run_step,
     *,
-    bounds: bool = False,
     named: Collection[str] = (),
-    check_program: bool = True,
-    check_result: bool = True,
+    is_trusted: bool = False,
 ) -> None:
-    """What the pass does, with passes of users as objects. `run` runs a step.
+    """What the pass does. `run` runs a step.
 
-    With `bounds`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm` and `c`.
-    `check_program` may be False for programs that are known to be right, such as the results of schedules;
-    `check_result` where a mistake of these passes would be found otherwise.
+    With `options.checked`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm`
+    and `c`. Programs that are known to be right, such as the results of schedules, may be `is_trusted`: neither they
+    nor the results of the passes are verified.
     """
     kind = target.split()[0] if target.split() else ""
     if not is_target_kind(kind):
         raise CompileError(f"lower-tir-to-low: unknown target '{target}'{did_you_mean(kind, target_kinds())}")
-    if bounds and kind not in ("llvm", "c"):
+    if options.checked and kind not in ("llvm", "c"):
         raise CompileError(f"accesses are checked at run time on targets llvm and c, not on '{kind}'")
-    steps = with_insertions(tir_to_low(target, bounds=bounds), insertions)
+    steps = with_insertions(tir_to_low(target, options), options.passes)
     for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
         Rewriter.erase_op(schedule)
     _mark_named(op, named)
@@ -95,7 +95,7 @@ def lower_tir_to_low(
     first = next(at for at, step in enumerate(steps) if step.point is not None)
     for at, step in enumerate(steps):
         if at == first:
-            owned = _begin(op, check_program)
+            owned = _begin(op, options.verify and not is_trusted)
         run(step, ctx, op)
     made = [
         function
@@ -106,7 +106,7 @@ def lower_tir_to_low(
     ]
     _refuse_foreign_ops(made)
     theirs = [step.run.name for step in steps if step.point is None]
-    for function in made if check_result else ():
+    for function in () if is_trusted else made:
         _verify_result(function, theirs)
 
 

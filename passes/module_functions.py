@@ -329,3 +329,13 @@ def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> N
         Rewriter.erase_op(first)
     else:
         second.erase()
+
+
+def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    """The functions of a module that have a body, by name."""
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+
+
+def schedules_of(module: ModuleOp) -> list[sched.FuncOp]:
+    """The schedules that stand in a module."""
+    return [op for op in module.ops if isinstance(op, sched.FuncOp)]

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 
-from weft.passes.insertion import PassSequence, PipelineStep, RunStep
+from weft.passes.pass_sequence import PassSequence, PipelineStep, RunStep
 from weft.support.errors import CompileError
 
 ANY = "any"

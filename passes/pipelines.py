@@ -50,6 +50,7 @@ from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
 from weft.passes.tir.tir_transpose_tiles import TransposeTilesPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
+from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target, registered_kind
@@ -59,13 +60,7 @@ if TYPE_CHECKING:
 
 
 def graph_to_tir(
-    target: str = "llvm",
-    *,
-    rewrite: bool = True,
-    layouts: bool = True,
-    winograd: bool = True,
-    fuse: bool = True,
-    named: tuple[str, ...] = (),
+    target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, named: tuple[str, ...] = ()
 ) -> tuple[ModulePass, ...]:
     """The passes from graphs, and functions of tensor expressions, to functions over buffers. `named` functions are
     lowered too, though they only copy tensors."""
@@ -78,16 +73,16 @@ def graph_to_tir(
         # Before constants are folded: what nothing uses is not evaluated.
         GraphSimplifyPass(),
         # Before constants are folded, among them dequantized weights, which are integers here.
-        *((GraphRewritePass(("quantized",)),) if rewrite else ()),
+        *((GraphRewritePass(("quantized",)),) if options.rewrite else ()),
         # Before fusion, which would take operators on constants for producers.
         GraphFoldConstantsPass(),
         # Behind these two: patterns expect equal operators once, and weights as constants. Before fusion, which groups
         # what is left.
-        *((GraphRewritePass(_rules_for(target, layouts)),) if rewrite else ()),
+        *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
         # Behind it: scales are part of weights then. Before fusion, for biases are laid out with the convolutions.
-        *((GraphBlockLayoutsPass(target, winograd=winograd),) if layouts else ()),
+        *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
         # While there are operators, of which groups consist.
-        *((GraphFusePass(target),) if fuse else ()),
+        *((GraphFusePass(target),) if options.fuse else ()),
         # Each group and each operator left becomes a tensor expression.
         LegalizeGraphToTePass(),
         # Callees work on buffers before the graph function allocates and passes them.
@@ -99,18 +94,18 @@ def graph_to_tir(
     )
 
 
-def _rules_for(target: str, layouts: bool) -> tuple[str, ...]:
+def _rules_for(target: str, options: BuildOptions) -> tuple[str, ...]:
     """The rules for a target: products of bytes where it has them, as layouts in blocks of channels take them."""
     return (
         (*DEFAULT_RULES, "bytes")
-        if layouts and has_dot_product(Target.parse(target), 4, False, True)
+        if options.layouts and has_dot_product(Target.parse(target), 4, False, True)
         else DEFAULT_RULES
     )
 
 
-def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePass, ...]:
+def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) -> tuple[ModulePass, ...]:
     """The passes from scheduled tir to low: for CPUs, for GPUs (`kernels_to_low`), or for a registered kind of target,
-    whose memory spaces are kept. With `bounds`, accesses that are not proved in bounds are guarded (CPUs only)."""
+    whose memory spaces are kept. With `checked`, accesses that are not proved in bounds are guarded (CPUs only)."""
     kind = target.partition(" ")[0]
     if kind in GPU_KINDS:
         return kernels_to_low(target)
@@ -123,7 +118,7 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         CollectImportsPass(),
         # After temporaries are placed, because it puts their uses under conditions; while accesses are in blocks, whose
         # names the bounds log records; before passes that duplicate accesses.
-        *((CheckBoundsPass(),) if bounds else ()),
+        *((CheckBoundsPass(),) if options.checked else ()),
         # Before blocks are lowered: it reads which iterators reduce.
         LowerReductionsPass(),
         # Only loops, conditions, loads and stores remain after this pass.
@@ -135,7 +130,7 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         # Before vectorization: a condition that is hoisted out of the loop needs no mask.
         PartitionLoopsPass(),
         # After partitioning, which removes conditions around the checks; before vectorization: lanes do not log.
-        *((HoistChecksPass(),) if bounds else ()),
+        *((HoistChecksPass(),) if options.checked else ()),
         # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
         # After flattening, which shows which accesses are contiguous. C compilers vectorize by themselves.

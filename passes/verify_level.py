@@ -51,7 +51,9 @@ def verify_level(root: Operation, level: str | None) -> None:
     allowed: dict[str, bool] = {}
     _verify_op(root, level, set(), allowed)
     if level in ("tir", None):
-        from weft.analysis.checks import check_program  # isl and the analyses: other users of this file need none
+        from weft.analysis.checks import (  # start-up: 244 ms
+            check_program,  # isl and the analyses: other users of this file need none,
+        )
 
         check_program(root)
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -138,8 +139,6 @@ def compiled_symbols(source: str) -> dict[str, int]:
 
     Compiled once a process. Raises `CompileError` when there is no compiler, or when it refuses the source.
     """
-    from weft.backends.llvm.object_file import object_symbols
-
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)

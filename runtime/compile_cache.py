@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from weft.support import files
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.machine import base_features
 from weft.support.trusted_files import UntrustedError, made_folder, read_trusted, trusted_folder, write_trusted
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from weft.support.call_arguments import Array
     from weft.support.target import Target
 
-EntryT = TypeVar("EntryT", "CompiledKernel", "CompiledModel")
+EntryT = TypeVar("EntryT", "CompiledKernel", "ModelEntry")
 Blob: TypeAlias = "bytes | memoryview"
 
 SWITCH: Final = "WEFT_CACHE"
@@ -91,7 +92,7 @@ class CompiledKernel:
 
 
 @dataclass(frozen=True)
-class CompiledModel:
+class ModelEntry:
     """What the library of a model in a file is made of, its kernels apart."""
 
     files: Mapping[str, str]
@@ -117,7 +118,7 @@ class CompiledModel:
         return fields, [zlib.compress(self.ir.encode(), 1), *contents]
 
     @staticmethod
-    def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledModel:
+    def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> ModelEntry:
         """The model in a file. Raises what a file of something else leads to."""
         text, *contents = blobs
         constants = {
@@ -126,7 +127,7 @@ class CompiledModel:
         }
         others = {str(path): str(digest) for path, digest in fields["files"].items()}
         kernels = tuple(map(str, fields["kernels"]))
-        return CompiledModel(others, str(fields["signatures"]), kernels, zlib.decompress(text).decode(), constants)
+        return ModelEntry(others, str(fields["signatures"]), kernels, zlib.decompress(text).decode(), constants)
 
 
 def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> list[Blob]:
@@ -199,15 +200,15 @@ class CompileCache:
         """The kernel of a key; None when there is none that can be used."""
         return self._load(key + _KERNEL, CompiledKernel.of_parts)
 
-    def load_model(self, key: str) -> CompiledModel | None:
+    def load_model(self, key: str) -> ModelEntry | None:
         """The model of a key, likewise."""
-        return self._load(key + _MODEL, CompiledModel.of_parts)
+        return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
         """Keep a kernel; returns whether that could be done. Warns if it cannot, once for each folder."""
         return self._store(key + _KERNEL, *kernel.parts())
 
-    def store_model(self, key: str, model: CompiledModel) -> bool:
+    def store_model(self, key: str, model: ModelEntry) -> bool:
         """Keep a model, likewise; one that takes more than half of the limit is not kept."""
         if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
             return False
@@ -382,9 +383,8 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def code_depends_on(target: Target, **options: bool) -> bytes:
+def code_depends_on(target: Target, options: BuildOptions) -> bytes:
     """All that the code of a program depends on beside the program: versions, the target with what its CPU has, and
-    options of the lowering."""
-    described = [f"{name}={value}" for name, value in options.items()]
+    the options."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
-    return "\n".join([compiler_fingerprint(), *machine, *described]).encode()
+    return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

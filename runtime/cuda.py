@@ -6,7 +6,8 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.runtime.devices import Device, DeviceError, Kernel, Queue
+from weft.backends.cuda.nvrtc import MissingCompilerError, compile_cubin
+from weft.runtime.devices import Device, DeviceError, DeviceKernel, Queue
 from weft.runtime.gpu_call import CUDA
 from weft.support.gpu_machine import GpuMachine
 
@@ -96,7 +97,7 @@ class CudaQueue(Queue):
             _call("copying from the device", answer)
         self.synchronize()
 
-    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, int]) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, int]) -> None:
         answer = self._driver.cuLaunchKernel(
             kernel.handle, *grid, *kernel.spec.threads, kernel.spec.shared_bytes, self.stream, places, 0
         )
@@ -154,9 +155,7 @@ class CudaDevice(Device):
         """Make the context the current one of this thread."""
         _call("entering the device's context", self._driver.cuCtxSetCurrent(self._context))
 
-    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
-        from weft.backends.cuda.nvrtc import MissingCompilerError, compile_cubin
-
+    def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
         self.check_target(program.target)
         self.check_kernels(program)
         self._activate()
@@ -167,14 +166,14 @@ class CudaDevice(Device):
         except MissingCompilerError as error:
             raise DeviceError(error.message) from error
         module = _call("loading the program", driver.cuModuleLoadData(cubin))
-        kernels: dict[str, Kernel] = {}
+        kernels: dict[str, DeviceKernel] = {}
         for spec in program.kernels:
             function = _call(f"finding kernel '{spec.name}'", driver.cuModuleGetFunction(module, spec.symbol.encode()))
             if spec.shared_bytes > _DEFAULT_SHARED:
                 attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 answer = driver.cuFuncSetAttribute(function, attribute, spec.shared_bytes)
                 _call(f"asking for {spec.shared_bytes} bytes of shared memory for kernel '{spec.name}'", answer)
-            kernels[spec.name] = Kernel(spec, function, self.limits)
+            kernels[spec.name] = DeviceKernel(spec, function, self.limits)
         return kernels
 
     def _architecture(self, program: KernelProgram) -> str:

@@ -100,7 +100,7 @@ class Queue(ABC):
         """Wait for the work so far, and copy from the device into a C-contiguous array."""
 
     @abstractmethod
-    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
         """Run a kernel on a grid of blocks that was checked. At `places` lies an array of pointers to its arguments,
         which `Kernel.values` reads. Raises `DeviceError` when the driver refuses."""
 
@@ -130,7 +130,7 @@ class Device(ABC):
     """DLPack's type and number of this device; None when arrays of other libraries cannot be used on it."""
 
     @abstractmethod
-    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+    def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
         """Compile a program for this device. Raises `CompileError` with the compiler's words when it refuses."""
 
     @abstractmethod
@@ -171,7 +171,7 @@ class Device(ABC):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class DeviceKernel:
     """A kernel that is loaded on a device. `handle` is what the driver knows it by."""
 
     spec: KernelSpec

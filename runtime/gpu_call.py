@@ -38,7 +38,7 @@ from weft.support.target import Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from weft.runtime.devices import Device, Dimensions, Kernel, KernelSpec, Memory, MemoryPool, Queue
+    from weft.runtime.devices import Device, DeviceKernel, Dimensions, KernelSpec, Memory, MemoryPool, Queue
     from weft.support.call_arguments import Array, BoundArguments
     from weft.support.call_signature import ScalarSpec, Signature
 
@@ -215,7 +215,7 @@ class Run:
         self._pool = pool
         self._held: dict[int, tuple[Memory, int]] = {}
         self._memories: dict[int, Memory] = {}
-        self.log: list[tuple[Kernel, Any, Any]] | None = None
+        self.log: list[tuple[DeviceKernel, Any, Any]] | None = None
         """Kernels with the marks before and behind them, while they are measured."""
 
     def allocate(self, size: int) -> Memory:
@@ -240,7 +240,7 @@ class Run:
         """The allocation of a handle."""
         return self._memories.get(handle, handle)
 
-    def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, places: int) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Dimensions, block: Dimensions, places: int) -> None:
         """Launch a kernel; at `places` lies an array of pointers to its arguments."""
         checked = kernel.checked_grid(grid, block)
         if checked is None:
@@ -259,7 +259,7 @@ class Run:
         self._memories.clear()
 
 
-def _check_alignment(kernel: Kernel, arguments: Sequence[Any]) -> None:
+def _check_alignment(kernel: DeviceKernel, arguments: Sequence[Any]) -> None:
     for position, alignment in kernel.spec.alignment.items():
         place = arguments[position]
         if isinstance(place, int) and place % alignment:
@@ -272,7 +272,7 @@ def _check_alignment(kernel: Kernel, arguments: Sequence[Any]) -> None:
 class _Runtime:
     """The device as the host functions of a program call it, for one call at a time: that of `run`."""
 
-    def __init__(self, kernels: Mapping[str, Kernel], pool: MemoryPool) -> None:
+    def __init__(self, kernels: Mapping[str, DeviceKernel], pool: MemoryPool) -> None:
         self._kernels = {symbol_name(name).encode(): kernel for name, kernel in kernels.items()}
         self._pool = pool
         self._constants: dict[int, tuple[Memory, int]] = {}
@@ -340,7 +340,7 @@ class HostFunctions:
     def __init__(
         self,
         text: str,
-        kernels: Mapping[str, Kernel],
+        kernels: Mapping[str, DeviceKernel],
         pool: MemoryPool,
         constants: Mapping[str, Array] = MappingProxyType({}),
     ) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from weft.support.columns import aligned_columns
+
 
 @dataclass(frozen=True)
 class KernelRow:
@@ -125,7 +127,7 @@ class Report:
                 f"{self.peaks.cache:.4g} GB/s of cache"
             )
         outside = f"\nregistered functions, between kernels: {', '.join(self.registered)}" if self.registered else ""
-        return f"{title}\n{_table(lines)}{outside}"
+        return f"{title}\n{aligned_columns(lines, (0, len(lines[0]) - 1))}{outside}"
 
     def _cells(self, row: KernelRow) -> list[str]:
         cells = [
@@ -170,17 +172,3 @@ def bytes_text(number: int) -> str:
         if number >= size:
             return f"{number / size:.1f} {unit}"
     return f"{number} B"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    """Columns two spaces apart: the first and the last to the left, the others to the right."""
-    last = len(lines[0]) - 1
-    widths = [max(len(line[at]) for line in lines) for at in range(last + 1)]
-    aligned = (
-        "  ".join(
-            cell.ljust(width) if at in (0, last) else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )
-    return "\n".join(line.rstrip() for line in aligned)

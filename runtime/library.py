@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
 from weft.backends.llvm.jit import jit
+from weft.backends.llvm.link import linked_ir
 from weft.backends.names import CALL_REGISTERED, symbol_name
 from weft.runtime.call import Caller
 from weft.runtime.native_runtime import PARALLEL_FOR, runtime_symbols
@@ -258,8 +259,6 @@ class Library:
 
     def _linked_ir(self) -> str:
         """The LLVM IR of the whole program."""
-        from weft.backends.llvm.link import linked_ir
-
         return linked_ir([self._ir, *(kernel.ir for kernel in self._kernels)])
 
     @cached_property
@@ -304,7 +303,7 @@ class Library:
 
         Raises `CompileError` for a library without kernels, and where several functions call some and none is named.
         """
-        from weft.runtime.kernel_report import report_from
+        from weft.runtime.kernel_report import report_from  # start-up: 8 ms
 
         source, name = self._reported(name)
         return self._reports.get(name) or report_from(source, name, None)
@@ -317,7 +316,7 @@ class Library:
 
         Raises `CompileError` for a library without kernels, and as the call does.
         """
-        from weft.runtime.kernel_report import report_from
+        from weft.runtime.kernel_report import report_from  # start-up: 8 ms
 
         if runs < 1:
             raise ValueError(f"profile: runs: expected at least 1, got {runs}")
@@ -338,7 +337,7 @@ class Library:
         runs: int,
     ) -> tuple[KernelTimes, BoundArguments]:
         """The times of the kernels of a report in a call with arguments, positional and by name."""
-        from weft.runtime.kernel_times import kernel_times
+        from weft.runtime.kernel_times import kernel_times  # start-up: 6 ms
 
         times = kernel_times(signature, self._ir, self._kernels, self.target, self._symbols, self._options, call, runs)
         return times, bind_arguments(signature, *call)
@@ -399,7 +398,7 @@ class Library:
         compiler unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, and what cannot
         be linked.
         """
-        from weft.runtime.export.program import Program
+        from weft.runtime.export.program import Program  # start-up: 200 ms
 
         if not self._ir:
             raise CompileError(f"a library for {self.target.kind} cannot be exported; one for llvm can")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.runtime.call import interruptibly
-from weft.runtime.devices import Device, DeviceError, Kernel, Queue
+from weft.runtime.devices import Device, DeviceError, DeviceKernel, Queue
 from weft.support.errors import CompileError
 from weft.support.gpu_machine import GpuMachine
 
@@ -103,7 +103,7 @@ class OpenClQueue(Queue):
         except self._cl.Error as error:
             raise DeviceError(f"{self.device.description}: {error}") from error
 
-    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, Any]) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Any]) -> None:
         handle, spec = kernel.handle, kernel.spec
         try:
             for position, (kind, value) in enumerate(zip(spec.arguments, kernel.values(places, memories), strict=True)):
@@ -161,7 +161,7 @@ class OpenClDevice(Device):
     def check_target(self, target: Target) -> None:
         """Every device compiles the text for itself."""
 
-    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+    def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
         self.check_kernels(program)
         cl = self._cl
         mixes_up = program.barriers_in_branches and self._device.platform.name.strip() == _PORTABLE
@@ -171,7 +171,7 @@ class OpenClDevice(Device):
             built = cl.Program(self.context, program.text).build(options=options)
         except cl.Error as error:
             raise CompileError(f"the OpenCL compiler of {self.description} refuses the program:\n{error}") from error
-        return {spec.name: Kernel(spec, cl.Kernel(built, spec.symbol), self.limits) for spec in program.kernels}
+        return {spec.name: DeviceKernel(spec, cl.Kernel(built, spec.symbol), self.limits) for spec in program.kernels}
 
     def queue(self, stream: int | None = None) -> OpenClQueue:
         return self._queue

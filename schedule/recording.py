@@ -14,12 +14,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects import sched
-from weft.dialects.sched import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.decompose_padding import DecomposePadding
-from weft.passes.schedule.replay import Outcome, Replay, check_decisions, check_handles, set_decision
-from weft.passes.schedule.sampling import Decision, Drawn, Place
+from weft.passes.schedule.replay import Replay, StepOutcome, check_decisions, check_handles, set_decision
+from weft.passes.schedule.sampling import ComputeLocation, Decision, Drawn
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, ScheduleError
 
@@ -28,9 +27,8 @@ C = TypeVar("C", bound=type)
 
 
 def step_methods(class_: C) -> C:
-    """A class decorator for the methods of schedules: arguments are `checked`, keyword options of TVM that have no
-    effect in weft are accepted, and a call that raises leaves no `get_block` in the trace for a block that it was given
-    by name."""
+    """A class decorator for the methods of schedules: arguments are `checked`, and a call that raises leaves no
+    `get_block` in the trace for a block that it was given by name."""
     for name, method in list(vars(class_).items()):
         if name == "__init__":
             setattr(class_, name, checked(method))
@@ -40,25 +38,20 @@ def step_methods(class_: C) -> C:
 
 
 def _step_method(method: Callable[..., R]) -> Callable[..., R]:
-    run, ignored = checked(method), ignored_options(method.__name__)
+    run = checked(method)
 
     @wraps(run)
     def call(self: Recorder, *args: Any, **keywords: Any) -> R:
         steps = self.trace.body.block
         last = steps.last_op
         try:
-            return run(self, *args, **{name: value for name, value in keywords.items() if name not in ignored})
+            return run(self, *args, **keywords)
         except Exception:
             while (step := steps.last_op) is not last and isinstance(step, sched.GetBlockOp):
                 steps.erase_op(step, safe_erase=False)  # the refused step, which is in no trace, may still use it
             raise
 
     return call
-
-
-def ignored_options(method: str) -> Sequence[str]:
-    """The keyword options of TVM that a method of schedules accepts and that have no effect in weft."""
-    return DECLARATIONS[method].ignores if method in DECLARATIONS else ()
 
 
 @dataclass(frozen=True)
@@ -194,7 +187,7 @@ class Recorder:
         and looks through the whole module."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
-        return BlockHandle(self._add(step, Outcome([block])).results[0])
+        return BlockHandle(self._add(step, StepOutcome([block])).results[0])
 
     def _record(self, step: sched.StepOp) -> sched.StepOp:
         """Run a step and add it, with a result for each handle it gives, to the trace."""
@@ -205,7 +198,7 @@ class Recorder:
             raise
         return self._add(step, outcome)
 
-    def _add(self, step: sched.StepOp, outcome: Outcome) -> sched.StepOp:
+    def _add(self, step: sched.StepOp, outcome: StepOutcome) -> sched.StepOp:
         given = list(outcome.found) if type(step).get_irdl_definition().results else []
         recorded = type(step).create(
             operands=list(step.operands),
@@ -225,14 +218,14 @@ class Recorder:
 def _type(found: Drawn) -> Attribute:
     if isinstance(found, int):
         return sched.INT
-    return sched.LOOP if isinstance(found, ForOp | Place) else sched.BLOCK
+    return sched.LOOP if isinstance(found, ForOp | ComputeLocation) else sched.BLOCK
 
 
 def _hint(found: Drawn, at: int) -> str | None:
     """The name a handle prints with: that of its loop, or the block's in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"
-    if isinstance(found, Place):
+    if isinstance(found, ComputeLocation):
         return "place"
     if isinstance(found, ForOp):
         return found.induction_variable.name_hint

@@ -1,46 +1,24 @@
-"""`Schedule`: each method runs one step on a module and records it. The methods are made from the declarations of the
-steps.
+"""`Schedule`: each method runs one step on a module and records it.
 
-Type checkers read `schedule.pyi`, which a test compares with `docs/generators/schedule_stub.py`.
+Generated from the declarations of the steps (`dialects/sched.py`) by
+`python docs/generators/schedule_methods.py > schedule/schedule.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import AffineMapAttr, MemRefType
-from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineMap
 
-from weft.dialects import sched
-from weft.dialects import sched_parameters as kinds
-from weft.dialects.attribute_values import attribute_of
-from weft.dialects.sched import DECLARATIONS, QUERY_STEPS
-from weft.dialects.sched_parameters import REQUIRED, Kind, Step
 from weft.passes.schedule.annotate import Annotation
-from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
-from weft.passes.schedule.primitive import BufferPlace, buffer_place, buffers_of
-from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder, step_methods
-from weft.support.errors import CompileError
+from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, step_methods
+from weft.schedule.step_calls import BufferOf, IndexMap, StepCalls
 
-__all__ = ["Annotation", "BlockHandle", "BufferOf", "IndexMap", "IntHandle", "LoopHandle", "Schedule", "signature_of"]
-
-IndexMap: TypeAlias = Callable[..., object] | AffineMap
-"""`lambda n, c: (n, c // 4, c % 4)`: from old indices to new ones, with `+`, `-`, and `*`, `//`, `%` by constants."""
-BufferOf: TypeAlias = Sequence[str | int] | str
-"""A buffer of a block: `("read", 0)`, `("write", 0)`, or its name."""
+__all__ = ["Annotation", "BlockHandle", "BufferOf", "IndexMap", "IntHandle", "LoopHandle", "Schedule"]
 
 
-_HANDLES: Mapping[Attribute, type[BlockHandle | LoopHandle | IntHandle]] = {
-    sched.BLOCK: BlockHandle,
-    sched.LOOP: LoopHandle,
-    sched.INT: IntHandle,
-}
-
-
-class Schedule(Recorder):
+@step_methods
+class Schedule(StepCalls):
     """A module being scheduled, and the trace of what was done.
 
     The given module stays as it is: the schedule works on a copy. Names and parameters follow the field's:
@@ -48,124 +26,310 @@ class Schedule(Recorder):
     the same; one that is refused raises `ScheduleError` and changes nothing. A used-up handle raises `CompileError`.
     """
 
-    def _call(self, step: Step, given: Mapping[str, object]) -> object:
-        """Run a step with the arguments of its method."""
-        known = {parameter.name: given[parameter.argument] for parameter in step.parameters}
-        operands: list[Handle] = []
-        properties: dict[str, Attribute] = {}
-        for parameter in step.parameters:
-            kind, value = parameter.kind, known[parameter.name]
-            if kind.handles:
-                operands.extend(self._block(part) if isinstance(part, str) else part for part in _handles(value))
-                continue
-            if kind.sampled:
-                operands.extend(part for part in _handles(value) if isinstance(part, IntHandle))
-            absent = kind.optional and (value == parameter.default or (kind is kinds.BLOCKS and not value))
-            if isinstance(value, IntHandle) or absent:
-                continue
-            block = next((operand for operand in operands if isinstance(operand, BlockHandle)), None)
-            known[parameter.name] = value = self._value(kind, value, block, known)
-            properties[parameter.name] = AffineMapAttr(value) if isinstance(value, AffineMap) else attribute_of(value)
-        results = self._run(sched.STEPS[step.name], operands, properties).results
-        if isinstance(step.gives, tuple):
-            return [_HANDLES[step.gives[0]](result) for result in results]
-        return None if step.gives is None else _HANDLES[step.gives](results[0])
+    def get_loops(self, block: BlockHandle | str) -> list[LoopHandle]:
+        """The loops around a block (a handle or a name), outermost first."""
+        return self._step("get_loops", block=block)
 
-    def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """The value of a step for an argument that its annotation accepts; `known` are the values of those before, and
-        the other arguments."""
-        if kind in (kinds.FACTORS, kinds.TILE_FACTORS):
-            return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]
-        if kind is kinds.FLOATS:
-            return [float(part) for part in value]
-        if kind is kinds.BLOCKS:
-            return [name if isinstance(name, str) else self._replay.block(name.value).label for name in value]
-        if kind is kinds.PADDING:
-            given = isinstance(value, int | float | AffineMap)
-            found = value if given else value_of(value, len(known["index_map"].results))
-            return int(found) if isinstance(found, bool) else found
-        if block is None:
-            return value
-        if kind in (kinds.READ_BUFFER, kinds.WRITTEN_BUFFER, kinds.READ_OR_WRITTEN_BUFFER):
-            stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
-            reading = stated or kind is kinds.READ_BUFFER
-            if isinstance(value, int):
-                return value
-            return buffer_place(self._replay.block(block.value), value, ("read" if reading else "write",))[1]
-        if kind is kinds.BUFFER:
-            return self._buffer_place(block, value)
-        if kind is kinds.BUFFER_MAP:
-            return index_map_of(value, self._rank(block, known["buffer"]))
-        if kind is kinds.BLOCK_MAP:
-            return index_map_of(value, len(self._replay.block(block.value).iter_vars))
-        if kind is kinds.REGION:
-            iterators = len(self._replay.block(block.value).iter_vars)
-            return ranges_of(value, iterators, self._rank(block, (known["buffer_type"], known["index"])))
-        return value
+    def get_producers(self, block: BlockHandle | str) -> list[BlockHandle]:
+        """The blocks of its scope that write what the block reads."""
+        return self._step("get_producers", block=block)
 
-    def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
-        if isinstance(buffer, str):
-            return buffer_place(self._replay.block(handle.value), buffer)
-        match tuple(buffer):
-            case ("read" | "write" as verb, int(index)):
-                return verb, index
-            case other:
-                raise CompileError(f"a buffer is given as ('read', 0), ('write', 0) or by its name, got {other!r}")
+    def get_consumers(self, block: BlockHandle | str) -> list[BlockHandle]:
+        """The blocks of its scope that read what the block writes."""
+        return self._step("get_consumers", block=block)
 
-    def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
-        """The number of dimensions of a buffer; None when there is no such buffer, which the primitive refuses."""
-        block = self._replay.block(handle.value)
-        found = buffers_of(block, place[0])
-        type_ = found[place[1]].type if 0 <= place[1] < len(found) else None
-        return type_.get_num_dims() if isinstance(type_, MemRefType) else None
+    def get_child_blocks(self, block_or_loop: BlockHandle | LoopHandle | str) -> list[BlockHandle]:
+        """The blocks inside the body of a block or loop that are in no other block there, in order."""
+        return self._step("get_child_blocks", block_or_loop=block_or_loop)
 
+    def sample_perfect_tile(
+        self, loop: LoopHandle, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
+    ) -> list[IntHandle]:
+        """Draw n factors whose product is the extent of a loop. See `SamplePerfectTile`."""
+        return self._step(
+            "sample_perfect_tile", loop=loop, n=n, max_innermost_factor=max_innermost_factor, decision=decision
+        )
 
-def _handles(value: object) -> Sequence[Any]:
-    """The handles and names that an argument holds."""
-    return cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]
+    def sample_categorical(
+        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
+    ) -> IntHandle:
+        """Draw one of several integers; `decision` is its position. See `SampleCategorical`."""
+        return self._step("sample_categorical", candidates=candidates, probs=probs, decision=decision)
 
+    def sample_compute_location(self, block: BlockHandle | str, decision: int | None = None) -> LoopHandle:
+        """Draw a place for a producer, for `compute_at`. See `SampleComputeLocation`."""
+        return self._step("sample_compute_location", block=block, decision=decision)
 
-def signature_of(step: Step) -> Signature:
-    """The signature of the method of a step."""
-    parameters, position = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)], Parameter.POSITIONAL_OR_KEYWORD
-    for declared in step.parameters:
-        variadic = declared.kind in (kinds.LOOP_HANDLES, kinds.LOOPS_OF_BLOCKS)
-        if declared.keyword_only:
-            position = Parameter.KEYWORD_ONLY
-        kind = Parameter.VAR_POSITIONAL if variadic else position
-        if variadic:
-            position = Parameter.KEYWORD_ONLY
-        default = Parameter.empty if declared.default is REQUIRED else declared.default
-        parameters.append(Parameter(declared.argument, kind, default=default, annotation=declared.kind.argument))
-    if isinstance(step.gives, tuple):
-        result = f"list[{_HANDLES[step.gives[0]].__name__}]"
-    else:
-        result = "None" if step.gives is None else _HANDLES[step.gives].__name__
-    return Signature(parameters, return_annotation=result)
+    def split(
+        self,
+        loop: LoopHandle,
+        factors: Sequence[int | IntHandle | None],
+        *,
+        disable_predication: bool = False,
+        preserve_unit_iters: object = None,
+    ) -> list[LoopHandle]:
+        """Split a loop into `len(factors)` loops; None (at most one) is inferred. See `Split`."""
+        return self._step("split", loop=loop, factors=factors, disable_predication=disable_predication)
 
+    def fuse(self, *loops: LoopHandle, preserve_unit_iters: object = None) -> LoopHandle:
+        """Fuse nested loops, outermost first, into one. See `Fuse`."""
+        return self._step("fuse", loops=loops)
 
-def _method(step: Step) -> Callable[..., object]:
-    signature = signature_of(step)
-    names = [parameter.argument for parameter in step.parameters]
-    variadic = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
-    defaults = {parameter.argument: parameter.default for parameter in step.parameters}
+    def tile(self, *loops: LoopHandle, factors: Sequence[int | IntHandle]) -> list[LoopHandle]:
+        """Split each loop of a perfect nest by its factor; returns the outer loops, then the tile loops. See `Tile`."""
+        return self._step("tile", loops=loops, factors=factors)
 
-    def method(self: Schedule, *args: object, **keywords: object) -> object:
-        given = {names[0]: args} if variadic else dict(zip(names, args, strict=False))  # they were checked to fit
-        return self._call(step, {**defaults, **given, **keywords})  # pyright: ignore[reportPrivateUsage]
+    def reorder(self, *loops: LoopHandle) -> None:
+        """Put loops of one chain into the given order. See `Reorder`."""
+        self._step("reorder", loops=loops)
 
-    summary, separator, details = step.doc.partition("\n\n")
-    see = "" if step.name in QUERY_STEPS else f" See `{step.class_name}`."
-    method.__name__, method.__qualname__ = step.name, f"Schedule.{step.name}"
-    method.__doc__ = f"{summary}{see}{separator}{details}"
-    method.__annotations__ = {
-        **{name: parameter.annotation for name, parameter in signature.parameters.items() if name != "self"},
-        "return": signature.return_annotation,
-    }
-    method.__signature__ = signature
-    return method
+    def parallel(self, loop: LoopHandle) -> None:
+        """Run the iterations on several threads. See `Parallel`."""
+        self._step("parallel", loop=loop)
 
+    def vectorize(self, loop: LoopHandle) -> None:
+        """Turn the iterations into vector lanes. See `Vectorize`."""
+        self._step("vectorize", loop=loop)
 
-for _step in DECLARATIONS.values():
-    setattr(Schedule, _step.name, _method(_step))
-step_methods(Schedule)
+    def unroll(self, loop: LoopHandle) -> None:
+        """Repeat the body at emission. See `Unroll`."""
+        self._step("unroll", loop=loop)
+
+    def bind(self, loop: LoopHandle, thread_axis: str) -> None:
+        """Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`). See `Bind`."""
+        self._step("bind", loop=loop, thread_axis=thread_axis)
+
+    def merge(self, *loops: LoopHandle) -> LoopHandle:
+        """Make loops of equal extent that follow each other one. See `Merge`."""
+        return self._step("merge", loops=loops)
+
+    def loop_partition(
+        self, loop: LoopHandle, factors: Sequence[int | IntHandle | None], *, preserve_unit_iters: object = None
+    ) -> list[LoopHandle]:
+        """Cut a loop into loops that follow each other, of the given extents; None (at most one) is inferred. See
+        `LoopPartition`."""
+        return self._step("loop_partition", loop=loop, factors=factors)
+
+    def add_unit_loop(self, block_or_loop: BlockHandle | LoopHandle | str) -> LoopHandle:
+        """Put a loop of one iteration around a block or loop. See `AddUnitLoop`."""
+        return self._step("add_unit_loop", block_or_loop=block_or_loop)
+
+    def reorder_block_iter_var(self, block: BlockHandle | str, new_order: Sequence[int]) -> None:
+        """Put the iterators of a block into another order. See `ReorderBlockIterVar`."""
+        self._step("reorder_block_iter_var", block=block, new_order=new_order)
+
+    def annotate(
+        self, block_or_loop: BlockHandle | LoopHandle | str, ann_key: str, ann_val: Annotation | IntHandle
+    ) -> None:
+        """Attach an annotation to a block or loop. See `Annotate`."""
+        self._step("annotate", block_or_loop=block_or_loop, ann_key=ann_key, ann_val=ann_val)
+
+    def unannotate(self, block_or_loop: BlockHandle | LoopHandle | str, ann_key: str) -> None:
+        """Remove an annotation from a block or loop. See `Unannotate`."""
+        self._step("unannotate", block_or_loop=block_or_loop, ann_key=ann_key)
+
+    def compute_at(
+        self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the
+        first. See `ComputeAt`."""
+        self._step("compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
+
+    def reverse_compute_at(
+        self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Move a consumer under a loop of its producers, to the `index`-th place in it: -1 is the last place, -2 the
+        first. See `ReverseComputeAt`."""
+        self._step("reverse_compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
+
+    def compute_inline(self, block: BlockHandle | str) -> None:
+        """Make a producer part of every block that reads it. See `ComputeInline`."""
+        self._step("compute_inline", block=block)
+
+    def reverse_compute_inline(self, block: BlockHandle | str) -> None:
+        """Make a consumer part of the block it reads. See `ReverseComputeInline`."""
+        self._step("reverse_compute_inline", block=block)
+
+    def cache_read(
+        self,
+        block: BlockHandle | str,
+        read_buffer_index: int | str,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockHandle | str] | None = None,
+    ) -> BlockHandle:
+        """Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or those
+        given. Returns the copying block. See `CacheRead`."""
+        return self._step(
+            "cache_read",
+            block=block,
+            read_buffer_index=read_buffer_index,
+            storage_scope=storage_scope,
+            consumer_blocks=consumer_blocks,
+        )
+
+    def cache_write(
+        self,
+        block: BlockHandle | str,
+        write_buffer_index: int | str,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockHandle | str] | None = None,
+    ) -> BlockHandle:
+        """Write a copy of the index-th (or named) buffer that the block writes; blocks that are given read the copy,
+        too. Returns the copying block. See `CacheWrite`."""
+        return self._step(
+            "cache_write",
+            block=block,
+            write_buffer_index=write_buffer_index,
+            storage_scope=storage_scope,
+            consumer_blocks=consumer_blocks,
+        )
+
+    def cache_inplace(
+        self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
+    ) -> list[BlockHandle]:
+        """Let a block update a copy of the index-th (or named) buffer that it reads. Returns the blocks that copy to it
+        and back. See `CacheInplace`."""
+        return self._step(
+            "cache_inplace", block=block, read_buffer_index=read_buffer_index, storage_scope=storage_scope
+        )
+
+    def cache_index(self, block: BlockHandle | str, storage_scope: str, cse_thresh: int = 0) -> list[BlockHandle]:
+        """Compute indices at which a block loads once, before its nest. Returns the computing blocks. See
+        `CacheIndex`."""
+        return self._step("cache_index", block=block, storage_scope=storage_scope, cse_thresh=cse_thresh)
+
+    def read_at(
+        self, loop: LoopHandle, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
+    ) -> BlockHandle:
+        """Read a copy of what an iteration of `loop` reads of a buffer. Returns the copying block. See `ReadAt`."""
+        return self._step(
+            "read_at", loop=loop, block=block, read_buffer_index=read_buffer_index, storage_scope=storage_scope
+        )
+
+    def write_at(
+        self, loop: LoopHandle, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str
+    ) -> BlockHandle:
+        """Write a copy of what an iteration of `loop` writes of a buffer. Returns the copying block. See `WriteAt`."""
+        return self._step(
+            "write_at", loop=loop, block=block, write_buffer_index=write_buffer_index, storage_scope=storage_scope
+        )
+
+    def set_scope(self, block: BlockHandle | str, buffer_index: int | str, storage_scope: str) -> None:
+        """Move the index-th (or named) temporary that the block writes to a memory scope. See `SetScope`."""
+        self._step("set_scope", block=block, buffer_index=buffer_index, storage_scope=storage_scope)
+
+    def decompose_reduction(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
+        """Give the init of a reduction its own block, before `loop`. Returns that block. See `DecomposeReduction`."""
+        return self._step("decompose_reduction", block=block, loop=loop)
+
+    def fuse_reduction_epilogue(self, reduction_block: BlockHandle | str, epilogue_block: BlockHandle | str) -> None:
+        """Let a reduction start from what a block combines with its result, such as a bias. See
+        `FuseReductionEpilogue`."""
+        self._step("fuse_reduction_epilogue", reduction_block=reduction_block, epilogue_block=epilogue_block)
+
+    def rfactor(self, loop: LoopHandle, factor_axis: int) -> BlockHandle:
+        """Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them.
+        Returns the block of the partial results. See `Rfactor`."""
+        return self._step("rfactor", loop=loop, factor_axis=factor_axis)
+
+    def blockize(
+        self, target: LoopHandle | BlockHandle | Sequence[BlockHandle | str], *, preserve_unit_iters: object = None
+    ) -> BlockHandle:
+        """Make one block of a loop and all in it, or of several blocks. Returns that block. See `Blockize`."""
+        return self._step("blockize", target=target)
+
+    def tensorize(
+        self, block_or_loop: BlockHandle | LoopHandle | str, tensor_intrin: str, *, preserve_unit_iters: object = None
+    ) -> None:
+        """Let a registered tensor intrinsic do what a block, or all in a loop, does. See `Tensorize`."""
+        self._step("tensorize", block_or_loop=block_or_loop, tensor_intrin=tensor_intrin)
+
+    def storage_align(
+        self, block: BlockHandle | str, buffer_index: int | str, axis: int, factor: int, offset: int
+    ) -> None:
+        """Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`. See `StorageAlign`."""
+        self._step("storage_align", block=block, buffer_index=buffer_index, axis=axis, factor=factor, offset=offset)
+
+    def annotate_buffer_access(
+        self, block: BlockHandle | str, buffer_index: int | str, buf_type: str, gen_new_ranges: IndexMap
+    ) -> None:
+        """State the region that a block touches of a buffer that it reads (`buf_type` "read") or writes ("write"):
+        `gen_new_ranges(*iterators)` gives a `(begin, end)` for each dimension, or an index alone, or begins and ends in
+        turn. See `AnnotateBufferAccess`."""
+        self._step(
+            "annotate_buffer_access",
+            block=block,
+            buffer_index=buffer_index,
+            buf_type=buf_type,
+            gen_new_ranges=gen_new_ranges,
+        )
+
+    def reindex(self, block: BlockHandle | str, buffer: BufferOf) -> BlockHandle:
+        """Let a block access a copy of a buffer that is indexed by its iterators only. Returns the copying block. See
+        `Reindex`."""
+        return self._step("reindex", block=block, buffer=buffer)
+
+    def reindex_cache_read(
+        self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str, index_map: IndexMap
+    ) -> BlockHandle:
+        """Let a block read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.
+        See `ReindexCacheRead`."""
+        return self._step(
+            "reindex_cache_read",
+            block=block,
+            read_buffer_index=read_buffer_index,
+            storage_scope=storage_scope,
+            index_map=index_map,
+        )
+
+    def reindex_cache_write(
+        self, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str, index_map: IndexMap
+    ) -> BlockHandle:
+        """Let a block write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that
+        copies it out. See `ReindexCacheWrite`."""
+        return self._step(
+            "reindex_cache_write",
+            block=block,
+            write_buffer_index=write_buffer_index,
+            storage_scope=storage_scope,
+            index_map=index_map,
+        )
+
+    def transform_layout(
+        self,
+        block: BlockHandle | str,
+        buffer: BufferOf,
+        index_map: IndexMap,
+        pad_value: float | Callable[..., object] | AffineMap | None = None,
+    ) -> None:
+        """Let a buffer that the block accesses lie in another layout: its element at `indices` comes to lie at
+        `index_map(*indices)`. See `TransformLayout`.
+
+        Elements that the new buffer has besides get `pad_value`, a number or a function of the new indices. When the
+        buffer is a parameter, callers pass it in the new layout from then on.
+        """
+        self._step("transform_layout", block=block, buffer=buffer, index_map=index_map, pad_value=pad_value)
+
+    def transform_block_layout(self, block: BlockHandle | str, index_map: IndexMap) -> list[LoopHandle]:
+        """Run a block over another domain: the instance at `indices` becomes the one at `index_map(*indices)`. Returns
+        the new loops. See `TransformBlockLayout`."""
+        return self._step("transform_block_layout", block=block, index_map=index_map)
+
+    def recode(self, block: BlockHandle | str, read_buffer_index: int | str, encoding: str) -> list[BlockHandle]:
+        """Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a
+        wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the other
+        factor and the one that writes the results. See `Recode`."""
+        return self._step("recode", block=block, read_buffer_index=read_buffer_index, encoding=encoding)
+
+    def decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
+        """Fill with the constant of a border before `loop`, and copy the inside without a branch. Returns the block
+        that fills. See `DecomposePadding`."""
+        return self._step("decompose_padding", block=block, loop=loop)
+
+    def pad_einsum(self, block: BlockHandle | str, padding: Sequence[int]) -> None:
+        """Let each iterator of a block run up to a multiple of its padding, over padded copies. See `PadEinsum`."""
+        self._step("pad_einsum", block=block, padding=padding)
+
+    def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:
+        """Keep what the windows of neighbouring iterations share, in a circular buffer. See `RollingBuffer`."""
+        self._step("rolling_buffer", block=block, write_buffer_index=write_buffer_index)

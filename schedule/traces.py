@@ -27,7 +27,6 @@ from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
 from weft.passes.schedule.index_maps import function_text, parse_function
 from weft.passes.schedule.replay import plain_value, step_name
 from weft.passes.schedule.sampling import Decision
-from weft.schedule.recording import ignored_options
 from weft.schedule.schedule import Schedule
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
@@ -217,9 +216,8 @@ def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object
             raise _wrong(call, "arguments are written one by one")
         keywords[word.arg] = _argument(word.value, known)
     method = getattr(schedule, function.attr)
-    own = {word: value for word, value in keywords.items() if word not in ignored_options(function.attr)}
     try:
-        inspect.signature(method).bind(*positional, **own)
+        inspect.signature(method).bind(*positional, **keywords)
     except TypeError as error:
         raise _wrong(call, f"{function.attr}: {error}") from None
     return method(*positional, **keywords)

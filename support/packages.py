@@ -3,7 +3,6 @@ things are registered when the modules of the entry points are imported."""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from weft.support.errors import CompileError
@@ -28,6 +27,8 @@ def installed_universe() -> Universe:
 
 def _broken_package() -> str:
     """The first package whose entry point cannot be loaded, for messages."""
+    from importlib.metadata import entry_points
+
     for entry in entry_points(group="xdsl.universe"):
         try:
             entry.load()

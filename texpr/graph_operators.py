@@ -62,7 +62,7 @@ from weft.texpr.expr import Var, name_of, type_of
 from weft.texpr.function import te_function
 from weft.texpr.ops.arguments import compute
 from weft.texpr.references import reference_of
-from weft.texpr.shapes import Extent, ExtentNames, UnknownExtent, items
+from weft.texpr.shapes import Extent, ExtentVariables, UnknownExtent, items
 from weft.texpr.tensor import ComputeOp, InlinedOp, Tensor, placeholder
 
 Array: TypeAlias = NDArray[Any]
@@ -391,10 +391,10 @@ class Extents:
         return self._variables[name]
 
     def of_graph(self, extent: GraphExtent) -> Extent:
-        return UnknownExtent() if extent is None else ExtentNames(self._variables).extent(extent)
+        return UnknownExtent() if extent is None else ExtentVariables(self._variables).extent(extent)
 
     def of_te(self, extent: Extent) -> GraphExtent:
-        found = ExtentNames(self._variables).polynomial(extent)
+        found = ExtentVariables(self._variables).polynomial(extent)
         return found if names_in(found) <= self._variables.keys() else None
 
 

@@ -160,7 +160,7 @@ _KINDS = {
 }
 
 
-class ExtentNames:
+class ExtentVariables:
     """A unique name for each variable in extents, and for each subexpression that is not extent arithmetic."""
 
     def __init__(self, given: Mapping[str, Expr] | None = None) -> None:
@@ -218,7 +218,7 @@ def simplified(extent: Extent) -> Extent:
     """`extent` as a sum of products, a number where it is one: `(2 * n + 3) // 2` is `n + 1`."""
     if isinstance(extent, int):
         return extent
-    names = ExtentNames()
+    names = ExtentVariables()
     return names.extent(names.polynomial(extent))
 
 
@@ -228,7 +228,7 @@ def is_same(left: Extent, right: Extent) -> bool:
         return left == right
     if left is right or isinstance(left, UnknownExtent) or isinstance(right, UnknownExtent):
         return True
-    names = ExtentNames()
+    names = ExtentVariables()
     return names.polynomial(left) == names.polynomial(right)
 
 
@@ -245,7 +245,7 @@ def is_empty(shape: Sequence[Extent]) -> bool:
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
     """The quotient of `total` by `divisor` where the division is known to be exact: of numbers, or by a product that
     is a factor of every term."""
-    names = ExtentNames()
+    names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from weft.driver.build import lower_to_low
-from weft.driver.lowering_options import LoweringOptions
 from weft.driver.programs import parse_file
 from weft.passes.insertion import parse_insertions
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target, registered_kind
@@ -54,10 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         module = parse_file(arguments.file)
     if registered_kind(target.kind) is not None:
         raise CompileError(f"weft build makes programs for CPUs by llvm and c; '{target.kind}' loads its own")
-    lower_to_low(module, target, lowering_options(arguments), stopwatch)
-    from weft.runtime.export.program import program_of
-    from weft.runtime.low_module import load_c_module
+    from weft.driver.pipeline import Pipeline  # start-up: 199 ms
+    from weft.driver.stages import lower  # start-up: 1203 ms
+    from weft.runtime.export.program import program_of  # start-up: 85 ms
+    from weft.runtime.low_module import load_c_module  # start-up: 88 ms
 
+    lower(Pipeline(module, target, lowering_options(arguments), stopwatch))
     program = load_c_module(module, target) if target.kind == "c" else program_of(module, target, stopwatch)
     for path in outputs:
         program.export(path, compiler=arguments.compiler, stopwatch=stopwatch, weights=arguments.weights)
@@ -94,7 +95,7 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
+def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
     """The options of the arguments; without the schedules in the file there are no default ones either. Raises
     `CompileError`."""
     scheduled = not arguments.no_schedule
@@ -102,8 +103,11 @@ def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
     passes = parse_insertions(arguments.insert)
     if arguments.require_tuned and (arguments.database is None or not defaults):
         raise CompileError("--require-tuned is about the schedules of a --database, in the place of default ones")
-    return LoweringOptions(
-        *(scheduled, defaults, passes, arguments.checked),
+    return BuildOptions(
+        scheduled=scheduled,
+        default_schedule=defaults,
+        passes=passes,
+        checked=arguments.checked,
         database=arguments.database,
         require_tuned=arguments.require_tuned,
         winograd=not arguments.no_winograd,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from weft.passes.insertion import PipelineStep
 from weft.passes.nested import NestedPasses, symbol_text
+from weft.passes.pass_sequence import PipelineStep
 from weft.support.errors import CompileError, did_you_mean
 
 

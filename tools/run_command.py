@@ -27,14 +27,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from weft.dialects.element_types import TYPES
-from weft.driver.build import build, lower_to_tir
-from weft.driver.programs import functions_of, parse_file, schedules_of
+from weft.driver.build import build, build_module
+from weft.driver.programs import parse_file
 from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
 from weft.interp.compare import allowed_liberties, takes_edge_values
 from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
 from weft.passes.convert.returned_parameters import drop_returned_parameters
+from weft.passes.module_functions import functions_of, schedules_of
 from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
@@ -99,6 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Returns 1 when `--check` finds a difference. Raises `CompileError` and `OSError`."""
+    from weft.passes.lower_to_tir import lower_to_tir  # start-up: 726 ms
+
     if arguments.seed < 0:
         raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.repeat < 1:
@@ -109,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     start = time.perf_counter()
-    library = build(original, target, **vars(lowering_options(arguments)))
+    library = build_module(original, target, lowering_options(arguments))
     device = _device_of(library)
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3
@@ -210,7 +213,7 @@ def _device_of(library: Library) -> str:
     """The description of the device of a library of kernels. Raises `DeviceError` when there is none."""
     if not library.target.has_kernels:
         return ""
-    from weft.runtime.gpu_library import GpuLibrary
+    from weft.runtime.gpu_library import GpuLibrary  # start-up: 121 ms
 
     return library.device if isinstance(library, GpuLibrary) else ""
 
@@ -230,14 +233,14 @@ def _call(compiled: Function, values: Mapping[str, Value]) -> None:
 
 
 @dataclass(frozen=True)
-class _Reference:
+class _ExpectedOutputs:
     """The expected outputs and the name of their source."""
 
     name: str
     outputs: Mapping[str, Array]
 
 
-def _check(signature: Signature, values: Mapping[str, Value], reference: _Reference) -> int:
+def _check(signature: Signature, values: Mapping[str, Value], reference: _ExpectedOutputs) -> int:
     """Compare the outputs in `values` with those of the reference; returns the exit status."""
     status = 0
     for spec in signature.arrays:
@@ -253,7 +256,7 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: _Refere
     return status
 
 
-def _difference(spec: ArraySpec, values: Mapping[str, Value], reference: _Reference) -> ArrayDifference | str:
+def _difference(spec: ArraySpec, values: Mapping[str, Value], reference: _ExpectedOutputs) -> ArrayDifference | str:
     """The difference of an output, or why it cannot be compared."""
     if spec.name not in reference.outputs:
         return "there is no such result"
@@ -263,7 +266,9 @@ def _difference(spec: ArraySpec, values: Mapping[str, Value], reference: _Refere
         return error.message
 
 
-def _print_difference(spec: ArraySpec, reference: _Reference, difference: ArrayDifference | str, on: str = "") -> None:
+def _print_difference(
+    spec: ArraySpec, reference: _ExpectedOutputs, difference: ArrayDifference | str, on: str = ""
+) -> None:
     sys.stdout.flush()
     print(f"error: output '{spec.name}' differs from {reference.name}{on}: {difference}", file=sys.stderr)
 
@@ -297,12 +302,12 @@ class _Edges:
         run of the interpreter. Returns the exit status."""
         recipe = self._recipe()
         kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
-        planned = [planting for kind in kinds for planting in plantings(recipe, kind)]
+        planned = [planting for kind in kinds for planting in plantings(recipe.parameters, recipe.indices, kind)]
         if not takes_edge_values(self.interpreter.module):
             return 0
         compared: dict[str, None] = {}
         for planting in planned[: int(_SECONDS_OF_EDGES / max(seconds, 1e-3))]:
-            made: dict[Planting, tuple[Mapping[str, Value], _Reference]] = {}
+            made: dict[Planting, tuple[Mapping[str, Value], _ExpectedOutputs]] = {}
 
             def has_meaning(tried: Planting, made: dict[Planting, Any] = made) -> bool:
                 values = self._planted(tried)
@@ -327,7 +332,7 @@ class _Edges:
             print(f"check     agrees with the interpreter on {', '.join(compared)}")
         return 0
 
-    def _agree(self, values: Mapping[str, Value], reference: _Reference, fast_math: FastMath, on: str) -> bool:
+    def _agree(self, values: Mapping[str, Value], reference: _ExpectedOutputs, fast_math: FastMath, on: str) -> bool:
         for spec in self.compiled.signature.arrays:
             if not spec.writes:
                 continue
@@ -335,7 +340,7 @@ class _Edges:
             if FastMathFlag.REASSOC in fast_math and expected.dtype.kind == "f":
                 got = cast("Array", values[spec.name])
                 expected = np.where(np.isfinite(expected) | (got.shape != expected.shape), expected, got)
-            difference = _difference(spec, values, _Reference(reference.name, {spec.name: expected}))
+            difference = _difference(spec, values, _ExpectedOutputs(reference.name, {spec.name: expected}))
             if isinstance(difference, str) or not difference.agrees:
                 _print_difference(spec, reference, difference, f" on {on}")
                 return False
@@ -384,17 +389,17 @@ def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Arr
 
 def _plain(
     original: ModuleOp, name: str, signature: Signature, before: Mapping[str, Value], target: Target
-) -> _Reference:
+) -> _ExpectedOutputs:
     """The program as written: compiled for the processor, but neither scheduled nor optimised."""
     values = _copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     _call(build(original, plain, scheduled=False, default_schedule=False)[name], values)
-    return _Reference("the unscheduled, unoptimised program", _outputs(signature, values))
+    return _ExpectedOutputs("the unscheduled, unoptimised program", _outputs(signature, values))
 
 
 def _interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
-) -> _Reference:
+) -> _ExpectedOutputs:
     """The program as written, interpreted. Raises `CompileError`."""
     values = _copied(before)
     results = len(function.function_type.outputs)
@@ -409,10 +414,10 @@ def _interpreted(
         raise CompileError(f"the interpreter gives {len(made)} results, the compiled program {results}")
     specs = {spec.name: spec for spec in signature.arrays}
     values.update({name: array_of_result(value, specs[name]) for name, value in zip(names, made, strict=True)})
-    return _Reference("the interpreter", _outputs(signature, values))
+    return _ExpectedOutputs("the interpreter", _outputs(signature, values))
 
 
-def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> _Reference | None:
+def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> _ExpectedOutputs | None:
     """What onnxruntime makes of an ONNX model, where it is installed and takes the model."""
     if not file.endswith(".onnx") or find_spec("onnxruntime") is None:
         return None
@@ -428,7 +433,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
     if len(written) != len(found):
         raise CompileError(f"onnxruntime gives {len(found)} results, the compiled program {len(written)}")
     arrays = {spec.name: array_of_result(value, spec) for spec, value in zip(written, found, strict=True)}
-    return _Reference("onnxruntime", arrays)
+    return _ExpectedOutputs("onnxruntime", arrays)
 
 
 def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:

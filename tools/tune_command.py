@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from weft.driver.parsing import decode_text
-from weft.driver.tune import Tuned, tune
+from weft.driver.tune import tune
+from weft.driver.tuned import Tuned
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output
 from weft.support.target import Target

@@ -25,7 +25,7 @@ from weft.tuning.database import Database
 from weft.tuning.executors import Reply, alone, sharing
 from weft.tuning.measuring import ArgumentSpec, Built
 from weft.tuning.records import Decision, Record, Workload, machine_kind, now, versions
-from weft.tuning.runner import Measure, Outcome, Scale, WorkerLimits, compare, measure_default, measure_drift
+from weft.tuning.runner import Measure, Measurement, Scale, WorkerLimits, compare, measure_default, measure_drift
 from weft.tuning.space import Candidate
 
 Build: TypeAlias = Callable[[str, str, Sequence[Decision | None], str, Limits], Built | Failure]
@@ -62,7 +62,7 @@ class Trial:
     """Of its build, or of its measurement by a runner."""
 
 
-class Evaluator:
+class TrialEvaluator:
     """Builds and measures schedules of one workload."""
 
     def __init__(
@@ -136,12 +136,12 @@ class Evaluator:
                 if monotonic() > deadline:
                     return
                 trial.built = result if isinstance(result, Built) else None
-                outcome = Outcome(result) if isinstance(result, Failure) else self._compared(result, drift)
+                outcome = Measurement(result) if isinstance(result, Failure) else self._compared(result, drift)
                 self._record(trial, outcome)
             self.tell(trial)
             yield trial
 
-    def _compared(self, built: Built, drift: float) -> Outcome:
+    def _compared(self, built: Built, drift: float) -> Measurement:
         return alone(compare, self._measure, built, self._scale(), drift).value
 
     def _drift(self) -> float:
@@ -159,7 +159,7 @@ class Evaluator:
             return
         result = self._of_builder(trial.future.result())
         if isinstance(result, Failure):
-            self._record(trial, Outcome(result))
+            self._record(trial, Measurement(result))
             return
         trial.built = result
         trial.future = self._runner.submit(alone, compare, self._measure, result, self._scale())
@@ -198,9 +198,9 @@ class Evaluator:
     def _of_builder(self, reply: Reply[Built | Failure] | Failure) -> Built | Failure:
         return reply if isinstance(reply, Failure) else _checked(reply, "builder").value
 
-    def _of_runner(self, reply: Reply[Outcome] | Failure) -> Outcome:
+    def _of_runner(self, reply: Reply[Measurement] | Failure) -> Measurement:
         if isinstance(reply, Failure):
-            return Outcome(reply)
+            return Measurement(reply)
         facts = _checked(reply, "runner").facts
         if facts.machine != self._machine:
             raise CompileError(
@@ -228,7 +228,7 @@ class Evaluator:
         self._database.add(self.workload, record)
         return record
 
-    def _record(self, trial: Trial, outcome: Outcome) -> None:
+    def _record(self, trial: Trial, outcome: Measurement) -> None:
         """Add the record of a trial to the database."""
         if outcome.difference:
             raise WrongResultError(self.workload, trial.candidate, outcome.difference)
@@ -241,7 +241,7 @@ class Evaluator:
         if trial.record is not None and _is_faster(trial.record, self.best):
             self.best, self._incumbent = trial.record, trial.built
 
-    def _record_of(self, candidate: Candidate, outcome: Outcome) -> Record:
+    def _record_of(self, candidate: Candidate, outcome: Measurement) -> Record:
         times, failure = ((), str(outcome.found)) if isinstance(outcome.found, Failure) else (outcome.found, "")
         return Record(
             self.workload.key,

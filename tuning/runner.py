@@ -56,7 +56,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Measurement:
     """Seconds of repeats, or why there are none; and how much slower than recorded the machine was."""
 
     found: tuple[float, ...] | Failure
@@ -70,7 +70,7 @@ class Outcome:
         return time_that_counts(self.found) / self.drift if isinstance(self.found, tuple) and self.found else None
 
 
-def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Outcome:
+def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Measurement:
     """Measure a candidate; without a `drift` that of this process, which is measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
     found = _run(measure, candidate, scale, drift)
@@ -84,7 +84,7 @@ def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | Non
     return found
 
 
-def measure_default(measure: Measure, scale: Scale) -> Outcome:
+def measure_default(measure: Measure, scale: Scale) -> Measurement:
     """Measure the reference twice, for what runs first in a process is slower."""
     outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
     for outcome in outcomes:
@@ -122,11 +122,11 @@ def _recent_drift(measure: Measure, scale: Scale) -> float:
     return drift
 
 
-def _run(measure: Measure, built: Built, scale: Scale, drift: float) -> Outcome:
+def _run(measure: Measure, built: Built, scale: Scale, drift: float) -> Measurement:
     limits = scale.limits
     hopeless = _HOPELESS * scale.best * drift if scale.best else limits.repeats.hopeless_seconds
     repeats = replace(limits.repeats, hopeless_seconds=hopeless)
     found = measure(built, scale.reference, scale.arguments, repeats, limits.run)
     if isinstance(found, Failure):
-        return Outcome(found)
-    return Outcome(found.times, drift, found.difference)
+        return Measurement(found)
+    return Measurement(found.times, drift, found.difference)

@@ -1,7 +1,9 @@
-"""Names of TVM that `weft.tvm` lacks: errors that name the nearest thing of weft."""
+"""The names of the packages of `weft.tvm`, which import each other as those of TVM do: each at its first use.
+For names of TVM that are absent here, errors name the nearest thing of weft."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pkgutil import iter_modules
 
 from weft.support.errors import did_you_mean
@@ -82,3 +84,16 @@ def refuses(module: str) -> Callable[[str], object]:
         raise AttributeError(f"{module} has no '{name}' of TVM{hint}")
 
     return missing
+
+
+def named(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
+    """The `__getattr__` of a package of `weft.tvm` for names that other modules define: `places` maps each to its
+    module, or to nothing for a module of the package. Raises `AttributeError` for other names, as `refuses` does."""
+    missing = refuses(package)
+
+    def found(name: str) -> object:
+        if name not in places:
+            return missing(name)
+        return getattr(import_module(places[name]), name) if places[name] else import_module(f"{package}.{name}")
+
+    return found

@@ -10,11 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from weft.dialects.sched import FuncOp as TraceOp
 from weft.driver.traces import trace_with_decisions
-from weft.driver.tune import Tuned, TunedTask
 from weft.driver.tune import tune as _tune
+from weft.driver.tuned import Tuned
+from weft.driver.tuned_task import TunedTask
 from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
-from weft.tvm.ir.module import plain
+from weft.tvm.script.printer import plain
 from weft.tvm.target import spelling
 from weft.tvm.tir.schedule import Schedule
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
 from weft.backends.c_family.gpu_ops import load_name, mma_name, store_name
-from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, Order, Role
+from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, FragmentRole, Order
 
 _TYPES: Final[Mapping[Attribute, str]] = {f16: "weft_f16", bf16: "weft_bf16", f32: "float"}
 
@@ -22,18 +22,18 @@ def tensor_core_helpers() -> Mapping[str, str]:
     """Name -> template of the text."""
     found: dict[str, str] = {}
     for shape in SHAPES[Family.WMMA]:
-        c = FragmentAttr.of(Family.WMMA, Role.C, Order.ROW, shape, f32)
+        c = FragmentAttr.of(Family.WMMA, FragmentRole.C, Order.ROW, shape, f32)
         for space in ("shared", "global"):
             found[store_name(c, space)] = _store(c, space)
         for element in (f16, bf16):
             for order in Order:
-                a = FragmentAttr.of(Family.WMMA, Role.A, order, shape, element)
-                b = a.with_role(Role.B, order, element)
+                a = FragmentAttr.of(Family.WMMA, FragmentRole.A, order, shape, element)
+                b = a.with_role(FragmentRole.B, order, element)
                 for space in ("shared", "global"):
                     found[load_name(a, space)] = _load(a, space)
                     found[load_name(b, space)] = _load(b, space)
                 for b_order in Order:
-                    factors = (a, a.with_role(Role.B, b_order, element))
+                    factors = (a, a.with_role(FragmentRole.B, b_order, element))
                     found[mma_name(*factors)] = _mma(*factors)
     for count in (1, 2, 4):
         for transposed in (False, True):
@@ -51,7 +51,7 @@ def _function(comment: str, head: str, body: Sequence[str]) -> str:
 
 def _words(fragment: FragmentAttr) -> int:
     """Registers of 32 bits that hold a fragment."""
-    return fragment.elements_per_thread if fragment.role is Role.C else fragment.elements_per_thread // 2
+    return fragment.elements_per_thread if fragment.role is FragmentRole.C else fragment.elements_per_thread // 2
 
 
 def _list(first: int, count: int) -> str:
@@ -105,7 +105,7 @@ def _store(fragment: FragmentAttr, space: str) -> str:
 
 
 def _mma(a: FragmentAttr, b: FragmentAttr) -> str:
-    of_a, of_b, of_c = (_words(fragment) for fragment in (a, b, a.with_role(Role.C, Order.ROW, f32)))
+    of_a, of_b, of_c = (_words(fragment) for fragment in (a, b, a.with_role(FragmentRole.C, Order.ROW, f32)))
     types = "f32.f32" if a.element == f16 else "f32.bf16.bf16.f32"
     name = f"wmma.mma.sync.aligned.{a.order}.{b.order}.{_shape(a)}.{types}"
     accumulated, type_ = _list(0, of_c), _TYPES[a.element]

@@ -46,7 +46,7 @@ PAGE_BYTES: Final = 4096
 
 
 @dataclass(frozen=True)
-class Access:
+class BufferOperand:
     """Operand `buffer` of a load or store, which the index follows."""
 
     buffer: int
@@ -54,12 +54,14 @@ class Access:
     of_vectors: bool
 
 
-ACCESSES: Final[Mapping[type[Operation], Access]] = {
-    memref.LoadOp: Access(0, is_store=False, of_vectors=False),
-    memref.StoreOp: Access(1, is_store=True, of_vectors=False),
-    **dict.fromkeys((vector.LoadOp, vector.MaskedLoadOp, low.GatherOp), Access(0, is_store=False, of_vectors=True)),
-    **dict.fromkeys((vector.StoreOp, low.ScatterOp), Access(1, is_store=True, of_vectors=True)),
-    vector.MaskedStoreOp: Access(0, is_store=True, of_vectors=True),
+ACCESSES: Final[Mapping[type[Operation], BufferOperand]] = {
+    memref.LoadOp: BufferOperand(0, is_store=False, of_vectors=False),
+    memref.StoreOp: BufferOperand(1, is_store=True, of_vectors=False),
+    **dict.fromkeys(
+        (vector.LoadOp, vector.MaskedLoadOp, low.GatherOp), BufferOperand(0, is_store=False, of_vectors=True)
+    ),
+    **dict.fromkeys((vector.StoreOp, low.ScatterOp), BufferOperand(1, is_store=True, of_vectors=True)),
+    vector.MaskedStoreOp: BufferOperand(0, is_store=True, of_vectors=True),
 }
 
 

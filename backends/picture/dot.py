@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
-from weft.backends.picture.graph_model import Edge, GraphModel, Node, NodeKind, graph_models
+from weft.backends.picture.graph_model import Edge, GraphModel, NodeKind, PictureNode, graph_models
 
 _MORE = {NodeKind.CONSTANT: ', fontsize=9, margin="0.08,0.03", height=0.3', NodeKind.OUTPUT: ", penwidth=2"}
 
@@ -65,7 +65,7 @@ def _scope(graph: GraphModel, number: int, here: int | None, indent: str) -> Ite
             yield f"{indent}}}"
 
 
-def _node(node: Node, name: str) -> str:
+def _node(node: PictureNode, name: str) -> str:
     label = _quoted("\n".join((node.title, *node.lines)))
     style = "filled" if node.kind in (NodeKind.OPERATION, NodeKind.CALL) else "rounded,filled"
     look = f'style="{style}", fillcolor="{node.kind.fill}", color="{node.kind.border}"{_MORE.get(node.kind, "")}'

@@ -56,7 +56,7 @@ class NodeKind(Enum):
 
 
 @dataclass(frozen=True)
-class Node:
+class PictureNode:
     """A box: its title, the lines below, the text on hover, how many values go in and come out."""
 
     kind: NodeKind
@@ -93,7 +93,7 @@ class GraphModel:
     """A graph function. Nodes stand in program order; edges by target, then in operand order."""
 
     name: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[PictureNode, ...]
     edges: tuple[Edge, ...]
     clusters: tuple[Cluster, ...]
 
@@ -132,7 +132,7 @@ class _Builder:
     """Walks one function and collects what its picture shows."""
 
     function: FuncOp
-    nodes: list[Node] = field(default_factory=list[Node])
+    nodes: list[PictureNode] = field(default_factory=list[PictureNode])
     edges: list[Edge] = field(default_factory=list[Edge])
     clusters: list[Cluster] = field(default_factory=list[Cluster])
     sources: dict[SSAValue, tuple[int, int]] = field(default_factory=dict[SSAValue, tuple[int, int]])
@@ -148,7 +148,7 @@ class _Builder:
         for argument in blocks[0].args:
             title = argument.name_hint or f"argument {argument.index}"
             lines = (show_type(argument.type),)
-            node = self.add_node(Node(NodeKind.PARAMETER, title, lines, _declared(argument), 0, 1, None))
+            node = self.add_node(PictureNode(NodeKind.PARAMETER, title, lines, _declared(argument), 0, 1, None))
             self.sources[argument] = (node, 0)
         self.add_ops(self.function.body, None)
         name = _shortened(self.function.sym_name.data)
@@ -174,7 +174,7 @@ class _Builder:
         for position, value in enumerate(op.operands):
             title = "output" if len(op.operands) == 1 else f"output {position}"
             lines = (_result_line(value),)
-            node = self.add_node(Node(NodeKind.OUTPUT, title, lines, f"returns {_declared(value)}", 1, 0, None))
+            node = self.add_node(PictureNode(NodeKind.OUTPUT, title, lines, f"returns {_declared(value)}", 1, 0, None))
             self.add_edge(value, node, 0)
 
     def add_operation(self, op: Operation, cluster: int | None) -> None:
@@ -191,12 +191,12 @@ class _Builder:
             title = _title(op)
             kind = NodeKind.CALL if isinstance(op, CallTirOp | CallDpsOp) else NodeKind.OPERATION
             lines = (*told, *(_result_line(result) for result in op.results))
-        node = self.add_node(Node(kind, title, lines, hover, len(operands), len(op.results), cluster))
+        node = self.add_node(PictureNode(kind, title, lines, hover, len(operands), len(op.results), cluster))
         for position, operand in enumerate(operands):
             self.add_edge(operand, node, position)
         self.sources.update({result: (node, position) for position, result in enumerate(op.results)})
 
-    def add_node(self, node: Node) -> int:
+    def add_node(self, node: PictureNode) -> int:
         """Add a node with its texts as they are shown; its position."""
         lines = tuple(map(_shortened, node.lines))
         self.nodes.append(replace(node, title=_shortened(node.title), lines=lines, hover=printable(node.hover)))

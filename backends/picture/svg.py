@@ -20,7 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
-from weft.backends.picture.graph_model import GraphModel, Node, NodeKind, graph_models
+from weft.backends.picture.graph_model import GraphModel, NodeKind, PictureNode, graph_models
 from weft.backends.picture.layout import Drawing, Point, Rectangle
 
 _MARGIN = 20.0
@@ -102,7 +102,7 @@ def _head(width: str, height: str, graphs: Sequence[GraphModel]) -> list[str]:
     ]
 
 
-def _size(node: Node) -> tuple[float, float]:
+def _size(node: PictureNode) -> tuple[float, float]:
     """Width and height of the box of a node."""
     small = node.kind is NodeKind.CONSTANT
     texts = [_width(node.title, _LINE_SIZE if small else _TITLE_SIZE)]
@@ -112,7 +112,7 @@ def _size(node: Node) -> tuple[float, float]:
     return (round(width, 1), (9.0 if small else 14.0) + _title_height(node) + 15.0 * len(node.lines))
 
 
-def _title_height(node: Node) -> float:
+def _title_height(node: PictureNode) -> float:
     return 14.0 if node.kind is NodeKind.CONSTANT else 17.0
 
 
@@ -158,7 +158,7 @@ def _path(points: Sequence[Point]) -> str:
     return "".join(parts)
 
 
-def _node(node: Node, box: Rectangle) -> str:
+def _node(node: PictureNode, box: Rectangle) -> str:
     corner = {NodeKind.OPERATION: 3, NodeKind.CALL: 3, NodeKind.CONSTANT: 6}.get(node.kind, 14)
     x = _number(box.x + box.width / 2)
     small = node.kind is NodeKind.CONSTANT

@@ -27,8 +27,8 @@ from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.driver.universe import PASSES, load
 from weft.driver.verify import verify_module
-from weft.passes.insertion import run_pass
 from weft.passes.pass_descriptions import PassDescription, describe_pass
+from weft.passes.pass_sequence import run_pass
 from weft.passes.pipeline_text import parse_pipeline_text
 from weft.support.errors import CompileError
 from weft.support.target import TargetKind, register_target_kind, unregister_target_kind

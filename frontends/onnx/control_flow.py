@@ -14,7 +14,7 @@ from onnx import AttributeProto, GraphProto
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.importer import Scope, UnconvertedError
+from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
@@ -44,7 +44,7 @@ def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
     `UnconvertedError` for one that could not be converted."""
     found: dict[str, Entry] = {}
     for name in sorted(set[str]().union(*map(_used_names, graphs))):
-        entry = node.scope.find(name)
+        entry = scope_of(node).find(name)
         if entry is None:
             raise UnconvertedError
         if any(isinstance(item, Value) for item in tensors_of(entry)):
@@ -73,7 +73,7 @@ def _emitted(scope: Scope, entry: Entry) -> Entry:
 
 def inside(node: Node, label: str, names: dict[str, Entry | None], *, is_function: bool) -> Scope:
     """The scope of a graph within a node, which errors call `label`."""
-    scope = node.scope
+    scope = scope_of(node)
     return scope.within(f"{scope.place}{node.proto.name or node.operator}/{label}", names, is_function=is_function)
 
 
@@ -106,7 +106,7 @@ def _if(node: Node) -> Sequence[Entry]:
 
     condition = node.value(0)
     condition = condition if condition.ndim == 0 else ops.reshape(condition, ())
-    emit = node.scope.shared.builder.emit_if
+    emit = scope_of(node).shared.builder.emit_if
     try:
         found = iter(_several(emit(condition, then, otherwise, *_values_of(captured.values()))))
         kinds = [[(type(entry), len(tensors_of(entry))) for entry in made[label]] for label in branches]
@@ -128,7 +128,7 @@ def _loop(node: Node) -> Sequence[Entry]:
     if count is None:
         raise node.refuse("input 'M' is missing: a loop whose number of steps depends on data is not supported")
     carried = [node.entry(index) for index in range(2, node.count)]
-    shared = node.scope.shared
+    shared = scope_of(node).shared
     before = dict(shared.problems)
     try:
         if count != 0:
@@ -167,7 +167,7 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
         return [_tensor(node, scope, entry) for entry in outputs]
 
     steps = count if isinstance(count, int) else str(count)
-    found = node.scope.shared.builder.emit_loop(step, steps, first, captured=_values_of(captured.values()))
+    found = scope_of(node).shared.builder.emit_loop(step, steps, first, captured=_values_of(captured.values()))
     return _several(found)
 
 
@@ -192,7 +192,8 @@ def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Ent
         rows.append(row)
     if not rows and len(node.proto.output) > len(current):
         raise node.refuse("a loop of no steps stacks nothing, whose shape is not known")
-    stacked = [ops.stack([_tensor(node, node.scope, entry) for entry in column]) for column in zip(*rows, strict=True)]
+    scope = scope_of(node)
+    stacked = [ops.stack([_tensor(node, scope, entry) for entry in column]) for column in zip(*rows, strict=True)]
     return [*current, *stacked]
 
 
@@ -225,7 +226,7 @@ def _scan(node: Node) -> Sequence[Item]:
         return [_tensor(node, scope, entry) for entry in scope.outputs_of(body)]
 
     steps = count if isinstance(count, int) else str(count)
-    builder = node.scope.shared.builder
+    builder = scope_of(node).shared.builder
     found = _several(builder.emit_loop(step, steps, states, rows, _values_of(captured.values())))
     stacked = [
         ops.moveaxis(ops.flip(value, 0) if backwards else value, 0, axis)

@@ -119,4 +119,4 @@ def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtyp
         raise Refusal(f"{name} is not computed of extents")
     if name == "trunc_divide" and any(isinstance(n, int) and n <= 0 for array in arrays for n in array.flat):
         raise Refusal("quotients of numbers that are not positive are for the converter")
-    return cast("Any", np.frompyfunc(_ON_EXTENTS[name], 2, 1)(*arrays))
+    return np.frompyfunc(_ON_EXTENTS[name], 2, 1)(*arrays)

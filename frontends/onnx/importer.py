@@ -24,6 +24,7 @@ from onnx import (
     GraphProto,
     ModelProto,
     NodeProto,
+    TensorProto,
     TypeProto,
     ValueInfoProto,
     defs,
@@ -168,6 +169,10 @@ class Scope:
                 pending += value.owner.operands if isinstance(value.owner, Operation) else ()
         return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
 
+    def tensor_of(self, proto: TensorProto) -> Known:
+        """The elements of a tensor of the model. Raises `Refusal` if its file does not have them."""
+        return self.shared.file.tensor(proto)
+
     def find(self, name: str) -> Entry | None:
         """What a name stands for here; None where this could not be converted. Raises `Refusal` when nothing has the
         name."""
@@ -301,6 +306,11 @@ class Scope:
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
         ]
+
+
+def scope_of(node: Node) -> Scope:
+    """The scope of a node, for converters of nodes that hold graphs."""
+    return cast("Scope", node.scope)
 
 
 def _number_of_nodes(

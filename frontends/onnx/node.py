@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -23,8 +23,6 @@ from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from weft.frontends.onnx.importer import Scope
 
 Schema: TypeAlias = Any
 """The definition of an operator: `onnx.defs.OpSchema`, whose stubs lack a part of it."""
@@ -79,6 +77,26 @@ def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
         return None
 
 
+class NodeScope(Protocol):
+    """What a node sees of the graph that holds it (`importer.Scope`)."""
+
+    def value_of(self, item: Item) -> Value:
+        """An item as a value of the function that is being built."""
+        ...
+
+    def known_of(self, item: Item) -> Known | None:
+        """The elements of an item; None if they depend on data."""
+        ...
+
+    def sources_of(self, item: Item) -> frozenset[str]:
+        """The inputs of the model that an item depends on."""
+        ...
+
+    def tensor_of(self, proto: TensorProto) -> Known:
+        """The elements of a tensor that an attribute holds."""
+        ...
+
+
 @dataclass
 class Node:
     """A node with the items that its inputs stand for, None for one that is left out."""
@@ -89,7 +107,7 @@ class Node:
     """Of the operator: the opset that defined it as it is here; that of its domain where ONNX does not define it."""
     schema: Schema | None
     inputs: Sequence[Entry | None]
-    scope: Scope
+    scope: NodeScope
     """Where the node stands: for converters of nodes that hold graphs."""
     folds: bool = False
     """Whether known inputs are left as they are, so that operators on them are computed."""

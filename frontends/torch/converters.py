@@ -136,7 +136,7 @@ def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Valu
 
 def known(shape: Shape) -> list[KnownExtent]:
     """A shape without unknown extents. Raises `UnsupportedError` for others."""
-    from weft.frontends.torch.symbols import UnsupportedError
+    from weft.frontends.torch.symbols import UnsupportedError  # needs torch
 
     if None in shape:
         raise UnsupportedError("a size that is no polynomial of the sizes of the inputs")

@@ -8,16 +8,13 @@ exactly; views for which NumPy needs more than 10,000 steps count as sharing mem
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from weft.frontends.torch.library import torch
 from weft.support.call_arguments import overlaps_itself, share_memory
 from weft.support.errors import CompileError
-
-if TYPE_CHECKING:
-    from weft.frontends.torch.importing import ImportedModel
 
 Span: TypeAlias = tuple[int, int, int]
 """The addresses of the first byte of a tensor and of the byte after its last one, and its position in a list."""
@@ -62,16 +59,19 @@ def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[i
 class WrittenTensors:
     """The tensors that a model writes, and the check of a call that they share no memory with others."""
 
-    def __init__(self, model: ImportedModel) -> None:
-        written = [mutation.state if mutation.leaf is None else mutation.leaf for mutation in model.mutations]
-        leaves = [argument for argument in model.arguments if argument.leaf is not None and not argument.is_size]
-        self._leaves = [cast("int", argument.leaf) for argument in leaves]
-        self._state = list(model.state.values())
-        self._names = [f"input '{argument.name}'" for argument in leaves] + [
-            f"'{name}' of the model" for name in model.state
-        ]
-        self._is_written = [place in written for place in [*self._leaves, *model.state]]
-        self._fixed = {f"'{name}' of the model": tensor for name, tensor in model.fixed.items() if tensor.numel()}
+    def __init__(
+        self,
+        inputs: Mapping[int, str],
+        state: Mapping[str, Any],
+        fixed: Mapping[str, Any],
+        written: Collection[int | str | None],
+    ) -> None:
+        """Of a model with the tensors `inputs` (their positions and names), parameters and buffers `state`, and those
+        that are constants of it, `fixed`; `written` are positions of inputs and names of state."""
+        self._leaves, self._state = list(inputs), list(state.values())
+        self._names = [*(f"input '{name}'" for name in inputs.values()), *(f"'{name}' of the model" for name in state)]
+        self._is_written = [place in written for place in (*inputs, *state)]
+        self._fixed = {f"'{name}' of the model": tensor for name, tensor in fixed.items() if tensor.numel()}
         spans = sorted(span_of(tensor, at) for at, tensor in enumerate(self._fixed.values()))
         self._starts = [start for start, _, _ in spans]
         self._ends = list(accumulate((end for _, end, _ in spans), max, initial=0))

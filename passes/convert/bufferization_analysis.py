@@ -44,12 +44,12 @@ from weft.passes.convert.tensor_places import (
     REPEATED,
     VIEWS,
     Extent,
-    Move,
-    Place,
     Placement,
     Reshape,
     Slice,
     Storage,
+    TensorMove,
+    TensorPlace,
     block_of,
     destinations,
     is_inside,
@@ -93,13 +93,13 @@ class BufferizationAnalysis:
         for at, argument in enumerate(entry.args):
             self._check_type(argument, function)
             if is_tensor(argument):
-                self._put(argument, Place(Storage(is_writable(function, at), entry)))
+                self._put(argument, TensorPlace(Storage(is_writable(function, at), entry)))
         self._block(entry)
         return self.placement
 
     # Places
 
-    def _put(self, value: SSAValue, place: Place) -> None:
+    def _put(self, value: SSAValue, place: TensorPlace) -> None:
         self.placement.places[value] = place
         place.storage.tensors.append(value)
 
@@ -107,7 +107,7 @@ class BufferizationAnalysis:
         storage = Storage(writable=True, home=home)
         storage.is_allocated = True
         self.placement.allocated[value] = storage
-        self._put(value, Place(storage))
+        self._put(value, TensorPlace(storage))
         return storage
 
     def _fresh(self, op: Operation) -> None:
@@ -116,7 +116,7 @@ class BufferizationAnalysis:
             if is_tensor(result):
                 self._allocate(result, block_of(op))
 
-    def place(self, value: SSAValue) -> Place:
+    def place(self, value: SSAValue) -> TensorPlace:
         return self.placement.places[value]
 
     def _write(self, op: Operation, index: int, value: SSAValue, home: Block, *, reads: bool) -> None:
@@ -135,7 +135,7 @@ class BufferizationAnalysis:
 
     # Conflicts
 
-    def _may_write(self, op: Operation, index: int, place: Place) -> bool:
+    def _may_write(self, op: Operation, index: int, place: TensorPlace) -> bool:
         storage = place.storage
         if not storage.writable or storage in self._written_by.get(op, ()):
             return False
@@ -147,7 +147,7 @@ class BufferizationAnalysis:
             if not self._is_undefined(tensor_)
         )
 
-    def _is_private(self, op: Operation, place: Place) -> bool:
+    def _is_private(self, op: Operation, place: TensorPlace) -> bool:
         """Whether no other iteration of a parallel loop around `op` sees the memory at `place`."""
         home = place.storage.home.parent_op()
         for around in ancestors(op):
@@ -160,7 +160,7 @@ class BufferizationAnalysis:
                 return False
         return True
 
-    def _is_clobbered(self, value: SSAValue, op: Operation, index: int, place: Place) -> bool:
+    def _is_clobbered(self, value: SSAValue, op: Operation, index: int, place: TensorPlace) -> bool:
         """Whether a write by `op` to its operand `index`, at `place`, changes `value` before a read of it."""
         for use in value.uses:
             user = use.operation
@@ -172,7 +172,7 @@ class BufferizationAnalysis:
                 return True
         return False
 
-    def _is_overwritten(self, use: Use, index: int, place: Place) -> bool:
+    def _is_overwritten(self, use: Use, index: int, place: TensorPlace) -> bool:
         """Whether an operation writes elements of its operand `index`, at `place`, before it reads them by another."""
         op = use.operation
         if use.index == index or op.name in REPEATED:
@@ -232,7 +232,7 @@ class BufferizationAnalysis:
             return reads_destination(self._structure(op), use.index)
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
-    def _leaves_out(self, use: Use, op: Operation, place: Place) -> bool:
+    def _leaves_out(self, use: Use, op: Operation, place: TensorPlace) -> bool:
         """Whether the read is that of a slice's destination, and `op` writes, at `place`, in this slice only."""
         insert = use.operation
         inserted = self._inserted(insert) if insert.name in INSERTS and use.index == 1 else None
@@ -241,13 +241,13 @@ class BufferizationAnalysis:
         # In another iteration the slice may be another one.
         return not any(map(varies, inserted.views)) or not self._runs_again(insert.operands[1], op)
 
-    def _inserted(self, op: Operation) -> Place | None:
+    def _inserted(self, op: Operation) -> TensorPlace | None:
         """The place that an insertion of a slice writes when it is in place."""
         destination = self.placement.places.get(op.operands[1])
         if destination is None:
             return None
         part = Slice(*offsets_sizes_strides(op), shape_of_tensor(op.operands[0]))
-        return Place(destination.storage, (*destination.views, part))
+        return TensorPlace(destination.storage, (*destination.views, part))
 
     def _is_filled_already(self, op: Operation) -> bool:
         """Whether the source of an insertion lies where it is inserted."""
@@ -326,7 +326,7 @@ class BufferizationAnalysis:
         value = op.properties["value"]
         if not isinstance(value, DenseIntOrFPElementsAttr):
             raise CompileError.at(op, f"bufferize-tensors: a constant is dense, got {value}")
-        self._put(result, Place(Storage(writable=False, home=self._function.body.block)))
+        self._put(result, TensorPlace(Storage(writable=False, home=self._function.body.block)))
 
     def nothing(self, op: Operation) -> None:
         self._regions(op)
@@ -345,7 +345,7 @@ class BufferizationAnalysis:
             groups = () if op.name == "tensor.reshape" else reassociation_groups(op)
             view = Reshape(groups, shape)
         self._carrier[result] = source
-        self._put(result, place if view is None else Place(place.storage, (*place.views, view)))
+        self._put(result, place if view is None else TensorPlace(place.storage, (*place.views, view)))
 
     def insert(self, op: Operation) -> None:
         self._write(op, 1, op.results[0], block_of(op), reads=not self._is_whole(op))
@@ -387,7 +387,7 @@ class BufferizationAnalysis:
         ]
         written = {self.place(target).storage for _, target in pairs}
         self.placement.moves[terminator] = [
-            Move(source, target, self.place(source).storage in written) for source, target in pairs
+            TensorMove(source, target, self.place(source).storage in written) for source, target in pairs
         ]
 
     def loop(self, op: Operation) -> None:
@@ -512,7 +512,9 @@ class BufferizationAnalysis:
         moved = [insert for insert in inserts if self.place(insert.operands[0]) != self._inserted(insert)]
         written = {self.place(targets[cast("BlockArgument", insert.operands[1])]).storage for insert in moved}
         self.placement.moves[op] = [
-            Move(insert.operands[0], insert.operands[1], self.place(insert.operands[0]).storage in written, insert)
+            TensorMove(
+                insert.operands[0], insert.operands[1], self.place(insert.operands[0]).storage in written, insert
+            )
             for insert in moved
         ]
 
@@ -570,7 +572,7 @@ class BufferizationAnalysis:
             home = source.owner if isinstance(source.owner, Block) else block_of(source.owner)
             is_dense = isinstance(cast("MemRefType[Attribute]", source.type).layout, NoneAttr)
             storage = self._external[source] = Storage("writable" in op.properties, home, is_dense)
-        self._put(result, Place(storage))
+        self._put(result, TensorPlace(storage))
 
     def to_buffer(self, op: Operation) -> None:
         """The buffer of a tensor, which from there on is not written; a copy where the program may write it."""

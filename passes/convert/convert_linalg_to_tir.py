@@ -102,7 +102,7 @@ class ConvertLinalgToTirPass(ModulePass):
         found = False
         for function in functions:
             state_promises(function, promises)
-            found = _Conversion(function).run() or found
+            found = _LinalgConversion(function).run() or found
             if not any(map(_is_to_raise, function.body.block.ops)):
                 hold_in_bytes(function)
                 continue
@@ -162,7 +162,7 @@ def _without_casts(value: SSAValue) -> SSAValue:
 
 
 @dataclass
-class _Conversion:
+class _LinalgConversion:
     """The conversion of one function."""
 
     function: FuncOp

@@ -73,12 +73,12 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
     for function in roots:
-        conversion = _Conversion(functions)
+        conversion = _StablehloConversion(functions)
         try:
             new = conversion.convert(function)
             # Ends, because each round has a variable less.
             while new is None:
-                conversion = _Conversion(functions, conversion.same)
+                conversion = _StablehloConversion(functions, conversion.same)
                 new = conversion.convert(function)
         except CompileError as error:
             if strict or conversion.at is None:
@@ -139,7 +139,7 @@ class _OneVariable(Exception):
     """Extents of parameters must have one variable."""
 
 
-class _Conversion:
+class _StablehloConversion:
     """Evaluates the ops of one function, and of those that it calls, to tensors."""
 
     def __init__(self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = ()) -> None:

@@ -82,7 +82,7 @@ def varies(view: Slice | Reshape) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """The part of a storage in which a tensor lies. Tensors at equal places share each element."""
 
     storage: Storage
@@ -94,7 +94,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Move:
+class TensorMove:
     """A tensor that is copied to where another one lies."""
 
     source: SSAValue
@@ -109,7 +109,7 @@ class Move:
 class Placement:
     """What the analysis of a function decides."""
 
-    places: dict[SSAValue, Place] = field(default_factory=dict["SSAValue", Place])
+    places: dict[SSAValue, TensorPlace] = field(default_factory=dict["SSAValue", TensorPlace])
     allocated: dict[SSAValue, Storage] = field(default_factory=dict["SSAValue", Storage])
     """Results and block arguments -> memory that is allocated for them."""
     carrier: dict[SSAValue, SSAValue] = field(default_factory=dict["SSAValue", "SSAValue"])
@@ -118,7 +118,7 @@ class Placement:
     """Operations and positions of operands whose memory the operation writes."""
     filled: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
     """Those whose content is copied into new memory first."""
-    moves: dict[Operation, list[Move]] = field(default_factory=dict["Operation", list[Move]])
+    moves: dict[Operation, list[TensorMove]] = field(default_factory=dict["Operation", list[TensorMove]])
     """Terminators -> what is copied in front of them."""
     extents: dict[SSAValue, tuple[Extent, ...]] = field(default_factory=dict["SSAValue", tuple[Extent, ...]])
     """The shapes of results whose memory is allocated before their operation can tell them."""

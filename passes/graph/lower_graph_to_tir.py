@@ -58,8 +58,8 @@ from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import CONSTANT, CONSTANTS_FROM_MEMORY, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
-from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.functions import graph_functions, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
 from weft.passes.graph.views import Views

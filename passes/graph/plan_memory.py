@@ -26,8 +26,8 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import ancestors
+from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
-from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.in_place import InPlaceFunctions, write_over_operands
 from weft.passes.index_ops import extent_before, insert_before, result_before
 from weft.passes.tir.nest import buffer_functions, buffer_type

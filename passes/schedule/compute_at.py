@@ -153,7 +153,7 @@ def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp)
 
 
 @dataclass(frozen=True)
-class Move(MovingPrimitive):
+class BlockMotion(MovingPrimitive):
     """Base of `compute_at` and `reverse_compute_at`."""
 
     block: BlockOp
@@ -403,7 +403,7 @@ def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | No
 
 
 @dataclass(frozen=True)
-class ComputeAt(Move):
+class ComputeAt(BlockMotion):
     """A producer moves under a loop of its consumers: each iteration computes just what it reads.
 
     Requirements:
@@ -498,7 +498,7 @@ class ComputeAt(Move):
 
 
 @dataclass(frozen=True)
-class ReverseComputeAt(Move):
+class ReverseComputeAt(BlockMotion):
     """A consumer moves under a loop of its producers: each iteration consumes what it just produced.
 
     Requirements:

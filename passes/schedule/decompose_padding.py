@@ -36,7 +36,7 @@ from weft.passes.schedule.requirements import require_sole_use, single_store
 from weft.support.errors import InternalError, Violation
 
 
-class Limits:
+class IteratorRanges:
     """The ranges of iterators that conditions leave, for iterators with a loop of their own."""
 
     def __init__(self, block: BlockOp, loop: ForOp) -> None:
@@ -285,7 +285,7 @@ class DecomposePadding(Primitive):
 
     def _inside(self, positives: Sequence[Index], zeros: Sequence[Index]) -> Inside:
         block = self.block
-        limits = Limits(block, self.loop)
+        limits = IteratorRanges(block, self.loop)
         left = [index for index in positives if not limits.add(index, is_zero=False)]
         equal = [index for index in zeros if not limits.add(index, is_zero=True)]
         ranges = {at: (first, end - first) for at, (first, end) in limits.ranges.items()}

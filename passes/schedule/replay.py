@@ -23,7 +23,7 @@ from weft.dialects.sched_parameters import (
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import BufferPlace, primitive_class
-from weft.passes.schedule.sampling import SAMPLERS, Decision, Drawn, Place, Sampler
+from weft.passes.schedule.sampling import SAMPLERS, ComputeLocation, Decision, Drawn, Sampler
 from weft.support.errors import CompileError
 
 _QUERIES: Mapping[str, Callable[..., Sequence[Operation]]] = {
@@ -39,7 +39,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepOutcome:
     """What a step gives, one for each of its results, and what it drew."""
 
     found: Sequence[Drawn]
@@ -63,17 +63,19 @@ class Replay:
                 raise CompileError.at(step, error.message) from error
             raise
 
-    def evaluate(self, step: sched.StepOp) -> Outcome:
+    def evaluate(self, step: sched.StepOp) -> StepOutcome:
         """Apply one step; returns what it gives without binding it to the step's results."""
         if isinstance(step, sched.SamplingOp):
             sampler = SAMPLERS[step_name(step)](**self._arguments(step))
             decision = self.draw(sampler)
-            return Outcome(sampler.results(decision), attribute_of(decision))
+            return StepOutcome(sampler.results(decision), attribute_of(decision))
         if isinstance(step, sched.GetBlockOp):
-            return Outcome([find_block(self.module, step.label.data, None if step.func is None else step.func.data)])
+            return StepOutcome(
+                [find_block(self.module, step.label.data, None if step.func is None else step.func.data)]
+            )
         if isinstance(step, sched.QueryOp):
-            return Outcome(_QUERIES[step_name(step)](*self._arguments(step).values()))
-        return Outcome(self._apply_primitive(step))
+            return StepOutcome(_QUERIES[step_name(step)](*self._arguments(step).values()))
+        return StepOutcome(self._apply_primitive(step))
 
     def draw(self, sampler: Sampler) -> Decision:
         """What a sampling step decides."""
@@ -88,8 +90,8 @@ class Replay:
     def resolve(self, handle: SSAValue) -> Operation:
         """The op a handle stands for; a `CompileError` when the op is gone."""
         op, name = self.handles.get(handle), f"handle %{handle.name_hint or '?'}"
-        if isinstance(op, Place):
-            what = "stay where it is" if op is Place.STAY else "be inlined"
+        if isinstance(op, ComputeLocation):
+            what = "stay where it is" if op is ComputeLocation.STAY else "be inlined"
             raise CompileError(f"{name} is no loop: its block is to {what}, which only compute_at does")
         if not isinstance(op, Operation):
             raise CompileError(f"{name} is no loop or block that a step gave")
@@ -150,9 +152,9 @@ class Replay:
         """Run a primitive. compute_at of a sampled place that is no loop inlines the block, or does nothing."""
         name = step_name(step)
         place = self.handles.get(step.operands[-1]) if name in _INLINING else None
-        if place is Place.STAY:
+        if place is ComputeLocation.STAY:
             return ()
-        if place is Place.INLINE:
+        if place is ComputeLocation.INLINE:
             arguments: dict[str, object] = {"block": self.block(step.operands[0])}
             return primitive_class(_INLINING[name])(**arguments).apply()
         return primitive_class(name)(**self._arguments(step)).apply()

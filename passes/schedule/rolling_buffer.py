@@ -40,7 +40,7 @@ from weft.support.errors import InternalError, Violation
 
 
 @dataclass(frozen=True)
-class Window:
+class RollingWindow:
     """In an iteration of `loop`, indices `lower .. lower + extent - 1` of a dimension are computed by the iterations of
     `rows`; in the next iteration the window begins up to `step` later, which is less than `extent`, and never earlier.
     """
@@ -72,7 +72,7 @@ class Window:
 
 def window_of(
     block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
-) -> Window | str:
+) -> RollingWindow | str:
     """How a dimension of a buffer that `block` stores at `indices` moves with one of the `common` loops, which are
     around the block and the readers of the buffer; or why it has no window that overlaps the next one."""
     value = loop.induction_variable
@@ -99,7 +99,7 @@ def window_of(
     if not isinstance(inner.extent, int) or step >= inner.extent:
         extent = inner.extent if isinstance(inner.extent, int) else "many"
         return f"{name} moves by {step} with %{value.name_hint or '?'} and spans {extent}"
-    window = Window(loop, dimension, inner, step, inner.extent, lower + rest)
+    window = RollingWindow(loop, dimension, inner, step, inner.extent, lower + rest)
     reason = _why_not_alone(block, position, window)
     return window if reason is None else reason
 
@@ -123,7 +123,7 @@ def _largest_step(lower: Index, loop: ForOp) -> int | None:
     return None if limits is None or limits[0] < 0 or limits[1] < 1 else limits[1]
 
 
-def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
+def _why_not_alone(block: BlockOp, position: int, window: RollingWindow) -> str | None:
     """Nothing but the index of its dimension depends on the two loops of a window."""
     value, rows = window.loop.induction_variable, window.rows.induction_variable
     for at, binding in enumerate(bindings_of(block)):
@@ -143,7 +143,7 @@ def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
 
 
 @or_undecided
-def outside_of(read: Access, window: Window) -> Violation | None:
+def outside_of(read: Access, window: RollingWindow) -> Violation | None:
     """A read of an element that does not lie in the window of its iteration."""
     if read.indices is None:
         return Violation("a call reads the whole buffer", "not proved")
@@ -168,7 +168,9 @@ def outside_of(read: Access, window: Window) -> Violation | None:
     return None
 
 
-def changed_between(block: BlockOp, other: Operation, window: Window, outside: Sequence[ForOp]) -> Violation | None:
+def changed_between(
+    block: BlockOp, other: Operation, window: RollingWindow, outside: Sequence[ForOp]
+) -> Violation | None:
     """`other` writes something that `block` reads for an element, after one iteration of the window's loop computes
     that element and before another one does. `outside` are the loops around the window's loop."""
     for read in accesses(block):
@@ -182,7 +184,9 @@ def changed_between(block: BlockOp, other: Operation, window: Window, outside: S
 
 
 @or_undecided
-def _changed(block: BlockOp, read: Access, write: Access, window: Window, outside: Sequence[ForOp]) -> Violation | None:
+def _changed(
+    block: BlockOp, read: Access, write: Access, window: RollingWindow, outside: Sequence[ForOp]
+) -> Violation | None:
     if read.indices is None or write.indices is None or read.buffer is not write.buffer:
         return unknown_elements(read, write)
     question = Question(loop.induction_variable for loop in outside)
@@ -220,8 +224,8 @@ class RollingBufferPlan(Plan):
 
     block: BlockOp
     alloc: memref.AllocOp
-    window: Window
-    inner: tuple[Window, ...]
+    window: RollingWindow
+    inner: tuple[RollingWindow, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
         parts = [self.block]
@@ -231,7 +235,7 @@ class RollingBufferPlan(Plan):
         self._fold()
         return ()
 
-    def _first_part(self, block: BlockOp, window: Window, at: int) -> BlockOp:
+    def _first_part(self, block: BlockOp, window: RollingWindow, at: int) -> BlockOp:
         """A copy of the nest of a block for what the first iteration computes alone; the nest itself keeps what is new
         in each iteration. `at` is the position of the loop over the rows."""
         root = own_loops(block)[0]
@@ -374,9 +378,9 @@ class RollingBuffer(MovingPrimitive):
 
     def _windows(
         self, buffer: SSAValue, indices: Sequence[Index], common: Sequence[ForOp]
-    ) -> tuple[Window, tuple[Window, ...]]:
+    ) -> tuple[RollingWindow, tuple[RollingWindow, ...]]:
         """The window of the outermost loop that has one, and those of other dimensions inside of it."""
-        found: list[Window] = []
+        found: list[RollingWindow] = []
         reasons: list[str] = []
         for loop in common:
             if loop.kind.data not in (LoopKind.SERIAL, LoopKind.UNROLLED):
@@ -398,12 +402,12 @@ class RollingBuffer(MovingPrimitive):
             self.refuse(4, detail)
         return found[0], tuple(found[1:])
 
-    def _require_reads_inside(self, buffer: SSAValue, window: Window) -> None:
+    def _require_reads_inside(self, buffer: SSAValue, window: RollingWindow) -> None:
         reads = [a for a in accesses(window.loop) if a.buffer is buffer and not self.block.is_ancestor(a.op)]
         for read in reads:
             self.require(5, outside_of(read, window), read.op)
 
-    def _require_stable(self, window: Window) -> None:
+    def _require_stable(self, window: RollingWindow) -> None:
         """Nothing in the loop changes what the block reads, or what that is computed from."""
         loop = window.loop
         outside = [around for around in loops_around(self.block) if around is not loop and around.is_ancestor(loop)]

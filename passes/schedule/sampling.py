@@ -27,7 +27,7 @@ from weft.support.errors import ScheduleError, Violation
 Decision: TypeAlias = int | tuple[int, ...]
 
 
-class Place(Enum):
+class ComputeLocation(Enum):
     """A compute location that is no loop."""
 
     STAY = -1
@@ -36,7 +36,7 @@ class Place(Enum):
     """The block becomes part of its readers."""
 
 
-Drawn: TypeAlias = Operation | int | Place
+Drawn: TypeAlias = Operation | int | ComputeLocation
 """What the result of a sampling step stands for."""
 
 
@@ -232,8 +232,8 @@ class SampleComputeLocation(Sampler):
         return (at for at in self._candidates() if self._is_legal(at))
 
     def results(self, decision: Decision) -> Sequence[Drawn]:
-        if decision in (Place.STAY.value, Place.INLINE.value):
-            return (Place(decision),)
+        if decision in (ComputeLocation.STAY.value, ComputeLocation.INLINE.value):
+            return (ComputeLocation(decision),)
         return (self._loops()[decision],) if isinstance(decision, int) else ()
 
     def _loops(self) -> list[ForOp]:
@@ -248,12 +248,12 @@ class SampleComputeLocation(Sampler):
             for at, loop in enumerate(self._loops())
             if all(loop.is_ancestor(consumer) for consumer in consumers) and not loop.is_ancestor(self.block)
         ]
-        return [Place.INLINE.value, Place.STAY.value, *loops]
+        return [ComputeLocation.INLINE.value, ComputeLocation.STAY.value, *loops]
 
     def _is_legal(self, place: int) -> bool:
-        if place == Place.STAY.value:
+        if place == ComputeLocation.STAY.value:
             return True
-        inline = place == Place.INLINE.value
+        inline = place == ComputeLocation.INLINE.value
         arguments = {"block": self.block} if inline else {"block": self.block, "loop": self._loops()[place]}
         try:
             primitive_class("compute_inline" if inline else "compute_at")(**arguments).plan()
@@ -263,9 +263,9 @@ class SampleComputeLocation(Sampler):
 
 
 def _place_text(decision: int) -> str:
-    if decision == Place.INLINE.value:
+    if decision == ComputeLocation.INLINE.value:
         return "-2 (inline)"
-    return "-1 (stay)" if decision == Place.STAY.value else str(decision)
+    return "-1 (stay)" if decision == ComputeLocation.STAY.value else str(decision)
 
 
 SAMPLERS: Mapping[str, type[Sampler]] = {

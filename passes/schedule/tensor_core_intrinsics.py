@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
-from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, Order, Role
+from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, FragmentRole, Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,12 +42,12 @@ def tensor_core_intrinsics() -> Mapping[str, tuple[str, str]]:
 def _of_shape(family: Family, shape: tuple[int, int, int]) -> Iterator[tuple[str, tuple[str, str]]]:
     m, n, k = shape
     sizes = f"{m}x{n}x{k}" if family is Family.WMMA else f"m{m}n{n}k{k}"
-    c = FragmentAttr.of(family, Role.C, Order.ROW, shape, f32)
+    c = FragmentAttr.of(family, FragmentRole.C, Order.ROW, shape, f32)
     yield f"{family}_fill_{sizes}_f32", _fill(c)
     for place in ("shared", "global"):
         yield f"{family}_store_{sizes}_f32_{place}", _copy("low.tile_store", c, c.scope, place)
     for name, element in _FACTORS.items():
-        for role in (Role.A, Role.B):
+        for role in (FragmentRole.A, FragmentRole.B):
             for transposed, order in _TRANSPOSED.items():
                 fragment = FragmentAttr.of(family, role, order, shape, element)
                 suffix = f"{role}_trans" if transposed else f"{role}"
@@ -56,8 +56,8 @@ def _of_shape(family: Family, shape: tuple[int, int, int]) -> Iterator[tuple[str
                     yield f"{family}_load_{sizes}_{name}_{suffix}_{place}", text
         for a_transposed, a_order in _TRANSPOSED.items():
             for b_transposed, b_order in _TRANSPOSED.items():
-                a = FragmentAttr.of(family, Role.A, a_order, shape, element)
-                b = FragmentAttr.of(family, Role.B, b_order, shape, element)
+                a = FragmentAttr.of(family, FragmentRole.A, a_order, shape, element)
+                b = FragmentAttr.of(family, FragmentRole.B, b_order, shape, element)
                 suffix = ("_a_trans" if a_transposed else "") + ("_b_trans" if b_transposed else "")
                 yield f"{family}_sync_{sizes}_{name}{name}f32{suffix}", _product(a, b)
 
@@ -121,7 +121,7 @@ def _fill(c: FragmentAttr) -> tuple[str, str]:
 
 def _product(a: FragmentAttr, b: FragmentAttr) -> tuple[str, str]:
     m, n, k = a.shape
-    c = a.with_role(Role.C, Order.ROW, f32)
+    c = a.with_role(FragmentRole.C, Order.ROW, f32)
     of_a, of_b, of_c = (_type(fragment, fragment.scope) for fragment in (a, b, c))
     body = f"""\
   tir.for %i in {m} {{ tir.for %j in {n} {{ tir.for %k in {k} {{

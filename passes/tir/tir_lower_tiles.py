@@ -21,10 +21,10 @@ from weft.dialects.low_tensor_cores import (
     WARP,
     Family,
     FragmentAttr,
+    FragmentRole,
     LdmatrixOp,
     MmaSyncOp,
     Order,
-    Role,
     TileFillOp,
     TileLoadOp,
     TileMmaOp,
@@ -171,7 +171,7 @@ class _Lowering:
         row, column = _place_for_ldmatrix(fragment, Index.of(lanes_around(op).induction_variable))
         first = self.moved(source, (row, column), AccessMode.READ, [*[1] * (len(source.indices) - 1), 8])
         target = self.registers(fragment, op.target, AccessMode.WRITE)
-        transposed = (fragment.role is Role.A) == (fragment.order is Order.COL)
+        transposed = (fragment.role is FragmentRole.A) == (fragment.order is Order.COL)
         properties = {"count": IntegerAttr(len(fragment.parts), i64), "transposed": BoolAttr.from_bool(transposed)}
         self.insert(LdmatrixOp(first, target, **properties, element=fragment.element))
 
@@ -303,7 +303,7 @@ def require_tensor_cores(root: Operation, target: Target) -> None:
 
 def instruction_of(fragment: FragmentAttr) -> str:
     """What `GpuMachine.tensor_cores` calls the instructions on a fragment; all of a family accumulate in `f32`."""
-    element = f16 if fragment.role is Role.C else fragment.element
+    element = f16 if fragment.role is FragmentRole.C else fragment.element
     return f"wmma {element}" if fragment.family is Family.WMMA else f"mma.sync m16n8k16 {element}"
 
 

@@ -62,7 +62,7 @@ class ReuseSharedPass(KernelPass):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _SharedRange:
     """Where a buffer lies in the arena, in elements."""
 
     alloca: memref.AllocaOp
@@ -101,22 +101,22 @@ def _elements(op: memref.AllocaOp) -> int:
     return buffer_type(op.memref).get_shape()[0]
 
 
-def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_Place]:
+def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]:
     """A place for each buffer of one element type."""
-    placed: list[_Place] = []
+    placed: list[_SharedRange] = []
     step = max(1, _ALIGNMENT // bytes_of(buffer_type(group[0].memref).element_type))
     for alloca in sorted(group, key=_elements, reverse=True):
         others = [p for p in placed if not _takes_turns(body, alloca.memref, p.alloca.memref)]
         starts = sorted({0, *(-(-p.end // step) * step for p in others)})
         end = _elements(alloca)
         start = next(s for s in starts if all(s + end <= p.start or p.end <= s for p in others))
-        placed.append(_Place(alloca, start))
+        placed.append(_SharedRange(alloca, start))
     return placed
 
 
-def _arenas(places: Sequence[_Place]) -> list[list[_Place]]:
+def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
     """The places that lie over each other, in groups. A buffer that shares with nobody is in none."""
-    groups: list[list[_Place]] = []
+    groups: list[list[_SharedRange]] = []
     for place in sorted(places, key=lambda p: (p.start, p.end)):
         if groups and place.start < max(p.end for p in groups[-1]):
             groups[-1].append(place)
@@ -125,7 +125,7 @@ def _arenas(places: Sequence[_Place]) -> list[list[_Place]]:
     return [group for group in groups if len(group) > 1]
 
 
-def _merge(arena: Sequence[_Place], earliest: memref.AllocaOp) -> None:
+def _merge(arena: Sequence[_SharedRange], earliest: memref.AllocaOp) -> None:
     """Let one allocation in the place of the earliest stand for all of an arena."""
     first = min(place.start for place in arena)
     element = buffer_type(earliest.memref).element_type

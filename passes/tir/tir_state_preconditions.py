@@ -34,7 +34,7 @@ from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.dialects.traversal import operations_in
-from weft.passes.graph.extents import ExtentValues
+from weft.passes.extent_values import ExtentValues
 from weft.passes.index_ops import constant_before, erase_if_unused, insert_before, result_before
 from weft.passes.tir.flat_signature import Quantity, quantity_of
 from weft.passes.tir.nest import tir_functions

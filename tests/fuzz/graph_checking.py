@@ -8,8 +8,8 @@ import numpy as np
 from graph_programs import SIZES, GraphProgram
 
 import weft
-from weft.driver.build import lower_to_tir
 from weft.interp.interpreter import Interpreter
+from weft.passes.lower_to_tir import lower_to_tir
 
 TOLERANCE = 1e-3
 """Of floats, absolute and relative: sums run in another order, and errors pass through up to 30 operators."""

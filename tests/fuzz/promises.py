@@ -107,7 +107,7 @@ class PromiseCase:
             kernels = self.program.module.clone()
             apply_default_schedule(kernels, weft.Target("cuda"))
             try:
-                lower_tir_to_low(Context(), kernels, "cuda", {})
+                lower_tir_to_low(Context(), kernels, "cuda")
             except CompileError as error:
                 if "is bound to no thread axis" in error.message:  # no default schedule takes it
                     return

@@ -37,7 +37,7 @@ from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule import primitive
-from weft.passes.schedule.rolling_buffer import Window, window_of
+from weft.passes.schedule.rolling_buffer import RollingWindow, window_of
 from weft.passes.schedule.transform_block_layout import own_nest
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
@@ -714,7 +714,7 @@ def has_window(block: BlockOp) -> bool:
         return False
     indices = [Index.of(operand) for operand in stores[0].indices]
     windows = (window_of(block, stores[0].memref, indices, at, x, common) for x in common for at in range(len(indices)))
-    return any(isinstance(window, Window) for window in windows)
+    return any(isinstance(window, RollingWindow) for window in windows)
 
 
 def pads(block: BlockOp) -> bool:

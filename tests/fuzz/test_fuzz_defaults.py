@@ -58,7 +58,7 @@ def test_random_programs_as_kernels_by_default(cases: int) -> None:
         module, target = program.module.clone(), ("cuda", "opencl")[seed % 2]
         apply_default_schedule(module, Target.parse(target))
         try:
-            lower_tir_to_low(Context(), module, target, {})
+            lower_tir_to_low(Context(), module, target)
         except CompileError as error:
             assert "is bound to no thread axis" in error.message, f"seed {seed}: {error}"
             continue
@@ -85,7 +85,7 @@ def test_random_programs_with_blocks_in_one_loop_as_kernels() -> None:
             continue
         module, target = sch.mod.clone(), ("cuda", "opencl")[seed % 2]
         apply_default_schedule(module, Target.parse(target))
-        lower_tir_to_low(Context(), module, target, {})
+        lower_tir_to_low(Context(), module, target)
         lowered += 1
         for order in ("forward", "reversed", "interleaved"):
             problem = problem_of(program, module, order, seed)

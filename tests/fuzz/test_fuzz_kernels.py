@@ -50,7 +50,7 @@ def test_kernels_of_random_programs(first: int) -> None:
         module, rng = fuzzer.sch.mod.clone(), random.Random(seed)
         bind_at_random(module, rng)
         try:
-            lower_tir_to_low(Context(), module, rng.choice(("cuda", "opencl")), {})
+            lower_tir_to_low(Context(), module, rng.choice(("cuda", "opencl")))
         except WeftError:
             continue  # a part outside of the loops over blocks, say
         lowered += 1

@@ -12,7 +12,7 @@ from xdsl.context import Context
 
 import weft
 from weft.interp.interpreter import Interpreter
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 
 TOLERANCE = 1e-3
 

@@ -15,7 +15,7 @@ from kernel_resources import resource_usage
 from tiers import first_tier
 
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, supported_architectures
-from weft.runtime.devices import Kernel, KernelSpec
+from weft.runtime.devices import DeviceKernel, KernelSpec
 from weft.runtime.gpu_call import Run
 from weft.support.errors import CompileError
 
@@ -115,7 +115,7 @@ def test_tiles_that_are_not_aligned_are_found() -> None:
 
 def test_a_launch_checks_where_tiles_start() -> None:
     spec = KernelSpec("k", "k", (32, 1, 1), ("buffer", "buffer"), alignment={1: 32})
-    kernel = Kernel(spec, None, CudaOnCpu.limits)
+    kernel = DeviceKernel(spec, None, CudaOnCpu.limits)
     launched: list[Any] = []
     queue: Any = SimpleNamespace(launch=lambda *given: launched.append(given))
     run = Run(queue, cast("Any", None))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from weft.runtime import gpu_library
-from weft.runtime.devices import Device, DeviceError, Kernel, KernelProgram, Queue
+from weft.runtime.devices import Device, DeviceError, DeviceKernel, KernelProgram, Queue
 from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target
 
@@ -135,7 +135,7 @@ class CpuQueue(Queue):
     def copy_out(self, array: Any, memory: Any) -> None:
         ctypes.memmove(array.ctypes.data, memory, array.nbytes)
 
-    def launch(self, kernel: Kernel, grid: Any, places: int, memories: Mapping[int, Any]) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Any, places: int, memories: Mapping[int, Any]) -> None:
         values = [
             ctypes.c_void_p(ctypes.addressof(value)) if kind == "buffer" else NUMBERS[kind](value)
             for kind, value in zip(kernel.spec.arguments, kernel.values(places, memories), strict=True)
@@ -168,9 +168,9 @@ class CudaOnCpu(Device):
     def check_target(self, target: Target) -> None:
         """A CPU runs what every architecture runs."""
 
-    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+    def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
         library = compiled(self._change(program.text), [spec.symbol for spec in program.kernels])
-        return {spec.name: Kernel(spec, library, self.limits) for spec in program.kernels}
+        return {spec.name: DeviceKernel(spec, library, self.limits) for spec in program.kernels}
 
     def queue(self, stream: int | None = None) -> CpuQueue:
         return self._queue

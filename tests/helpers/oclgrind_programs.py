@@ -36,8 +36,8 @@ from weft.dialects.low_kernel import (  # noqa: E402
     BarrierOp,
     kernel_of,
 )
-from weft.driver.build import lower_to_tir  # noqa: E402
 from weft.passes.lower_tir_to_low import lower_tir_to_low  # noqa: E402
+from weft.passes.lower_to_tir import lower_to_tir  # noqa: E402
 from weft.runtime.gpu_library import load_gpu_module  # noqa: E402
 from weft.support.target import Target  # noqa: E402
 
@@ -64,7 +64,7 @@ def sizes_of(case: Case) -> dict[str, int]:
 def lowered(case: Case) -> ModuleOp:
     module = case.schedule(**sizes_of(case)).mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, str(TARGET), {})
+    lower_tir_to_low(Context(), module, str(TARGET))
     return module
 
 

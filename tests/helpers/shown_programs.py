@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import weft
-from weft.driver.build import lower_to_tir
-from weft.driver.lowering_options import LoweringOptions
 from weft.driver.workloads import tasks_of
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.schedule.traces import decisions_of, trace_without_decisions
+from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 from weft.tools.show.lowering import program_report
 from weft.tools.show.report import ProgramReport
@@ -61,7 +61,7 @@ func.func @main(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
 
 def report_of(text: str, target: str = TARGET) -> ProgramReport:
     """The report of a program, without the limits of the machine."""
-    return program_report(weft.parse(text), "program.mlir", Target.parse(target), LoweringOptions())
+    return program_report(weft.parse(text), "program.mlir", Target.parse(target), BuildOptions())
 
 
 def split_by(factor: int) -> weft.Schedule:

@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft.backends.upstream import UpstreamTarget
-from weft.driver import build
+from weft.driver import stages
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.runtime import low_module
+from weft.support.build_options import BuildOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = tuple(sorted(path.name for path in EXAMPLES.glob("*.py")))
@@ -80,8 +81,8 @@ def judged(judge: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Iter
         return library
 
     with monkeypatch.context() as patch:
-        patch.setattr(low_module, "load_low_module", load_judged)
-        patch.setattr(build, "can_compile_apart", lambda *_: False)  # the judges see whole modules
+        patch.setattr(stages, "load_low_module", load_judged)
+        patch.setattr(BuildOptions, "can_compile_apart", lambda *_: False)  # the judges see whole modules
         yield texts
 
 

@@ -16,10 +16,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.backends.upstream import UpstreamTarget
-from weft.driver.build import lower_to_low
-from weft.driver.lowering_options import LoweringOptions
+from weft.driver.pipeline import Pipeline
+from weft.driver.stages import lower
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
-from weft.support.stopwatch import Stopwatch
+from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 
 
@@ -58,8 +58,8 @@ def cleaned(tool: str, text: str) -> str:
 def upstream_text(module: ModuleOp, default_schedule: bool = True, target: str = "llvm") -> str:
     """The module, lowered for a target, in upstream's dialects; its schedules run first."""
     module = module.clone()
-    options = LoweringOptions(default_schedule=default_schedule)
-    lower_to_low(module, Target.parse(target), options, Stopwatch())
+    options = BuildOptions(default_schedule=default_schedule)
+    lower(Pipeline(module, Target.parse(target), options))
     ConvertLowToUpstreamPass().apply(Context(), module)
     module.verify()
     output = StringIO()

@@ -22,10 +22,10 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.dialects.low_kernel import AtomicOp
-from weft.driver.build import lower_to_tir
 from weft.interp.compare import compare_modules
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.support.errors import CompileError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
@@ -56,7 +56,7 @@ def columns(dtype: str, reduction: str, axis: str = "blockIdx.z") -> weft.Schedu
 def lowered(sch: weft.Schedule, target: str = "cuda") -> ModuleOp:
     module = sch.mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     return module
 
 

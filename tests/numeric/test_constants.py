@@ -19,9 +19,9 @@ from weft import graph as G
 from weft.analysis.constants import is_constant_nest
 from weft.analysis.structure import buffers_read, child_blocks, functions
 from weft.autoschedule.default_schedule import apply_default_schedule
-from weft.driver.build import lower_to_tir
 from weft.driver.constants import pack_constants
 from weft.interp.interpreter import Interpreter
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.tir_fold_constant_calls import FoldConstantCallsPass
 from weft.passes.tir.tir_split_constant_packing import split_constant_packing

@@ -13,10 +13,10 @@ from tiers import first_tier
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
-from weft.driver.programs import functions_of
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo
+from weft.passes.module_functions import functions_of
 from weft.support.errors import CompileError, Remark
 
 FOLDER = Path(__file__).parent / "stablehlo"

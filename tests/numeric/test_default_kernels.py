@@ -14,9 +14,9 @@ from xdsl.context import Context
 import weft
 from weft import te
 from weft.autoschedule.default_schedule import apply_default_schedule
-from weft.driver.build import lower_to_tir
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.te import ops
@@ -131,7 +131,7 @@ def test_kernels_in_several_orders_of_threads(program: Program, dynamic: bool) -
     sch = weft.Schedule(plain)
     weft.run_trace(sch, trace)
     weft.assert_structural_equal(sch.mod, module)
-    lower_tir_to_low(Context(), module, "cuda", {})
+    lower_tir_to_low(Context(), module, "cuda")
     if not dynamic:
         assert sum(op.name == "low.launch" for op in module.walk()) == program.kernels
     for order in ("forward", "reversed"):
@@ -165,7 +165,7 @@ def test_rows_that_are_too_long_stay_in_memory_of_the_device() -> None:
         module = long.function(dynamic=False)
         lower_to_tir(module)
         apply_default_schedule(module, Target.parse(target))
-        lower_tir_to_low(Context(), module, target, {})
+        lower_tir_to_low(Context(), module, target)
         launches[target] = sum(op.name == "low.launch" for op in module.walk())
     assert launches["cuda -arch=sm_90"] == 1 < launches["opencl"]
 
@@ -214,7 +214,7 @@ def test_threads_run_what_stands_in_a_loop_of_several_blocks() -> None:
     module = weft.parse(SHARED)
     (trace,) = apply_default_schedule(module, Target.parse("opencl"))
     assert [step.name for step in trace.body.block.ops][-2:] == ["sched.bind", "sched.bind"]
-    lower_tir_to_low(Context(), module, "opencl", {})
+    lower_tir_to_low(Context(), module, "opencl")
     x = np.random.default_rng(0).uniform(0.5, 1, (300, 7)).astype(np.float32)
     for order in ("forward", "reversed"):
         found = np.full_like(x, np.nan)
@@ -227,4 +227,4 @@ def test_loops_of_several_blocks_whose_iterations_depend_on_each_other() -> None
     module = weft.parse(SHARED.replace("%a = memref.load %A[%vi, %vj]", "%a = memref.load %C[%c0, %vj]"))
     assert apply_default_schedule(module, Target.parse("opencl")) == []
     with pytest.raises(CompileError, match='loop %i of block "sum" is bound to no thread axis'):
-        lower_tir_to_low(Context(), module, "opencl", {})
+        lower_tir_to_low(Context(), module, "opencl")

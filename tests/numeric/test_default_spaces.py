@@ -19,7 +19,7 @@ from weft.autoschedule.default_schedule import default_schedule
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.driver.candidates import build_here
-from weft.driver.tune import default_program
+from weft.driver.search_spaces import default_program
 from weft.interp.arguments import argument_recipe
 from weft.interp.compare import reduction_length_of
 from weft.schedule.traces import simplify_trace

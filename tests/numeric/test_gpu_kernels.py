@@ -19,10 +19,10 @@ from xdsl.dialects.func import FuncOp
 import weft
 from weft import te
 from weft.dialects.low_kernel import AsyncCopyOp, BarrierOp, kernel_of
-from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.lower_to_tir import lower_to_tir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 
@@ -47,7 +47,7 @@ def lowered(case: Any, sizes: dict[str, int], *, dynamic: bool = False, target: 
     extents = {n: te.var(n) if dynamic and n not in case.static else v for n, v in {**case.sizes, **sizes}.items()}
     module = case.schedule(**extents).mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     return module
 
 
@@ -132,7 +132,7 @@ def test_pipelined_loops(stages: int, dynamic: bool) -> None:
     sch.annotate(sch.get_loops("C_update")[-4], "pipeline_stages", stages)
     module = sch.mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, "cuda", {})
+    lower_tir_to_low(Context(), module, "cuda")
     assert any(isinstance(op, AsyncCopyOp) for op in module.walk())
     rng = np.random.default_rng(0)
     for m, n, k in ((9, 10, 15), (8, 8, 16), (3, 4, 1)) if dynamic else ((9, 10, 15),):
@@ -167,7 +167,7 @@ def test_virtual_threads_share_what_is_fetched(stages: int, dynamic: bool) -> No
         sch.annotate(r0, "pipeline_stages", stages)
     module = sch.mod.clone()
     lower_to_tir(module)
-    lower_tir_to_low(Context(), module, "cuda", {})
+    lower_tir_to_low(Context(), module, "cuda")
     rng = np.random.default_rng(0)
     for m, n, k in ((21, 19, 13), (16, 32, 8), (1, 1, 1)) if dynamic else ((21, 19, 13),):
         a, b = rng.random((m, k), dtype=np.float32), rng.random((k, n), dtype=np.float32)
@@ -194,7 +194,7 @@ def test_a_reduction_over_threads_into_memory_of_each_thread(threads: int, targe
     sch.bind(sch.split(sch.get_loops("S")[-1], factors=[None, threads])[1], "threadIdx.x")
     sch.set_scope("S", 0, "local")
     module = sch.mod.clone()
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     for shape in ((3, 64), (2, 50), (1, 1)):
         a = np.random.default_rng(0).random(shape, dtype=np.float32)
         for order in ("forward", "reversed", "interleaved"):
@@ -215,7 +215,7 @@ def test_a_reduction_over_threads_of_two_axes(x: int, y: int, target: str) -> No
     for loop, axis in zip(sch.split(k, factors=[None, y, x])[1:], ("threadIdx.y", "threadIdx.x"), strict=True):
         sch.bind(loop, axis)
     module = sch.mod.clone()
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     a = np.random.default_rng(0).random((3, columns), dtype=np.float32)
     for order in ("forward", "reversed", "interleaved"):
         s = np.full(3, np.nan, np.float32)
@@ -243,7 +243,7 @@ def test_a_reduction_over_threads_with_one_result_for_all_of_them(target: str) -
     sch.compute_at("M", i)
     sch.bind(sch.split(sch.get_loops("M")[-1], factors=[None, 32])[1], "threadIdx.x")
     module = sch.mod.clone()
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     a = np.random.default_rng(0).random((3, 64), dtype=np.float32)
     for order in ("forward", "reversed", "interleaved"):
         found, c = np.full(3, -1, np.int64), np.full((3, 64), np.nan, np.float32)

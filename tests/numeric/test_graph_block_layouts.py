@@ -18,7 +18,7 @@ from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_block_layouts import block_layouts, width_of
 from weft.passes.graph.graph_rewrite import rewrite_graph
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.target import Target
 from weft.texpr.references import reference_of
 

@@ -14,7 +14,7 @@ from weft import graph as G
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 
 Array = NDArray[Any]
 random = np.random.default_rng(3)

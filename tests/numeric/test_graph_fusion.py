@@ -20,7 +20,7 @@ from weft.interp.interpreter import Interpreter
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import Operator
 

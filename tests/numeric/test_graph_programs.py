@@ -21,8 +21,8 @@ from weft.interp.interpreter import Interpreter
 from weft.passes.graph.graph_bind_params import bind_params
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
-from weft.passes.graph.lower_graph import LowerGraphPass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.runtime.low_module import load_low_module

@@ -14,7 +14,7 @@ from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.graph_rewrite import RULES, GraphRewritePass, rewrite_graph
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.errors import CompileError
 
 random = np.random.default_rng(3)

@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft.driver import model_report
-from weft.driver.programs import functions_of, parse
+from weft.driver.programs import parse
 from weft.interp.arguments import ConcreteShapes
+from weft.passes.module_functions import functions_of
 from weft.runtime import kernel_times
 from weft.runtime.kernel_report import MachinePeaks, Report
 from weft.support.errors import CompileError

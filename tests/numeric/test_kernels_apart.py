@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import graph as G
 from weft.driver import kernels
+from weft.driver.pipeline import Pipeline
 from weft.driver.programs import parse
 from weft.runtime import compile_cache
 from weft.runtime.compile_cache import CompileCache
@@ -66,9 +67,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     compile_unit = kernels.compile_unit
 
-    def counted(unit: ModuleOp, symbol: str, *others: object) -> object:
-        names.append(next(iter(unit.ops)).sym_name.data)  # pyright: ignore
-        return compile_unit(unit, symbol, *others)  # pyright: ignore
+    def counted(unit: Pipeline, symbol: str) -> object:
+        names.append(next(iter(unit.module.ops)).sym_name.data)  # pyright: ignore
+        return compile_unit(unit, symbol)
 
     monkeypatch.setattr(kernels, "compile_unit", counted)
     return names
@@ -188,7 +189,7 @@ def test_an_error_shows_the_place_in_the_model() -> None:
 
 def test_other_processes_compile_too(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "WORTH_A_PROCESS", 1e-9)
-    monkeypatch.setattr(kernels, "_processors", lambda: 2)
+    monkeypatch.setattr(kernels, "host_cores", lambda: 2)
     # This process waits for the other one.
     compile_here, helped = kernels._Compilation._compile, []
 
@@ -223,7 +224,7 @@ def test_other_processes_compile_too(compiled: list[str], monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_a_process_that_ends_is_made_up_for(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "WORTH_A_PROCESS", 1e-9)
-    monkeypatch.setattr(kernels, "_processors", lambda: 2)
+    monkeypatch.setattr(kernels, "host_cores", lambda: 2)
     monkeypatch.setattr(kernels, "compile_text", sys.exit)
     check(weft.build(program()))
     check(weft.build(program(two=elementwise("two", "mulf", constant="1.0"))), 3.0)

@@ -20,10 +20,10 @@ from weft import graph as G
 from weft.dialects.arena import planned_bytes
 from weft.dialects.element_types import bytes_of
 from weft.dialects.traversal import copy_of
-from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.plan_memory import PlanMemoryPass
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.pipelines import graph_to_tir
 
 Array = NDArray[Any]

@@ -390,7 +390,7 @@ def test_kernels_on_overlapping_parameters(name: str) -> None:
     module = program(CASES[name].program)
     low = module.clone()
     apply_default_schedule(low, weft.Target("cuda"))
-    lower_tir_to_low(Context(), low, "cuda", {})
+    lower_tir_to_low(Context(), low, "cuda")
     for layout in layouts(forms_of(module), count=4):
         wanted = layout.after(interpreted(module))
         assert layout.agree(layout.after(interpreted(low)), wanted), layout.places

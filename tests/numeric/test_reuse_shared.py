@@ -18,10 +18,10 @@ import weft
 from weft import te
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import SHARED, BarrierOp
-from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.lower_to_tir import lower_to_tir
 from weft.passes.pipelines import kernels_to_low
 from weft.passes.tir import tir_reuse_shared
 from weft.support.errors import ScheduleError
@@ -133,7 +133,7 @@ def test_the_limit_is_asked_of_what_is_needed_at_once() -> None:
     with pytest.raises(
         ScheduleError, match=r"needs 32\d\d\d bytes \(.*%arena: 32800.*\), target opencl has at most 32768"
     ):
-        lower_tir_to_low(Context(), stages(8200).mod.clone(), "opencl", {})
+        lower_tir_to_low(Context(), stages(8200).mod.clone(), "opencl")
 
 
 @pytest.mark.slow

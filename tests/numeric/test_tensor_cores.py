@@ -19,9 +19,9 @@ from weft.dialects.low_tensor_cores import (
     TENSOR_CORE_OPS,
     Family,
     FragmentAttr,
+    FragmentRole,
     LdmatrixOp,
     Order,
-    Role,
     WmmaLoadOp,
 )
 from weft.interp.compare import compare_modules
@@ -168,7 +168,7 @@ def one_warp(
 
 def lowered(sch: weft.Schedule, target: str = "cuda -arch=sm_90") -> ModuleOp:
     module = sch.mod.clone()
-    lower_tir_to_low(Context(), module, target, {})
+    lower_tir_to_low(Context(), module, target)
     return module
 
 
@@ -202,14 +202,14 @@ def test_every_layout(family: Family, shape: tuple[int, int, int], dtype: str, a
 def test_places_are_those_of_the_isa() -> None:
     """Some entries of the tables "Matrix Fragments for mma.m16n8k16"."""
     shape = (16, 8, 16)
-    a = FragmentAttr.of(Family.MMA, Role.A, Order.ROW, shape, f16)
+    a = FragmentAttr.of(Family.MMA, FragmentRole.A, Order.ROW, shape, f16)
     assert [a.place(0, number) for number in range(8)] == [
         *((0, 0), (0, 1), (8, 0), (8, 1), (0, 8), (0, 9), (8, 8), (8, 9)),
     ]
-    b = a.with_role(Role.B, Order.ROW, f16)
+    b = a.with_role(FragmentRole.B, Order.ROW, f16)
     assert [b.place(5, number) for number in range(4)] == [(2, 1), (3, 1), (10, 1), (11, 1)]
     assert a.place(31, 7) == (15, 15)
-    for role, count in ((Role.A, 8), (Role.B, 4)):
+    for role, count in ((FragmentRole.A, 8), (FragmentRole.B, 4)):
         fragment = a.with_role(role, Order.ROW, f16)
         places = {fragment.place(lane, number) for lane in range(32) for number in range(count)}
         assert len(places) == 32 * count  # each element once

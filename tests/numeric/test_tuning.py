@@ -23,7 +23,7 @@ import pytest
 import weft
 from weft import graph as G
 from weft import te
-from weft.driver import tune as driver
+from weft.driver import tuning_loop as driver
 from weft.driver.candidates import build_here
 from weft.support.limited_calls import Limits, limited_call
 from weft.support.user_functions import unregister_intrinsic
@@ -392,7 +392,7 @@ def test_a_full_disk_loses_the_batch_under_way_and_the_search_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "_prepare", prepare_small)
-        patch.setattr(driver.Evaluator, "_record_of", _padded(driver.Evaluator._record_of))
+        patch.setattr(driver.TrialEvaluator, "_record_of", _padded(driver.TrialEvaluator._record_of))
         with pytest.raises(weft.CompileError, match=r"database '\S+tune\.db': database or disk is full"):
             tune(matmul(), space=tiles, trials=12, database=path)
     kept = _records(path)

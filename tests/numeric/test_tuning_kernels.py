@@ -17,8 +17,10 @@ import weft
 from weft import graph as G
 from weft import te
 from weft.backends.cuda.nvrtc import MissingCompilerError, supported_architectures
-from weft.driver import tune as driver
+from weft.driver import tuning_loop as driver
 from weft.driver.candidates import build_here
+from weft.driver.search_spaces import within_device
+from weft.driver.tune import default_limits
 from weft.interp.arguments import argument_recipe
 from weft.runtime import gpu_library
 from weft.runtime.devices import DeviceError
@@ -216,12 +218,12 @@ def test_default_schedules_beyond_the_device(pocl: None, in_process: list[Sequen
 def test_limits_of_the_device_that_is_there() -> None:
     with cuda_on_cpu(ORDERS[0]) as device:
         device.limits = GpuMachine(max_threads_per_block=256, max_shared_bytes=16 << 10)
-        narrow = driver.within_device(Target.parse("cuda -arch=sm_80")).gpu
+        narrow = within_device(Target.parse("cuda -arch=sm_80")).gpu
         assert narrow is not None
         assert (narrow.max_threads_per_block, narrow.shared_bytes, narrow.max_shared_bytes) == (256, 16384, 16384)
     cpu = Target.parse("llvm")
-    assert driver.within_device(cpu) is cpu
-    seconds = [driver.default_limits(Target.parse(kind)).run.seconds for kind in ("llvm", "cuda", "opencl")]
+    assert within_device(cpu) is cpu
+    seconds = [default_limits(Target.parse(kind)).run.seconds for kind in ("llvm", "cuda", "opencl")]
     assert seconds == [10, 10, 40]
 
 

@@ -20,7 +20,7 @@ from weft import te
 from weft.analysis.structural_equality import structural_equal
 from weft.interp.interpreter import Interpreter
 from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.errors import CompileError
 from weft.support.user_functions import unregister_intrinsic
 

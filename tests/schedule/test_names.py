@@ -11,7 +11,6 @@ from schedule_checks import check_schedule
 
 import weft
 from weft import te
-from weft.schedule.recording import ignored_options
 
 KNOWN = {
     "get_block": "name func_name",
@@ -90,7 +89,7 @@ def test_names(name: str) -> None:
     method = getattr(weft.Schedule, name)
     parameters = list(inspect.signature(method).parameters.values())[1:]
     shown = ["*" * (p.kind is p.VAR_POSITIONAL) + p.name for p in parameters]
-    assert " ".join([*shown, *ignored_options(name)]) == KNOWN[name]
+    assert " ".join(shown) == KNOWN[name]
 
 
 def test_a_trace_that_tvm_printed() -> None:

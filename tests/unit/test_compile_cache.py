@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from weft.runtime import compile_cache
-from weft.runtime.compile_cache import CompileCache, CompiledKernel, CompiledModel, decoded, encoded
+from weft.runtime.compile_cache import CompileCache, CompiledKernel, ModelEntry, decoded, encoded
 from weft.support.errors import CompileError
 from weft.tools.weft_cli import execute
 
@@ -19,7 +19,7 @@ KERNEL = CompiledKernel(
     "func.func private @k()", "call", ("sched.func @a", "b"), "define void @k()\n", b"\x7fELF\n\0\xff" * 9
 )
 
-MODEL = CompiledModel(
+MODEL = ModelEntry(
     {"weights/a": "12ab"},
     "{}",
     ("one", "two"),

@@ -30,8 +30,8 @@ from weft.runtime import gpu_call, gpu_library
 from weft.runtime.devices import (
     Device,
     DeviceError,
+    DeviceKernel,
     Dimensions,
-    Kernel,
     KernelProgram,
     KernelSpec,
     MemoryPool,
@@ -81,7 +81,7 @@ class NumpyQueue(Queue):
     def copy_out(self, array: Any, memory: Any) -> None:
         array.reshape(-1).view(np.uint8)[:] = memory[: array.nbytes]
 
-    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, Any]) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Any]) -> None:
         a, b, s, n = kernel.values(places, memories)
         source, target = (_floats(x, n) for x in (a, b))
         count = min(n, grid[0] * kernel.spec.threads[0])
@@ -117,8 +117,8 @@ class NumpyDevice(Device):
     def check_target(self, target: Target) -> None:
         """There are no kernels."""
 
-    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
-        return {spec.name: Kernel(spec, None, self.limits) for spec in program.kernels}
+    def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
+        return {spec.name: DeviceKernel(spec, None, self.limits) for spec in program.kernels}
 
     def queue(self, stream: int | None = None) -> NumpyQueue:
         return self.queues.setdefault(stream, NumpyQueue(self))
@@ -229,7 +229,7 @@ class Launches(Run):
         super().__init__(device.queue(), MemoryPool(device))
         self.grids: list[Dimensions] = []
 
-    def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, slots: int) -> None:
+    def launch(self, kernel: DeviceKernel, grid: Dimensions, block: Dimensions, slots: int) -> None:
         self.grids.append(grid)
 
 
@@ -239,7 +239,7 @@ def computed(body: str, *arguments: int) -> list[int]:
     module = weft.parse(text)
     device = NumpyDevice()
     run = Launches(device)
-    kernels = {"k": Kernel(KernelSpec("k", "k", (1, 1, 1), ()), None, device.limits)}
+    kernels = {"k": DeviceKernel(KernelSpec("k", "k", (1, 1, 1), ()), None, device.limits)}
     host = HostFunctions(host_source(module), kernels, MemoryPool(device))
     host.function(signatures(module)[0])(run, (ctypes.c_uint64 * len(arguments))(*arguments))
     return [grid[0] for grid in run.grids]
@@ -482,7 +482,7 @@ def test_launches_beyond_the_limits(device: NumpyDevice) -> None:
     with pytest.raises(DeviceError, match="kernel 'k' has 128 threads on axis z, NumPy takes 64"):
         device.check_kernels(KernelProgram("", (tall,), Target.parse("opencl")))
     with pytest.raises(DeviceError, match="kernel 'k' is compiled for blocks of"):
-        Kernel(wide, None, device.limits).checked_grid((1, 1, 1), (64, 1, 1))
+        DeviceKernel(wide, None, device.limits).checked_grid((1, 1, 1), (64, 1, 1))
 
 
 @pytest.mark.parametrize("kind", [DeviceError, ValueError, KeyboardInterrupt])
@@ -613,7 +613,7 @@ def test_cuda_gets_pointers_to_the_arguments(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(cuda, "_driver", lambda: types.SimpleNamespace(cuLaunchKernel=start))
     spec = KernelSpec("k", "k", (64, 1, 1), ("buffer", "float32", "int64", "uint8"), 99)
-    kernel = Kernel(spec, "function", NumpyDevice.limits)
+    kernel = DeviceKernel(spec, "function", NumpyDevice.limits)
     places = kernel_arguments(0x7F0000000100, 0x40400000, (1 << 64) - 5, 200)
     cuda.CudaQueue(cast("Any", None), 7).launch(kernel, (2, 3, 4), ctypes.addressof(places), {})
     assert seen == [("function", 2, 3, 4, 64, 1, 1, 99, 7, ctypes.addressof(places), 0)]

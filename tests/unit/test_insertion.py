@@ -15,8 +15,9 @@ from xdsl.rewriter import Rewriter
 
 import weft
 from weft import te
-from weft.passes.insertion import points_of, with_insertions
+from weft.passes.insertion import with_insertions
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.pass_sequence import points_of
 from weft.passes.pipelines import tir_to_low
 
 PAGE = Path(__file__).parents[2] / "docs" / "inserting-passes.md"

@@ -3,9 +3,10 @@
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.driver.parsing import parse_text
-from weft.driver.programs import context, functions_of
+from weft.driver.programs import context
 from weft.driver.verify import verify_module
 from weft.interp.arguments import ConcreteShapes, Work
+from weft.passes.module_functions import functions_of
 
 
 def module_of(text: str) -> ModuleOp:

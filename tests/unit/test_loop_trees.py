@@ -7,10 +7,10 @@ from shown_programs import FUNCTION, GRAPH, split_by
 
 import weft
 from weft.analysis.loop_tree import loop_trees
-from weft.driver.build import lower_to_low
-from weft.driver.lowering_options import LoweringOptions
+from weft.driver.pipeline import Pipeline
+from weft.driver.stages import lower
+from weft.support.build_options import BuildOptions
 from weft.support.names import one_line, printable
-from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 from weft.support.trees import Tree
 
@@ -70,8 +70,8 @@ def test_low_functions(target: str, wanted: tuple[str, ...]) -> None:
             sch.bind(j, "threadIdx.x")
         else:
             sch.parallel(i)
-    options = LoweringOptions(default_schedule=False)
-    lower_to_low(sch.mod, Target.parse(target), options, Stopwatch())
+    options = BuildOptions(default_schedule=False)
+    lower(Pipeline(sch.mod, Target.parse(target), options))
     text = text_of(sch.mod)
     assert all(part in text for part in wanted), text
 

@@ -10,9 +10,9 @@ import pytest
 
 from weft import te
 from weft.autoschedule import inlining
-from weft.driver.build import lower_to_low
-from weft.driver.lowering_options import LoweringOptions
-from weft.support.stopwatch import Stopwatch
+from weft.driver.pipeline import Pipeline
+from weft.driver.stages import lower
+from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 
 SHAPE = (16, 8)
@@ -48,7 +48,7 @@ def calls_of(stage: Callable[[te.Tensor, int], te.Tensor], stages: int, default_
         for at in range(stages):
             x = stage(x, at)
         module = te.create_func([a, x], name="f")
-        lower_to_low(module, TARGET, LoweringOptions(default_schedule=default_schedule), Stopwatch())
+        lower(Pipeline(module, TARGET, BuildOptions(default_schedule=default_schedule)))
     finally:
         sys.setprofile(None)
     return calls

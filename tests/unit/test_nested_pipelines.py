@@ -17,8 +17,8 @@ from xdsl.universe import Universe
 import weft
 from weft.driver.parsing import parse_text
 from weft.driver.universe import register_dialects
-from weft.passes.insertion import PipelineStep, run_pass
 from weft.passes.nested import NestedPasses, symbol_text
+from weft.passes.pass_sequence import PipelineStep, run_pass
 from weft.passes.pipeline_text import parse_passes, pipeline_text
 from weft.support.errors import CompileError
 from weft.tools.printing import text_of

@@ -72,7 +72,6 @@ def test_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> No
     for name in (
         "py.typed",
         "__init__.pyi",
-        "schedule/schedule.pyi",
         "backends/reserved_names.txt",
         "runtime/native_call.ll",
         "tools/show/page.css",

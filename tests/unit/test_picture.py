@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from weft.backends.picture.dot import dot_text
-from weft.backends.picture.graph_model import Cluster, Edge, GraphModel, Node, NodeKind, graph_models
+from weft.backends.picture.graph_model import Cluster, Edge, GraphModel, NodeKind, PictureNode, graph_models
 from weft.backends.picture.layout import (
     GAP,
     Drawing,
@@ -38,14 +38,14 @@ def random_graph(seed: int, size: int) -> GraphModel:
         if len(parents) == 1:  # regions nest
             clusters.append(Cluster("dataflow", parents.pop()))
             cluster_of[start:end] = [len(clusters) - 1] * (end - start)
-    nodes: list[Node] = []
+    nodes: list[PictureNode] = []
     edges: list[Edge] = []
     for number, cluster in enumerate(cluster_of):
         givers = [n for n, node in enumerate(nodes) if node.outputs]
         inputs = draw.choice((0, 1, 1, 2, 2, 3, 4)) if givers else 0
         kind = NodeKind.OPERATION if inputs else NodeKind.CONSTANT
         outputs = draw.choice((0, 1, 1, 1, 2, 3)) if inputs else 1
-        nodes.append(Node(kind, "op", (), "", inputs, outputs, cluster))
+        nodes.append(PictureNode(kind, "op", (), "", inputs, outputs, cluster))
         for operand in range(inputs):
             source = draw.choice(givers[-8:]) if draw.random() < 0.8 else draw.choice(givers)
             edges.append(Edge(source, draw.randrange(nodes[source].outputs), number, operand, ""))
@@ -125,12 +125,12 @@ def test_operands_arrive_from_left_to_right() -> None:
 
 def test_a_hundred_nodes_of_a_model_are_readable() -> None:
     """A chain of blocks with weights and residual edges is drawn without a crossing and no wider than it must be."""
-    nodes: list[Node] = [Node(NodeKind.PARAMETER, "x", (), "", 0, 1, None)]
+    nodes: list[PictureNode] = [PictureNode(NodeKind.PARAMETER, "x", (), "", 0, 1, None)]
     edges: list[Edge] = []
     last = 0
 
     def add(kind: NodeKind, *operands: int) -> int:
-        nodes.append(Node(kind, "op", (), "", len(operands), 1, None))
+        nodes.append(PictureNode(kind, "op", (), "", len(operands), 1, None))
         edges.extend(Edge(source, 0, len(nodes) - 1, i, "") for i, source in enumerate(operands))
         return len(nodes) - 1
 
@@ -289,8 +289,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 def test_gap_between_boxes() -> None:
     """Boxes side by side keep the gap, not less."""
-    nodes = tuple(Node(NodeKind.CONSTANT, "k", (), "", 0, 1, None) for _ in range(3))
-    use = Node(NodeKind.OPERATION, "concat", (), "", 3, 1, None)
+    nodes = tuple(PictureNode(NodeKind.CONSTANT, "k", (), "", 0, 1, None) for _ in range(3))
+    use = PictureNode(NodeKind.OPERATION, "concat", (), "", 3, 1, None)
     graph = GraphModel("f", (*nodes, use), tuple(Edge(i, 0, 3, i, "") for i in range(3)), ())
     boxes = Drawing(graph, [(50.0, 20.0)] * 4, []).nodes
     assert [b.x for b in boxes[:3]] == pytest.approx([0, 50 + GAP, 2 * (50 + GAP)])

@@ -16,7 +16,7 @@ from xdsl.context import Context
 
 import weft
 from weft import graph as G
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.call_signature import LONG_BYTES
 from weft.support.user_functions import registered_names, unregister_func
 

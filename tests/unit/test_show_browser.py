@@ -13,7 +13,7 @@ from shown_programs import FUNCTION, GRAPH, SCHEDULE, make_database, report_of
 
 from weft.runtime.kernel_report import MachinePeaks
 from weft.tools.show.html import html_page
-from weft.tools.show.report import ProgramReport, Stage
+from weft.tools.show.report import LoweringStage, ProgramReport
 from weft.tools.show.roofline import NO_KERNELS
 from weft.tools.show.searches import search_report
 
@@ -125,7 +125,7 @@ def test_controls_have_names(browser: Page, tmp_path: Path) -> None:
 
 
 def test_no_text_breaks_out(browser: Page, tmp_path: Path) -> None:
-    stage = Stage("input", EVIL, 1.0, ((EVIL, f"// {EVIL}"),))
+    stage = LoweringStage("input", EVIL, 1.0, ((EVIL, f"// {EVIL}"),))
     report = ProgramReport(EVIL, "llvm", "", (stage,), (), (), (), (), (), NO_KERNELS, EVIL)
     page = opened(browser, tmp_path, report)
     assert page.run("document.title").startswith(EVIL) and page.run("document.scripts.length") == 2
@@ -137,7 +137,8 @@ def test_differences_are_exact(browser: Page, tmp_path: Path) -> None:
     before = ["a", "b", "same", "same", "c", "}", "}", "d", "tail"]
     after = ["new", "b", "same", "c", "}", "x", "}", "same", "d", "d", "tail"]
     stages = tuple(
-        Stage(name, "", 1.0, (("@f", "\n".join(lines)),)) for name, lines in (("input", before), ("pass", after))
+        LoweringStage(name, "", 1.0, (("@f", "\n".join(lines)),))
+        for name, lines in (("input", before), ("pass", after))
     )
     page = opened(browser, tmp_path, ProgramReport("f", "", "", stages, (), (), (), (), (), NO_KERNELS))
     choose(page, "stage", 1)
@@ -159,7 +160,9 @@ def test_five_megabytes_stay_quick(browser: Page, tmp_path: Path) -> None:
         ["  same" if at % 3 else "  other" for at in range(90_000)],
     )
     names = ("input", "one", "two", "three")
-    stages = tuple(Stage(name, "", 1.0, (("@f", "\n".join(text)),)) for name, text in zip(names, texts, strict=True))
+    stages = tuple(
+        LoweringStage(name, "", 1.0, (("@f", "\n".join(text)),)) for name, text in zip(names, texts, strict=True)
+    )
     assert len(stages[0].parts[0][1]) > 5_000_000
     page = opened(browser, tmp_path, ProgramReport("big", "", "", stages, (), (), (), (), (), NO_KERNELS))
     assert page.run(ELEMENTS) < 3000

@@ -15,7 +15,7 @@ from shown_programs import FUNCTION, GRAPH, SCHEDULE, make_database, report_of
 from weft.runtime.kernel_report import MachinePeaks
 from weft.tools.show.charts import convergence_chart, roofline_chart, weight_chart
 from weft.tools.show.html import html_page
-from weft.tools.show.report import ProgramReport, Roofline, Stage
+from weft.tools.show.report import LoweringStage, ProgramReport, Roofline
 from weft.tools.show.searches import search_report
 
 PEAKS = MachinePeaks(100.0, 10.0, 50.0, 1 << 20)
@@ -117,7 +117,7 @@ def test_nothing_comes_from_outside(kind: str, report: ProgramReport, tmp_path: 
 
 
 def test_texts_of_programs_stay_texts(report: ProgramReport, tmp_path: Path) -> None:
-    stage = Stage(EVIL, EVIL, 1.0, ((EVIL, f"// {EVIL}\x07\ud800 \u2028"),))
+    stage = LoweringStage(EVIL, EVIL, 1.0, ((EVIL, f"// {EVIL}\x07\ud800 \u2028"),))
     page = page_of(replace(report, name=EVIL, stages=(stage,), failure=EVIL))
     assert len(page.all("script")) == 2 and page.all("img") == []
     data = page.data()

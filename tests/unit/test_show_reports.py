@@ -10,8 +10,8 @@ import pytest
 from shown_programs import FUNCTION, GRAPH, SCHEDULE, TARGET, make_database, report_of, split_by
 
 import weft
-from weft.driver.lowering_options import LoweringOptions
 from weft.runtime.kernel_report import KernelRow, MachinePeaks
+from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 from weft.tools.show.lowering import program_report
 from weft.tools.show.programs import read_program, with_schedule
@@ -130,11 +130,11 @@ def test_limits_of_kernels() -> None:
 
 def test_kernels_are_measured() -> None:
     module, target = weft.parse(FUNCTION), Target.parse(TARGET)
-    report = program_report(module, "f", target, LoweringOptions())
-    (row,) = measured(report.roofline, module, target, LoweringOptions(), None, None).rows
+    report = program_report(module, "f", target, BuildOptions())
+    (row,) = measured(report.roofline, module, target, BuildOptions(), None, None).rows
     assert row.seconds is not None and 0 < row.seconds < inf
     with pytest.raises(weft.CompileError, match=r"--time measures programs for this CPU, got the target 'cuda"):
-        measured(report.roofline, module, Target.parse("cuda"), LoweringOptions(), None, None)
+        measured(report.roofline, module, Target.parse("cuda"), BuildOptions(), None, None)
 
 
 def test_the_table_of_passes(scheduled: ProgramReport) -> None:
@@ -170,7 +170,7 @@ def test_a_refused_step_ends_the_report() -> None:
 
 def test_schedules_are_programs() -> None:
     module = with_schedule(split_by(8))
-    report = program_report(module, "s", Target.parse(TARGET), LoweringOptions())
+    report = program_report(module, "s", Target.parse(TARGET), BuildOptions())
     assert [position.name for position in report.schedules[0].positions] == ["as written", "split", "vectorize"]
     assert "[4, 8]" in report.schedules[0].python
 
@@ -252,5 +252,5 @@ def test_open_extents_of_models(tmp_path: Path) -> None:
     (file := tmp_path / "model.onnx").write_bytes(perceptron().SerializeToString())
     module, target = read_program(str(file)), Target.parse(TARGET)
     for extent, known in ((None, False), (1, True)):
-        report = program_report(module, "model.onnx", target, LoweringOptions(), extent=extent)
+        report = program_report(module, "model.onnx", target, BuildOptions(), extent=extent)
         assert report.before_fusion and all((row.moved_bytes is not None) == known for row in report.roofline.rows)

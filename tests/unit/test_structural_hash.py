@@ -9,7 +9,8 @@ from xdsl.ir import Operation
 from weft.analysis.structural_equality import structural_equal
 from weft.analysis.structural_hash import structural_digest
 from weft.dialects.traversal import copy_of, operations_in
-from weft.driver.programs import functions_of, parse
+from weft.driver.programs import parse
+from weft.passes.module_functions import functions_of
 
 TEXT = """
 func.func @f(%x: memref<8xf32>, %y: memref<8xf32>) attributes {note = "a"} {

@@ -12,8 +12,9 @@ from xdsl.dialects.arith import AddfOp, SubfOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import Rewriter
 
-from weft.driver.build import build
+from weft.driver.build import build_module
 from weft.runtime.library import Library
+from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError, ScheduleError
 from weft.support.files import check_output
 from weft.support.target import Target
@@ -75,13 +76,13 @@ def test_the_seed_decides_the_arrays(program: str, tmp_path: Path) -> None:
 def test_a_difference_is_an_error(
     program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def miscompile(module: ModuleOp, target: Target, **options: Any) -> Library:
+    def miscompile(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
         wrong = module.clone()
         for add in [op for op in wrong.walk() if isinstance(op, AddfOp)]:
             Rewriter.replace_op(add, SubfOp(add.lhs, add.rhs))
-        return build(wrong, target, **options)
+        return build_module(wrong, target, options)
 
-    monkeypatch.setattr(run_command, "build", miscompile)
+    monkeypatch.setattr(run_command, "build_module", miscompile)
     assert execute(["run", program, "--check"]) == 1
     assert "error: output 'S' differs from the interpreter: max abs error" in capsys.readouterr().err
 
@@ -271,12 +272,12 @@ def test_the_check_runs_on_edge_values(
     assert execute(["run", str(tmp_path / "relu6.mlir"), "--check"]) == 0
     assert "agrees with the interpreter on saturating values, NaN, zeros" in capsys.readouterr().out
 
-    def broken(program: ModuleOp, *given: Any, **options: Any) -> Library:
+    def broken(program: ModuleOp, target: Target, options: BuildOptions) -> Library:
         changed = program.clone()
         WrongPass(rewrite).apply(Context(), changed)
-        return build(changed, *given, **options)
+        return build_module(changed, target, options)
 
-    monkeypatch.setattr(run_command, "build", broken)
+    monkeypatch.setattr(run_command, "build_module", broken)
     assert execute(["run", str(tmp_path / "relu6.mlir"), "--check"]) == 1
     assert f"error: output 'B' differs from the interpreter on {values} in A" in capsys.readouterr().err
 

@@ -22,7 +22,7 @@ from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure, Limits
 from weft.tuning import executors, measuring, runner
 from weft.tuning.database import Database
-from weft.tuning.evaluation import DEFAULT, Evaluator, Trial, WrongResultError, cancel, next_done
+from weft.tuning.evaluation import DEFAULT, Trial, TrialEvaluator, WrongResultError, cancel, next_done
 from weft.tuning.executors import WorkerFacts
 from weft.tuning.measuring import ArgumentSpec, Built, Measured, Repeats, measure_here
 from weft.tuning.records import Record, Workload, machine_kind, versions
@@ -100,8 +100,8 @@ class Later(Executor):
                 future.set_result(call())
 
 
-def evaluator(database: Database, workers: Workers, **options: Any) -> Evaluator:
-    return Evaluator(
+def evaluator(database: Database, workers: Workers, **options: Any) -> TrialEvaluator:
+    return TrialEvaluator(
         WORKLOAD,
         "llvm",
         ArgumentSpec(argument_recipe(_function()), 0, 1),
@@ -124,7 +124,7 @@ def candidates(*seconds: int) -> list[Candidate]:
     return [Candidate("trace", (s,), str(s).encode()) for s in seconds]
 
 
-def evaluate(found: Evaluator, *seconds: int) -> list[Record]:
+def evaluate(found: TrialEvaluator, *seconds: int) -> list[Record]:
     return [_record(trial) for trial in found.finish(found.begin(candidates(*seconds)), FOREVER)]
 
 
@@ -133,7 +133,7 @@ def _record(trial: Trial | None) -> Record:
     return trial.record
 
 
-def have_measured(found: Evaluator, *seconds: int) -> list[Record]:
+def have_measured(found: TrialEvaluator, *seconds: int) -> list[Record]:
     """By runners, in the order in which they are done."""
     trials, records = found.begin(candidates(*seconds)), list[Record]()
     while trials:

@@ -16,7 +16,7 @@ import weft
 from weft.interp.arguments import argument_recipe
 from weft.interp.compare import Validator
 from weft.interp.edge_values import KINDS, plantings
-from weft.passes.graph.lower_graph import LowerGraphPass
+from weft.passes.lower_graph import LowerGraphPass
 from weft.support.errors import CompileError
 
 REASSOC = frozenset({FastMathFlag.REASSOC})
@@ -279,7 +279,11 @@ def test_values_of_every_type(dtype: str) -> None:
     module = weft.parse(f"func.func @f(%A: memref<64x{type_}>{attribute}) {{ func.return }}")
     function: Any = module.body.block.first_op
     recipe = argument_recipe(function)
-    seen = {kind.name: np.asarray(recipe.draw(0, p)[0]) for kind in KINDS for p in plantings(recipe, kind)}
+    seen = {
+        kind.name: np.asarray(recipe.draw(0, p)[0])
+        for kind in KINDS
+        for p in plantings(recipe.parameters, recipe.indices, kind)
+    }
     if dtype == "bool":
         assert not seen
     elif "int" in dtype:
@@ -304,7 +308,7 @@ def test_values_differ_between_parameters() -> None:
     function: Any = module.body.block.first_op
     recipe = argument_recipe(function)
     infinite = next(kind for kind in KINDS if kind.name == "infinities")
-    drawn = [tuple(recipe.draw(0, planting)) for planting in plantings(recipe, infinite)]
+    drawn = [tuple(recipe.draw(0, planting)) for planting in plantings(recipe.parameters, recipe.indices, infinite)]
     assert {(np.inf, -np.inf), (-np.inf, np.inf)} <= set(drawn)
     assert {np.inf, -np.inf} <= {a for a, b in drawn if np.isfinite(b)}
     assert {np.inf, -np.inf} <= {b for a, b in drawn if np.isfinite(a)}

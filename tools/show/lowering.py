@@ -17,20 +17,20 @@ from weft.backends.llvm.emit import emit_module
 from weft.backends.picture.graph_model import graph_models
 from weft.backends.picture.svg import svg_text
 from weft.dialects.traversal import copy_of
-from weft.driver.build import lower_scheduled, lower_to_scheduled, lower_to_tir
-from weft.driver.programs import functions_of, schedules_of
+from weft.driver.pipeline import Pipeline
+from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
 from weft.passes.graph.functions import holds_graph_ops
-from weft.passes.insertion import PipelineStep, run_step
+from weft.passes.module_functions import functions_of, schedules_of
 from weft.passes.pass_descriptions import describe_pass
+from weft.passes.pass_sequence import PipelineStep, run_step
 from weft.runtime.constants import take_constants
 from weft.support.errors import CompileError, WeftError
 from weft.support.packages import installed_universe
-from weft.support.stopwatch import Stopwatch
 from weft.tools.failures import message_of, versions
 from weft.tools.printing import ScopedMLIRTarget
 from weft.tools.show.buffers import memory_rows
-from weft.tools.show.report import GraphPicture, MemoryRow, ProgramReport, Roofline, ScheduleSteps, Stage
+from weft.tools.show.report import GraphPicture, LoweringStage, MemoryRow, ProgramReport, Roofline, ScheduleSteps
 from weft.tools.show.roofline import NO_KERNELS, roofline_of
 from weft.tools.show.schedules import schedule_steps
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weft.dialects import sched
-    from weft.driver.lowering_options import LoweringOptions
+    from weft.support.build_options import BuildOptions
     from weft.support.target import Target
     from weft.support.trees import Tree
 
@@ -54,7 +54,7 @@ def program_report(
     program: ModuleOp,
     name: str,
     target: Target,
-    options: LoweringOptions,
+    options: BuildOptions,
     *,
     extent: int | None = None,
     with_peaks: bool = False,
@@ -79,10 +79,10 @@ class _Collector:
 
     module: ModuleOp
     target: Target
-    options: LoweringOptions
+    options: BuildOptions
     extent: int | None
     with_peaks: bool
-    stages: list[Stage] = field(default_factory=list[Stage])
+    stages: list[LoweringStage] = field(default_factory=list[LoweringStage])
     trees: tuple[Tree, ...] = ()
     schedules: list[ScheduleSteps] = field(default_factory=list[ScheduleSteps])
     before_fusion: tuple[GraphPicture, ...] = ()
@@ -105,7 +105,7 @@ class _Collector:
         """Record the module as a stage."""
         printer = ScopedMLIRTarget(elide_above=_SHOWN_ELEMENTS)
         parts = tuple((_symbol(op), printer.text(op)) for op in self.module.ops)
-        self.stages.append(Stage(name, summary, seconds * 1e3, parts))
+        self.stages.append(LoweringStage(name, summary, seconds * 1e3, parts))
 
     def _lower_to_tir(self) -> None:
         start, before = perf_counter(), self.stages[-1].parts
@@ -123,7 +123,10 @@ class _Collector:
             if step.point == "fuse":
                 self.after_fusion = pictures(module)
 
-        lower_to_tir(self.module, str(self.target), self.options, run)
+        to_tir(self._pipeline(), run)
+
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self.module, self.target, self.options)
 
     def _schedule(self) -> None:
         """Apply the schedules of the program, then default ones, each step by step on a copy too."""
@@ -133,7 +136,7 @@ class _Collector:
             trace.detach()
         self._step_through(in_steps, given)
         start = perf_counter()
-        traces = lower_to_scheduled(self.module, self.target, self.options, Stopwatch())
+        traces = schedule(self._pipeline()).traces
         seconds = perf_counter() - start
         self._step_through(in_steps, [(trace, trace.sym_name.data.partition("_")[0]) for trace in traces])
         self.record("schedule", "Schedules are applied; what depends on constants alone is computed", seconds)
@@ -154,7 +157,7 @@ class _Collector:
             self.record(step.run.name, _summary(step), perf_counter() - last)
             last = perf_counter()
 
-        lower_scheduled(self.module, self.target, self.options, Stopwatch(), after)
+        to_low(self._pipeline(), after)
         self.memory = memory_rows(self.module)
         self._emit()
 
@@ -172,7 +175,7 @@ class _Collector:
         else:
             return
         seconds = perf_counter() - start
-        self.stages.append(Stage(language, "The code of the target", seconds * 1e3, (("code", text),)))
+        self.stages.append(LoweringStage(language, "The code of the target", seconds * 1e3, (("code", text),)))
 
     def report(self, name: str) -> ProgramReport:
         return ProgramReport(

@@ -10,7 +10,7 @@ from weft.support.trees import Tree
 
 
 @dataclass(frozen=True)
-class Stage:
+class LoweringStage:
     """The IR after a pass."""
 
     name: str
@@ -98,7 +98,7 @@ class ProgramReport:
     name: str
     target: str
     versions: str
-    stages: tuple[Stage, ...]
+    stages: tuple[LoweringStage, ...]
     trees: tuple[Tree, ...]
     """The functions when they were scheduled, or where there are none that were, as they were given."""
     schedules: tuple[ScheduleSteps, ...]
@@ -111,7 +111,7 @@ class ProgramReport:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialPoint:
     """A measured candidate of a search."""
 
     seconds: float | None
@@ -130,7 +130,7 @@ class TaskReport:
     flops: int
     calls: int | None
     """How often the program that was given calls it; None without a program."""
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialPoint, ...]
     """In the order they were recorded."""
     best: ScheduleSteps | None
     """The steps of the fastest schedule; None where nothing was measured."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.builtin import MemRefType
 
-from weft.driver.build import build
+from weft.driver.build import build_module
 from weft.driver.model_report import function_row, report_of
 from weft.driver.peaks import quick_peaks
-from weft.driver.programs import functions_of
+from weft.driver.pipeline import Pipeline
 from weft.driver.workloads import tasks_of
 from weft.interp.arguments import needs_positive
+from weft.passes.module_functions import functions_of
 from weft.support.errors import CompileError
 from weft.tools.arrays import Request, make_arguments
 from weft.tools.run_command import choose_function
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.driver.lowering_options import LoweringOptions
     from weft.runtime.kernel_report import KernelRow
+    from weft.support.build_options import BuildOptions
     from weft.support.target import Target
 
 BYTES_NOTE: Final = "Bytes are those that a kernel reads and writes at least: each element of its arguments once."
@@ -33,11 +34,11 @@ NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were ker
 
 
 def roofline_of(
-    module: ModuleOp, target: Target, options: LoweringOptions, extent: int | None, *, with_peaks: bool
+    module: ModuleOp, target: Target, options: BuildOptions, extent: int | None, *, with_peaks: bool
 ) -> Roofline:
     """The kernels of a module of unscheduled tir functions, without times. `extent` is that of dimensions of arguments
     which are open."""
-    source, entries = report_of(module, target, options), functions_of(module)
+    source, entries = report_of(Pipeline(module, target, options)), functions_of(module)
     rows: list[KernelRow] = []
     if source is not None:
         for name in source.functions():
@@ -71,7 +72,7 @@ def measured(
     roofline: Roofline,
     program: ModuleOp,
     target: Target,
-    options: LoweringOptions,
+    options: BuildOptions,
     name: str | None,
     extent: int | None,
 ) -> Roofline:
@@ -84,7 +85,7 @@ def measured(
         raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
     function = choose_function(program, name)
     symbol = function.sym_name.data
-    library = build(program, target, **vars(options))
+    library = build_module(program, target, options)
     signature = library[symbol].signature
     values = make_arguments(signature, Request({}, {}, 0, needs_positive(program), extent))
     if library.has_report:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
-from weft.driver.build import lower_to_tir
 from weft.driver.model_report import function_row
-from weft.driver.programs import functions_of, parse
+from weft.driver.programs import parse
 from weft.driver.traces import trace_with_decisions
 from weft.driver.workloads import tasks_of
+from weft.passes.lower_to_tir import lower_to_tir
+from weft.passes.module_functions import functions_of
 from weft.support.errors import CompileError, WeftError
 from weft.support.target import Target
 from weft.tools.failures import versions
-from weft.tools.show.report import Roofline, ScheduleSteps, SearchReport, TaskReport, Trial
+from weft.tools.show.report import Roofline, ScheduleSteps, SearchReport, TaskReport, TrialPoint
 from weft.tools.show.roofline import BYTES_NOTE, with_limits
 from weft.tools.show.schedules import schedule_steps
 from weft.tuning.database import Database
@@ -75,7 +76,7 @@ def _calls(program: ModuleOp, target: str) -> Mapping[str, int]:
 
 
 def _task(key: str, workload: Workload | None, records: list[Record], target: str, machine: str) -> TaskReport:
-    trials = tuple(Trial(record.seconds, record.origin, record.failure) for record in records)
+    trials = tuple(TrialPoint(record.seconds, record.origin, record.failure) for record in records)
     fastest = min((r for r in records if r.seconds is not None), key=lambda r: r.seconds or 0.0, default=None)
     steps, problem = None, ""
     if workload is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weft.runtime.kernel_report import KernelRow, bytes_text
-from weft.tools.show.report import BufferRow, MemoryRow, Roofline, SearchReport, Stage
+from weft.tools.show.report import BufferRow, LoweringStage, MemoryRow, Roofline, SearchReport
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def memory_table(rows: Iterable[MemoryRow]) -> Table:
     return Table(("function", "buffer", "type", "place", "size"), tuple(cells), 4)
 
 
-def stage_table(stages: Sequence[Stage]) -> Table:
+def stage_table(stages: Sequence[LoweringStage]) -> Table:
     """The passes: how many functions each changed, and its time."""
     rows: list[tuple[str, ...]] = []
     before: dict[str, str] = {}

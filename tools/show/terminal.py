@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.analysis.loop_tree import BLOCK, BUFFER, CALL, CONDITION, FUNCTION, INIT, LOOP, OPERATOR
+from weft.support.columns import aligned_columns
 from weft.support.names import one_line, printable
 from weft.support.trees import Tree
 from weft.tools.show.report import ProgramReport, Report, ScheduleSteps, SearchReport
@@ -116,14 +117,7 @@ def _plain(part: Part) -> str:
 def table_text(table: Table) -> str:
     """A table in columns: text to the left, numbers to the right."""
     lines = [tuple(map(one_line, line)) for line in (table.header, *table.rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(table.header))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if at < table.names else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return aligned_columns(lines, range(table.names))
 
 
 # Rich

@@ -16,9 +16,10 @@ from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.support.errors import CompileError
-from weft.tvm.ir.module import IRModule, plain
+from weft.tvm.ir.module import IRModule
 from weft.tvm.ir.transform import PassContext
 from weft.tvm.runtime.module import Module
+from weft.tvm.script.printer import plain
 from weft.tvm.target import spelling
 
 

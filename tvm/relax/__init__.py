@@ -1,16 +1,17 @@
 """`tvm.relax`: graphs. Functions of `weft.graph`, with expressions that call operators."""
 
-from weft.tvm.absent import refuses
-from weft.tvm.relax import analysis, expr, expr_functor, frontend, op, transform
-from weft.tvm.relax.block_builder import BlockBuilder
-from weft.tvm.relax.expr import Call, Constant, DataflowVar, Expr, TensorStructInfo, Var, const
-from weft.tvm.relax.expr_functor import PyExprMutator
-from weft.tvm.relax.function import BindingBlock, DataflowBlock, Function, SeqExpr, VarBinding
-from weft.tvm.relax.vm_build import Executable, VirtualMachine, build
+from weft.tvm.absent import named
 
-__all__ = [
-    "BindingBlock", "BlockBuilder", "Call", "Constant", "DataflowBlock", "DataflowVar", "Executable", "Expr",
-    "Function", "PyExprMutator", "SeqExpr", "TensorStructInfo", "Var", "VarBinding", "VirtualMachine",
-    "analysis", "build", "const", "expr", "expr_functor", "frontend", "op", "transform",
-]  # fmt: skip
-__getattr__ = refuses(__name__)
+_NAMES = {
+    "block_builder": ("BlockBuilder",),
+    "expr": ("Call", "Constant", "DataflowVar", "Expr", "TensorStructInfo", "Var", "const"),
+    "expr_functor": ("PyExprMutator",),
+    "function": ("BindingBlock", "DataflowBlock", "Function", "SeqExpr", "VarBinding"),
+    "vm_build": ("Executable", "VirtualMachine", "build"),
+}
+_PLACES = {
+    **{name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names},
+    **dict.fromkeys(("analysis", "expr", "expr_functor", "frontend", "op", "transform"), ""),
+}
+__all__ = [*_PLACES]  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__ = named(__name__, _PLACES)

@@ -17,8 +17,9 @@ from weft.frontends.graph_builder import Value
 from weft.passes.graph.operators import detached_ops
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items, value_names
-from weft.tvm.ir.module import GlobalVar, IRModule, function_in
-from weft.tvm.relax.expr import DataflowVar, Var, is_free
+from weft.tvm.ir.module import IRModule
+from weft.tvm.ir.scripted import function_in
+from weft.tvm.relax.expr import DataflowVar, GlobalVar, Var, is_free
 
 
 class BlockBuilder(graph_builder.BlockBuilder):

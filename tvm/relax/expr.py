@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, dense_value
 from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.interp.values import array_of_dense
 from weft.support.errors import CompileError
-from weft.tvm.ir.module import GlobalVar
 from weft.tvm.ir.op import Op
-from weft.tvm.relax.names import operator_of, relax_name
+from weft.tvm.relax.names import operator_of, relax_name, tensor_shape
 from weft.tvm.runtime.ndarray import NDArray, array
+from weft.tvm.script.graph_printer import GraphPrinter
 
 E = TypeVar("E", bound="Expr")
 FREE = "free variable"
@@ -45,11 +45,6 @@ class TensorStructInfo:
 
     def __repr__(self) -> str:
         return f'R.Tensor({tensor_shape(self.shape)}, dtype="{self.dtype}")'
-
-
-def tensor_shape(extents: Sequence[Any]) -> str:
-    """`(1, n)`."""
-    return f"({', '.join(map(str, extents))}{',' * (len(extents) == 1)})"
 
 
 class Expr(Value):
@@ -105,6 +100,21 @@ class Constant(Expr):
         return f"R.const(..., {self.struct_info!r})" if self.shape else f'R.const({self.data}, "{self.dtype}")'
 
 
+@dataclass(frozen=True)
+class GlobalVar:
+    """The name of a function of a module, with the types of its results where these are known."""
+
+    name_hint: str
+    result_types: Sequence[Attribute] = field(default=(), compare=False)
+
+    def __call__(self, *args: Any) -> object:
+        """The call of the function in a graph."""
+        return Call(self, args)
+
+    def __repr__(self) -> str:
+        return f'I.GlobalVar("{self.name_hint}")'
+
+
 class Call(Expr):
     """A call of an operator (`Call(Op.get("relax.add"), [x, y])`) or of a function of the module."""
 
@@ -142,8 +152,6 @@ class Call(Expr):
         return [expr_of(operand) for operand in self._owner.operands]
 
     def __repr__(self) -> str:
-        from weft.tvm.script.graph_printer import GraphPrinter
-
         return GraphPrinter().call_text(self._owner)
 
 

@@ -14,8 +14,9 @@ from weft.dialects.attribute_values import value_of
 from weft.dialects.graph import ConstantOp, DataflowOp, OutputOp
 from weft.dialects.traversal import copy_of
 from weft.frontends.script.show import Script
-from weft.tvm.ir.module import Shown, with_attributes
+from weft.tvm.ir.scripted import Shown, with_attributes
 from weft.tvm.relax.expr import Call, Expr, Var, expr_of
+from weft.tvm.script.graph_printer import graph_lines
 
 
 class VarBinding:
@@ -96,6 +97,4 @@ class Function(Shown):
 
     def script(self, **options: object) -> Script:
         """The function as script. Options of TVM's printer change nothing."""
-        from weft.tvm.script.graph_printer import graph_lines
-
         return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")

@@ -1,6 +1,7 @@
 """The names of operators in TVM and in weft."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from weft.frontends.graph_builder import Value, operator, operator_names
 from weft.support.errors import did_you_mean
@@ -22,3 +23,8 @@ def operator_of(name: str) -> Callable[..., Value | tuple[Value, ...]]:
         known = map(relax_name, operator_names())
         raise AttributeError(f"relax.op has no '{name}' of TVM{did_you_mean(name, list(known))}")
     return operator(wanted)
+
+
+def tensor_shape(extents: Sequence[Any]) -> str:
+    """`(1, n)`."""
+    return f"({', '.join(map(str, extents))}{',' * (len(extents) == 1)})"

@@ -8,10 +8,11 @@ import numpy as np
 from weft.driver.build import build as _build
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
-from weft.tvm.ir.module import IRModule, plain
+from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.transform import mark_groups
 from weft.tvm.runtime.module import Module
 from weft.tvm.runtime.ndarray import Device, NDArray
+from weft.tvm.script.printer import plain
 from weft.tvm.target import spelling
 
 

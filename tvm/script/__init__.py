@@ -1,11 +1,11 @@
 """`tvm.script`: modules and functions read from Python source, and printed as such."""
 
 from weft.frontends.script.show import show
-from weft.tvm.absent import refuses
-from weft.tvm.script import ir, relax, tir
-from weft.tvm.script.reader import from_source, ir_module
+from weft.tvm.absent import named
 
-parse = from_source
-
-__all__ = ["from_source", "ir", "ir_module", "parse", "relax", "show", "tir"]
-__getattr__ = refuses(__name__)
+_PLACES = {
+    **dict.fromkeys(("from_source", "ir_module", "parse"), "weft.tvm.script.reader"),
+    **dict.fromkeys(("ir", "relax", "tir"), ""),
+}
+__all__ = ["show", *_PLACES]  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__ = named(__name__, _PLACES)

@@ -3,21 +3,23 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.attribute_values import value_of
 from weft.dialects.element_types import element_name
-from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, function_of
+from weft.dialects.graph import CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp, dense_value, function_of
 from weft.dialects.graph_shapes import names_in, shape_of
+from weft.frontends.graph_builder import Value
 from weft.frontends.graph_script import GraphPrinter as _GraphPrinter
 from weft.frontends.script.text import PythonNames
+from weft.interp.values import array_of_dense
 from weft.passes.graph.functions import holds_graph_ops
 from weft.support.names import string_text
 from weft.texpr.graph_operators import Operator
-from weft.tvm.relax.expr import Constant, tensor_shape
-from weft.tvm.relax.names import relax_name
+from weft.tvm.relax.names import relax_name, tensor_shape
 
 
 def graph_lines(function: FuncOp) -> list[str]:
@@ -99,12 +101,12 @@ class GraphPrinter(_GraphPrinter):
 
     def _name(self, value: SSAValue) -> str:
         if value not in self._names and isinstance(value.owner, ConstantOp):
-            constant = Constant.at(value)
+            constant = np.asarray(array_of_dense(dense_value(value.owner)))
             if constant.shape:
                 self._names[value] = f'metadata["relax.expr.Constant"][{self._constants}]'
                 self._constants += 1
             else:
-                self._names[value] = f'R.const({constant.data.item()}, "{constant.dtype}")'
+                self._names[value] = f'R.const({constant.item()}, "{Value(value).dtype}")'
         if value not in self._names:
             self._names[value] = PythonNames(self._taken).new(value.name_hint, "lv")
             self._taken.add(self._names[value])

@@ -17,9 +17,9 @@ from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.passes.module_functions import function_names, lookup
 from weft.texpr.shapes import items
-from weft.tvm.ir.module import GlobalVar, IRModule
+from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder
-from weft.tvm.relax.expr import Call, TensorStructInfo, Var
+from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, Var
 from weft.tvm.relax.function import Function
 
 

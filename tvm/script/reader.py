@@ -2,22 +2,22 @@
 
 import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.frontends.script import ir, words
-from weft.frontends.script.decorators import read_definition, read_definition_of_class
-from weft.frontends.script.parsing import parse, read_class, read_module
+from weft.frontends.script.decorators import read_definition_of_class
+from weft.frontends.script.parsing import parse as parse_script
+from weft.frontends.script.parsing import read_class, read_module
 from weft.frontends.script.source import Source
 from weft.support.locations import remember_text
 from weft.tvm.ir.module import IRModule
+from weft.tvm.script import relax
+from weft.tvm.script.graph_reader import read_graphs
 from weft.tvm.tir.function import PrimFunc
-
-Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
 
 def ir_module(mod: type) -> IRModule:
@@ -34,8 +34,6 @@ def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) ->
     rest.body = [part for part in node.body if part not in graphs]
     module = IRModule.of(read_class(source, rest, names))
     if graphs:
-        from weft.tvm.script.graph_reader import read_graphs
-
         read_graphs(source, graphs, names, module)
     return module
 
@@ -52,13 +50,6 @@ def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapp
     return PrimFunc.of(read_module(source, nodes, names))
 
 
-def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
-    """What `@T.prim_func` and `@R.function` make of a definition, called from there: what `read` reads. Without `func`,
-    the decorator."""
-    decorate = partial(read_definition, frame=sys._getframe(2), read=read)  # pyright: ignore[reportPrivateUsage]
-    return decorate if func is None else decorate(func)
-
-
 def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc:
     """The module or function of a script's text."""
     if isinstance(program, ModuleOp):
@@ -67,9 +58,10 @@ def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = 
     remember_text("<script>", program)
     classes = [node for node in source.parse().body if isinstance(node, ast.ClassDef)]
     if not any(_is_graph(part) for node in classes for part in node.body):
-        found = parse(program)
+        found = parse_script(program)
         return IRModule.of(found) if classes else PrimFunc.of(found)
-    from weft.tvm.script import relax
-
     names = {"T": words, "tir": words, "I": ir, "ir": ir, "R": relax, "relax": relax, **(extra_vars or {})}
     return _read_class(source, classes[0], names)
+
+
+parse = from_source

@@ -8,10 +8,10 @@ from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
-from weft.tvm.ir.module import GlobalVar
 from weft.tvm.relax import op
-from weft.tvm.relax.expr import Call, TensorStructInfo
-from weft.tvm.script.reader import decorator
+from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo
+from weft.tvm.script.definitions import decorator
+from weft.tvm.script.graph_reader import read_function
 
 
 def Tensor(shape: Sequence[Any], dtype: str = "float32", ndim: int = -1) -> TensorStructInfo:
@@ -22,8 +22,6 @@ def Tensor(shape: Sequence[Any], dtype: str = "float32", ndim: int = -1) -> Tens
 def function(func: Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
     """A function of a graph, read from the source of the Python function that this decorates, as is `private`. In a
     class under `@ir_module` it belongs to its module. `pure` has no effect."""
-    from weft.tvm.script.graph_reader import read_function
-
     return decorator(func, read_function)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.frontends.script import tir as _words
-from weft.tvm.script.reader import decorator, read_prim_func
+from weft.tvm.script.definitions import decorator
+from weft.tvm.script.reader import read_prim_func
 
 
 def prim_func(

@@ -8,11 +8,13 @@ from weft.texpr import math as _math
 from weft.texpr.expr import Cast, Const, Expr, IterVar, Select, Var, cast_to, checked_dtype
 from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (call_intrin is another one here)
 from weft.texpr.reductions import all, any, max, min, sum
-from weft.tvm.absent import refuses
+from weft.tvm.absent import named
 from weft.tvm.ir.op import CallEffectKind, call_pure_extern, short
-from weft.tvm.tir.function import PrimFunc, TensorIntrin
-from weft.tvm.tir.schedule import Schedule
 
+_PLACES = {
+    **dict.fromkeys(("PrimFunc", "TensorIntrin"), "weft.tvm.tir.function"),
+    "Schedule": "weft.tvm.tir.schedule",
+}
 PrimExpr = Expr
 
 
@@ -27,8 +29,8 @@ def call_intrin(dtype: str, func_name: str, *args: Any) -> Expr:
 
 op = call_intrin
 __all__ = [
-    "CallEffectKind", "Cast", "Const", "Expr", "IterVar", "PrimExpr", "PrimFunc", "Schedule", "Select", "TensorIntrin",
-    "Var", "abs", "all", "any", "call_intrin", "call_pure_extern", "ceildiv", "likely", "max", "min", "op", "sum",
-]  # fmt: skip
+    "CallEffectKind", "Cast", "Const", "Expr", "IterVar", "PrimExpr", "Select", "Var", "abs", "all", "any",
+    "call_intrin", "call_pure_extern", "ceildiv", "likely", "max", "min", "op", "sum", *_PLACES,
+]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]
 __all__ += _math.__all__  # pyright: ignore[reportUnknownVariableType]
-__getattr__ = refuses(__name__)
+__getattr__ = named(__name__, _PLACES)

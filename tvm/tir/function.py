@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
-from weft.tvm.ir.module import Scripted, with_attributes
+from weft.tvm.ir.scripted import Scripted, with_attributes
 
 
 class PrimFunc(Scripted):

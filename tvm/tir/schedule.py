@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +20,6 @@ from weft.tvm.contrib.clang import CSource
 from weft.tvm.ir.module import IRModule
 
 if TYPE_CHECKING:
-    from weft.dialects.sched_parameters import Step
     from weft.dialects.tir import ForOp
 
 _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
@@ -66,19 +65,19 @@ class Schedule(_Schedule):
         super().__init__(IRModule.of(mod), seed)
         self.trace: Trace = Trace("trace", Region(Block()))  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def _call(self, step: Step, given: Mapping[str, object]) -> object:
+    def _step(self, name: str, /, **given: object) -> Any:
         """Run a step; loops that it makes are named as TVM does: `i_0`, `i_1`, `i_j_fused`."""
-        if step.name == "annotate" and isinstance(given["ann_val"], CSource):
+        if name == "annotate" and isinstance(given["ann_val"], CSource):
             given = {**given, "ann_key": "pragma_import_c", "ann_val": str(given["ann_val"])}
         names = list[str]()
-        if step.name in ("split", "fuse"):
+        if name in ("split", "fuse"):
             loops = (loop for value in given.values() for loop in items(value) if isinstance(loop, LoopHandle))
             names = [self._loop_name(loop) for loop in loops]
-        found = cast("Any", super())._call(step, given)
+        found = super()._step(name, **given)
         for at, loop in enumerate(cast("tuple[LoopHandle, ...]", items(found) if names else ())):
-            name = f"{names[0]}_{at}" if step.name == "split" else f"{'_'.join(names)}_fused"
+            new = f"{names[0]}_{at}" if name == "split" else f"{'_'.join(names)}_fused"
             # Past the setter, which drops numbers behind underscores.
-            cast("ForOp", self.get(loop)).induction_variable._name = name  # pyright: ignore[reportPrivateUsage]
+            cast("ForOp", self.get(loop)).induction_variable._name = new  # pyright: ignore[reportPrivateUsage]
         return found
 
     def _loop_name(self, loop: LoopHandle) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.passes.graph.functions import check_no_cycles, control_callees, graph_functions, tensor_callees
-from weft.passes.insertion import PassSequence, PipelineStep, RunStep, points_of
+from weft.passes.pass_sequence import PassSequence, PipelineStep, RunStep, points_of
+from weft.passes.pipelines import graph_to_tir
+from weft.support.build_options import BuildOptions
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,20 @@ class LowerGraphPass(PassSequence):
     """Functions that are lowered too, though they only copy tensors."""
 
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
-        from weft.passes.pipelines import graph_to_tir
+        options = BuildOptions(rewrite=self.rewrite, layouts=self.layouts, winograd=self.winograd, fuse=self.fuse)
+        lower_graph(ctx, op, self.target, options, run, self.func)
 
-        check_no_cycles(op)
-        # Simplified, a graph function may hold no operator any more. Functions that are called are known by the calls,
-        # and some become part of a group.
-        graphs = [function.sym_name.data for function in graph_functions(op)]
-        called = control_callees(op) | tensor_callees(op)
-        named = dict.fromkeys(name for name in (*self.func, *graphs) if name not in called)
-        steps = graph_to_tir(
-            self.target,
-            rewrite=self.rewrite,
-            layouts=self.layouts,
-            winograd=self.winograd,
-            fuse=self.fuse,
-            named=tuple(named),
-        )
-        for point, step in zip(points_of(steps), steps, strict=True):
-            run(PipelineStep(step, point), ctx, op)
+
+def lower_graph(
+    ctx: Context, op: ModuleOp, target: str, options: BuildOptions, run: RunStep, func: Sequence[str] = ()
+) -> None:
+    """What the pass does. `run` runs a step."""
+    check_no_cycles(op)
+    # Simplified, a graph function may hold no operator any more. Functions that are called are known by the calls,
+    # and some become part of a group.
+    graphs = [function.sym_name.data for function in graph_functions(op)]
+    called = control_callees(op) | tensor_callees(op)
+    named = dict.fromkeys(name for name in (*func, *graphs) if name not in called)
+    steps = graph_to_tir(target, options, tuple(named))
+    for point, step in zip(points_of(steps), steps, strict=True):
+        run(PipelineStep(step, point), ctx, op)

@@ -1,0 +1,79 @@
+"""Kernels of a model: private functions over buffers that others of its module call, and that call none themselves.
+
+A kernel is compiled with what it needs: globals, and declarations of external functions. Its key covers all that its
+code depends on: its structure (`analysis/structural_hash.py`), the target, the options, and the versions of weft and of
+what it compiles with. The key names its symbol too, so that objects of several programs can be linked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation
+
+from weft.autoschedule.default_schedule import scheduled_by
+from weft.dialects.traversal import operations_in
+from weft.driver.pipeline import ModelKernel, Pipeline
+from weft.driver.tuned_schedules import tuned_records
+from weft.driver.workloads import function_digest, is_taken_along
+from weft.passes.module_functions import named_ops, schedules_of, symbol_uses
+from weft.passes.tir.nest import buffer_functions
+from weft.passes.tir.tir_collect_imports import PRAGMAS
+from weft.runtime.compile_cache import code_depends_on
+from weft.support.build_options import BuildOptions
+
+
+def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
+    """The kernels of a module of tir functions, which stay in it."""
+    module, options = pipeline.module, pipeline.options
+    known = named_ops(module)
+    functions = _functions_apart(module, options, known)
+    if not functions:
+        return []
+    depends = code_depends_on(pipeline.target, options.of_kernels())
+    tuned = {}
+    if options.database is not None:
+        tuned = tuned_records(module, pipeline.target, options.database, options.require_tuned)
+    found: dict[str, ModelKernel] = {}
+    for function, needed in functions.items():
+        ops = [known[name] for name in needed]
+        records = b"".join(record.uid for record in tuned.get(function.sym_name.data, ()))
+        key = hashlib.blake2b(function_digest(function, ops) + depends + records, digest_size=32).hexdigest()
+        if key in found:
+            found[key].functions.append(function)
+        else:
+            found[key] = ModelKernel(key, [function], ops)
+    return list(found.values())
+
+
+def _functions_apart(module: ModuleOp, options: BuildOptions, known: dict[str, Operation]) -> dict[FuncOp, list[str]]:
+    """The functions that are kernels, and the symbols that each needs."""
+    scheduled: set[str] = set()
+    for schedule in schedules_of(module) if options.scheduled else ():
+        scheduled |= scheduled_by(schedule, module)
+    uses: dict[str, dict[str, None]] = {name: {} for name in known}
+    called: set[str] = set()
+    otherwise: set[str] = set(scheduled)
+    """Functions that are used by other means than calls."""
+    for name, holder in known.items():
+        for symbol, op in symbol_uses(holder):
+            if op is holder:
+                continue
+            uses[name][symbol] = None
+            (called if isinstance(op, CallOp) else otherwise).add(symbol)
+    found: dict[FuncOp, list[str]] = {}
+    for function in buffer_functions(module):
+        name, needed = function.sym_name.data, list(uses[function.sym_name.data])
+        is_private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        if (
+            is_private
+            and name in called - otherwise
+            and not function.function_type.outputs
+            and len(function.body.blocks) == 1
+            and all(is_taken_along(known.get(symbol)) for symbol in needed)
+            and not any(pragma in op.attributes for op in operations_in(function) for pragma in PRAGMAS)
+        ):
+            found[function] = needed
+    return found

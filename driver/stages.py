@@ -1,0 +1,132 @@
+"""The stages of a build, in order: `to_tir`, `schedule`, `to_low`, `load`. Each raises `CompileError`, or
+`ScheduleError` when a step of a schedule is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.autoschedule.default_schedule import apply_default_schedule, scheduled_by
+from weft.dialects import sched
+from weft.driver.constants import pack_constants
+from weft.driver.pipeline import Pipeline
+from weft.driver.programs import context
+from weft.driver.tuned_schedules import apply_tuned_schedules, tuned_records
+from weft.driver.verify import verify_module
+from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.lower_to_tir import lower_to_tir
+from weft.passes.module_functions import schedules_of
+from weft.passes.pass_sequence import PipelineStep, RunStep, run_pass, run_step
+from weft.passes.schedule.replay import apply_schedule
+from weft.passes.tir.flat_signature import state_parameter_accesses
+from weft.passes.tir.nest import buffer_functions
+from weft.passes.verify_level import verify_level
+from weft.runtime.low_module import load_low_module
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from weft.runtime.library import Library
+    from weft.tuning.records import Record
+
+
+def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
+    """From graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
+    with pipeline.stopwatch.measure("graph and te to tir"):
+        lower_to_tir(pipeline.module, str(pipeline.target), pipeline.options, run)
+    return pipeline
+
+
+def schedule(pipeline: Pipeline) -> Pipeline:
+    """Apply the schedules of the module, then tuned and default ones, and evaluate what depends on constants alone."""
+    module, target, options, stopwatch = pipeline.module, pipeline.target, pipeline.options, pipeline.stopwatch
+    tuned: dict[str, list[Record]] = {}
+    if options.database is not None and options.default_schedule:
+        with stopwatch.measure("database"):
+            tuned = tuned_records(module, target, options.database, options.require_tuned)
+    with stopwatch.measure("schedule"):
+        state_parameter_accesses(module)
+        by_users = _run_schedules(module, options.scheduled)
+    if options.verify:
+        # Before default schedules, each step of which proves that it keeps a right program right.
+        with stopwatch.measure("check of tir"):
+            for function in buffer_functions(module):
+                # Inserted passes may lower ops that are no part of the level: which ops stand there is checked later.
+                verify_level(function, None if options.passes else "tir")
+    traces: list[sched.FuncOp] = []
+    if options.default_schedule:
+        with stopwatch.measure("schedule"):
+            found = apply_tuned_schedules(module, {n: r for n, r in tuned.items() if n not in by_users}, target)
+            traces = [*found.values(), *apply_default_schedule(module, target, skip=by_users.union(found))]
+    if target.kind in ("llvm", "c"):
+        with stopwatch.measure("constants"):
+            pack_constants(module)
+    return replace(pipeline, traces=traces)
+
+
+def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
+    """From scheduled block loops to the low level. `after` is called after each pass."""
+    # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
+    has_others = bool(pipeline.options.passes)
+    lap = pipeline.stopwatch.laps()
+
+    def run(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
+        run_pass(step.run, ctx, module)
+        lap(step.run.name)
+        _check_inserted(step, module)
+        if after is not None:
+            after(step)
+            lap(None)
+
+    lower_tir_to_low(
+        context() if has_others else Context(),
+        pipeline.module,
+        str(pipeline.target),
+        pipeline.options,
+        run,
+        named=[function.sym_name.data for function in buffer_functions(pipeline.module)],  # a library has all functions
+        is_trusted=not has_others,
+    )
+    return pipeline
+
+
+def lower(pipeline: Pipeline) -> Pipeline:
+    """All stages, on a module of any level."""
+    return to_low(schedule(to_tir(pipeline)))
+
+
+def load(pipeline: Pipeline) -> Library:
+    """The library of a module at low level, and of its kernels."""
+    compiled = [kernel.compiled for kernel in pipeline.kernels if kernel.compiled is not None]
+    library = load_low_module(pipeline.module, pipeline.target, stopwatch=pipeline.stopwatch, kernels=compiled)
+    traces, kernels, report = pipeline.traces, pipeline.kernels, pipeline.report
+    library.trace_source = lambda: (*traces, *(trace for kernel in kernels for trace in kernel.traces()))
+    library.report_source = lambda: report
+    library.timing = pipeline.stopwatch
+    return library
+
+
+def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
+    """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
+    by_users: set[str] = set()
+    for trace in schedules_of(module):
+        if scheduled:
+            by_users |= scheduled_by(trace, module)
+            apply_schedule(module, trace)
+        trace.detach()
+        trace.erase()
+    return by_users
+
+
+def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
+    """A pass of the user leaves IR that verifies."""
+    if step.point is not None:
+        return
+    try:
+        verify_module(module)
+    except CompileError as error:
+        message = f"pass '{step.run.name}' left IR that does not verify: {error.message}"
+        raise CompileError(message, location=error.location, notes=error.notes) from error

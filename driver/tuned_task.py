@@ -1,0 +1,36 @@
+"""The search of a function, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft.tuning.records import Record, Workload
+from weft.tuning.search import SearchCounts
+
+
+@dataclass
+class TunedTask:
+    """The search of a function."""
+
+    workload: Workload
+    calls: int
+    """How often the program calls it."""
+    default: Record
+    best: Record
+    """The fastest: of the search, or the default."""
+    trials: list[Record] = field(default_factory=list[Record])
+    """What was evaluated, in order, without the default."""
+    known: int = 0
+    """Trials that the database had already."""
+    counts: SearchCounts = field(default_factory=SearchCounts)
+    is_exhausted: bool = False
+    """Whether every schedule of the space was tried."""
+
+    @property
+    def seconds(self) -> float:
+        """The time of the best."""
+        return self.best.seconds or 0.0
+
+    @property
+    def default_seconds(self) -> float:
+        return self.default.seconds or 0.0

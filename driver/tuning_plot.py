@@ -1,0 +1,30 @@
+"""A picture of searches."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from weft.support.errors import CompileError
+
+
+def plot_best_times(times: Mapping[str, Sequence[float | None]], path: str | os.PathLike[str]) -> None:
+    """Draw the best time so far over the trials, in seconds by function, None for trials that failed. The first is
+    that of the default schedule. Raises `CompileError` without matplotlib."""
+    try:
+        figure: Any = importlib.import_module("matplotlib.figure").Figure()
+    except ImportError:
+        raise CompileError("plot: pictures are drawn by matplotlib: pip install 'weft[plot]'") from None
+    axes = figure.subplots()
+    for name, seconds in times.items():
+        best = [second * 1e6 for second in accumulate((one or math.inf for one in seconds), min)]
+        axes.step(range(len(best)), best, where="post", label=name)
+    axes.set_xlabel("trials; 0 is the default schedule")
+    axes.set_ylabel("us")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    figure.savefig(path)

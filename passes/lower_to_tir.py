@@ -1,0 +1,45 @@
+"""From functions of upstream dialects and of tensors to functions over buffers."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+
+from weft.passes.convert.convert_from_upstream import convert_from_upstream
+from weft.passes.graph.graph_check_indices import GraphCheckIndicesPass
+from weft.passes.lower_graph import lower_graph
+from weft.passes.module_functions import functions_of
+from weft.passes.pass_sequence import RunStep, run_step
+from weft.passes.tir.tir_state_preconditions import state_preconditions
+from weft.passes.verify_level import verify_level
+from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
+from weft.support.errors import CompileError
+
+
+def lower_to_tir(
+    module: ModuleOp, target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, run: RunStep = run_step
+) -> None:
+    """Give functions of upstream dialects and of tensors their form over buffers, in place. `run` runs each pass on
+    graphs. Raises `CompileError`."""
+    # Only inserted passes can lower a function that stays as it is: without them, the reason is the error.
+    convert_from_upstream(Context(), module, strict=not options.passes)
+    over_tensors = [name for name, function in functions_of(module).items() if _is_over_tensors(function)]
+    if over_tensors:
+        if options.checked:
+            GraphCheckIndicesPass().apply(Context(), module)
+        lower_graph(Context(), module, target, options, run, over_tensors)
+        _check_lowered([function for name, function in functions_of(module).items() if name in over_tensors])
+    state_preconditions(module)
+
+
+def _is_over_tensors(function: FuncOp) -> bool:
+    signature = function.function_type
+    return any(isinstance(type_, TensorType) for type_ in (*signature.inputs, *signature.outputs))
+
+
+def _check_lowered(functions: list[FuncOp]) -> None:
+    """Raises `CompileError` at what keeps a function over tensors from having a form over buffers."""
+    for function in filter(_is_over_tensors, functions):
+        verify_level(function, "te")
+        raise CompileError.at(function, f"@{function.sym_name.data} has no form over buffers")

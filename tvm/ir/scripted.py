@@ -1,0 +1,66 @@
+"""What shows itself as script, and the functions in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO, cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from weft.frontends.script.show import Script, show_text
+from weft.graph import Module
+from weft.passes.module_functions import function_names, lookup, set_function_attribute
+from weft.support.errors import CompileError
+from weft.tvm.script.printer import print_module
+
+
+class Shown:
+    """What shows itself as script, as TVM does. Styles and options of TVM's printer change nothing."""
+
+    script: Callable[..., Script]
+
+    def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:
+        """Show the script, in colours where the output has them."""
+        show_text(self.script(), color=color, file=file)
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """The script."""
+        return str(self.script())
+
+    __str__ = astext
+
+    def _repr_html_(self) -> str:
+        return self.script()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+class Scripted(Shown, Module):
+    """A module that shows itself as TVM does."""
+
+    is_class = False
+    """Whether the script has a class around the functions."""
+
+    def script(self, **options: object) -> Script:
+        """The functions as script, which `tvm.script.from_source` reads."""
+        return Script(print_module(self, in_class=self.is_class))
+
+
+def function_in(function: object) -> FuncOp:
+    """The function that is given as such, as a module of one, or as a function of a graph."""
+    found = getattr(function, "func_op", function)
+    if isinstance(found, ModuleOp) and len(names := function_names(found)) == 1:
+        found = lookup(found, names[0])
+    if not isinstance(found, FuncOp):
+        raise CompileError(f"expected a function, got {type(function).__name__}")
+    return found
+
+
+def with_attributes(module: ModuleOp, given: Any, value: Any) -> None:
+    """Set attributes of the function of `module`: a key and its value, or a dictionary. `global_symbol` names it."""
+    attributes = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {given: value}
+    for key, setting in attributes.items():
+        function = function_in(module)
+        if key == "global_symbol":
+            function.sym_name = StringAttr(setting)
+        elif key != "tir.noalias" or setting is not True:
+            set_function_attribute(module, function.sym_name.data, key, setting)

@@ -1,0 +1,19 @@
+"""Definitions under `@T.prim_func` and `@R.function`, which are read, not run."""
+
+import ast
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from weft.frontends.script.decorators import read_definition
+from weft.frontends.script.source import Source
+
+Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
+
+
+def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
+    """What `@T.prim_func` and `@R.function` make of a definition, called from there: what `read` reads. Without `func`,
+    the decorator."""
+    decorate = partial(read_definition, frame=sys._getframe(2), read=read)  # pyright: ignore[reportPrivateUsage]
+    return decorate if func is None else decorate(func)
