@@ -9,7 +9,7 @@ warp accesses is that of the first one, in the first iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
 from math import ceil, gcd, log2, prod
@@ -34,32 +34,19 @@ from weft.dialects.traversal import ancestors, copy_of, operations_in
 from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
 from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
+from weft.plans.cost import Work, cost
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 _UNKNOWN: Final = 8
 """Iterations of a loop whose extent is known at run time only."""
 _IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
-_CYCLES: Final = {"operations": 0.5, "functions": 8.0, "loads": 0.5, "stores": 1.0}
-"""Of a core, for an instruction."""
-_ISSUED: Final = 6.0
-"""Instructions of a cycle."""
-_LATENCY: Final = 4.0
-"""Cycles until the next one can use a result."""
 _WINDOW: Final = 224.0
 """Instructions that a processor has under way."""
-_BYTES_OF_A_CYCLE: Final = (32.0, 16.0, 6.0)
-"""From the second cache, the third, and memory."""
 _PAGE: Final = 4096
 _TRANSLATED: Final = 64
 """Pages whose addresses the first translation buffer holds."""
-_LOOP_ENTRY: Final = 40.0
-"""Cycles that a loop costs when it begins and ends, with a branch that is mispredicted."""
-_PAGE_MISS: Final = 8.0
-"""Cycles of a page that the second translation buffer knows."""
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
-_CYCLES_OF_THREADS: Final = 2e4
-"""What waking other threads takes."""
 
 
 @dataclass
@@ -250,36 +237,31 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
     share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
     total.parallel_iterations += parallel
     total.idle_threads += 100.0 * (1.0 - share)
-    bounds = _bounds(work, outer, _chained(found, code, body))
-    transfer = sum(amount / rate for amount, rate in zip(moved[1:], _BYTES_OF_A_CYCLE, strict=True))
-    cycles = _cycles(bounds.values(), entries, pages, target.num_threads * share if threads > 1 else 1.0)
-    last = {"loop_entries": entries, "page_misses": pages, "transfer_cycles": transfer, "cycles": cycles}
-    for name, amount in {**bounds, **last}.items():
-        setattr(total, name, getattr(total, name) + amount)
+    estimate = cost(
+        Work(
+            **{kind: sum(n for name, n in work.items() if name.endswith(kind)) for kind in _KINDS},
+            iterations=outer,
+            chained=_chained(found, code, body),
+            loop_entries=entries,
+            page_misses=pages,
+            moved=(moved[1], moved[2], moved[3]),
+            threads=target.num_threads * share if threads > 1 else 1.0,
+        ),
+        target,
+    )
+    total.loop_entries += entries
+    total.page_misses += pages
+    total.arithmetic_cycles += estimate.arithmetic
+    total.load_cycles += estimate.loads
+    total.store_cycles += estimate.stores
+    total.issue_cycles += estimate.issue
+    total.chain_cycles += estimate.chain
+    total.transfer_cycles += estimate.transfer
+    total.cycles += estimate.cycles
 
 
-def _cycles(bounds: Iterable[float], loop_entries: float, page_misses: float, threads: float) -> float:
-    """The analytical model: half of what the parts of a core need one after the other, for they overlap by halves, and
-    what loops and pages cost; threads share them evenly. Bytes moved did not make it better, and neither did registers
-    beyond those that there are (docs/decisions/0088-what-the-cost-model-learns.md)."""
-    cycles = sum(bounds) / 2.0 + _LOOP_ENTRY * loop_entries + _PAGE_MISS * page_misses
-    return cycles / threads + _CYCLES_OF_THREADS if threads > 1 else cycles
-
-
-def _bounds(work: Mapping[str, float], iterations: float, chained: float) -> dict[str, float]:
-    """Cycles that each part of a core needs at least for the work of a nest."""
-
-    def instructions(kind: str) -> float:
-        return sum(count for name, count in work.items() if name.endswith(kind))
-
-    arithmetic = _CYCLES["operations"] * instructions("operations") + _CYCLES["functions"] * instructions("functions")
-    return {
-        "arithmetic_cycles": arithmetic,
-        "load_cycles": _CYCLES["loads"] * instructions("loads"),
-        "store_cycles": _CYCLES["stores"] * instructions("stores"),
-        "issue_cycles": (sum(work.values()) + 2.0 * iterations) / _ISSUED,
-        "chain_cycles": chained * _LATENCY,
-    }
+_KINDS: Final = ("operations", "functions", "loads", "stores")
+"""Kinds of instructions that `Work` counts, each a suffix of fields of `Counts`."""
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], body: float) -> float:
