@@ -9,13 +9,10 @@ from typing import Final
 from xdsl.ir import BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, slides
-from weft.autoschedule.convolution import producer_of
 from weft.autoschedule.dot_products import load_of
-from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import (
-    chosen,
-    chosen_size,
-    decided,
+    Sampled,
     extent_of,
     keep_in_registers,
     lanes_for,
@@ -170,8 +167,8 @@ def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target
     if filters % lanes:
         return None
     if roles.is_depthwise:
-        pixels = chosen(sch, range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns))
-        return _Plan(pixels, lanes, False, chosen_size(sch, _rows(roles, threads, target), rows))
+        pixels = Sampled(sch).choose(range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns))
+        return _Plan(pixels, lanes, False, Sampled(sch).size(_rows(roles, threads, target), rows))
     vectors = filters // lanes
     if vectors > target.vector_registers // 3:
         return None
@@ -182,15 +179,15 @@ def _plan(sch: Schedule, roles: _Roles, lanes: int, threads: int, target: Target
     registers = target.vector_registers - (roles.group > 1)
     pixels, is_flat = pixel_tile(rows, columns, vectors, registers)
     if rows > 1:
-        is_flat = decided(sch, is_flat)
+        is_flat = Sampled(sch).decide(is_flat)
     most = most_pixels(vectors, registers)
     most = min(most, rows * columns if is_flat else columns)
-    pixels = chosen(sch, range(1, most + 1), min(pixels, most))
+    pixels = Sampled(sch).choose(range(1, most + 1), min(pixels, most))
     if is_flat:
         tiles = -(-rows * columns // pixels)
-        height = chosen_size(sch, _tiles(roles, tiles, threads, target), tiles)
+        height = Sampled(sch).size(_tiles(roles, tiles, threads, target), tiles)
         return _Plan(pixels, lanes, True, height, dot, threads)
-    return _Plan(pixels, lanes, False, chosen_size(sch, _rows(roles, threads, target), rows), dot)
+    return _Plan(pixels, lanes, False, Sampled(sch).size(_rows(roles, threads, target), rows), dot)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,7 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, inline_factor
 from weft.autoschedule.rules import (
     LINE_BYTES,
-    chosen,
-    chosen_size,
-    chosen_tile,
-    decided,
+    Sampled,
     extent_of,
     fused,
     keep_in_registers,
@@ -201,7 +198,7 @@ def panels_of(
     together."""
     depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
     if in_parts and steps is not None:
-        depth = chosen(sch, _depths(steps, depth), depth or 0) or None
+        depth = Sampled(sch).choose(_depths(steps, depth), depth or 0) or None
     deep = depth or steps
     panel_bytes = None if deep is None else max(deep, 1) * tile.columns * step_bytes
     work, batches = product(roles.extents), product(roles.extents[at] for at in roles.batch)
@@ -211,7 +208,7 @@ def panels_of(
     cache = cache_for_panels(target.l2_bytes, target.l2_ways)
     together = panels_together(panels, panel_bytes, cache, sharing)
     if panels is not None:
-        together = chosen_size(sch, together, panels)
+        together = Sampled(sch).size(together, panels)
     return Panels(tile, together, depth, panel_bytes, threads)
 
 
@@ -270,7 +267,7 @@ class PanelLoops:
             default = len(places) - 1
         else:
             default = int(self.row is not None and pieces is not None and utilization(pieces, threads) <= _BUSY)
-        sch.parallel(fused(sch, places[chosen(sch, range(len(places)), default)]))
+        sch.parallel(fused(sch, places[Sampled(sch).choose(range(len(places)), default)]))
 
 
 @dataclass(frozen=True)
@@ -295,14 +292,14 @@ def plan_of(sch: Schedule, roles: Roles, target: Target) -> ContractionPlan:
     paying = _ROWS_THAT_PAY if roles.right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
     many = roles.row_count is None or roles.row_count >= paying
     ahead = roles.right.constant and not roles.same_buffer
-    pack_left = roles.left.contiguous and not roles.same_buffer and decided(sch, many)
+    pack_left = roles.left.contiguous and not roles.same_buffer and Sampled(sch).decide(many)
     tile = _tile(sch, roles, target, pack_left)
     columns = roles.columns
     in_place = roles.right.contiguous and columns is not None and columns <= tile.columns
     ragged = columns is None or columns % tile.lanes != 0
     pack_right = (many or ahead) and (ragged or not in_place)
     if roles.right.contiguous and not roles.same_buffer:
-        pack_right = decided(sch, pack_right)
+        pack_right = Sampled(sch).decide(pack_right)
     steps = product(roles.extents[at] for at in roles.reduced)
     # What passes by once need not stay in a cache.
     passes_once = ahead and roles.row_count is not None and roles.row_count <= tile.rows
@@ -322,8 +319,8 @@ def plan_of(sch: Schedule, roles: Roles, target: Target) -> ContractionPlan:
         pack_left and pack_right,
         pack_right and ahead,
         pack_right and ragged,
-        pack_right and decided(sch, _streams(panels.panel_bytes, target)),
-        chosen(sch, _STEPS_TO_TRY, _STEPS_AT_ONCE if _fuses(target) else 1),
+        pack_right and Sampled(sch).decide(_streams(panels.panel_bytes, target)),
+        Sampled(sch).choose(_STEPS_TO_TRY, _STEPS_AT_ONCE if _fuses(target) else 1),
     )
 
 
@@ -331,7 +328,7 @@ def _tile(sch: Schedule, roles: Roles, target: Target, pack_left: bool) -> Regis
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     rows, columns = roles.row_count, roles.columns
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
-    return chosen_tile(sch, tiles, lambda some: best_tile(some, rows, columns))
+    return Sampled(sch).tile(tiles, lambda some: best_tile(some, rows, columns))
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
@@ -556,7 +553,7 @@ def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bo
     cache, where there is more than one row of results, or where the matrix is not read along its rows.
     """
     roles = contraction_roles(pattern_of(op_of(sch, block)))
-    if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target) or not decided(sch, True):
+    if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target) or not Sampled(sch).decide(True):
         return False
     inline_factor(sch, block, buffers_read(op_of(sch, block))[roles.right.position])
     loops = sch.get_loops(block)
@@ -564,7 +561,7 @@ def vector_times_matrix(sch: Schedule, block: BlockHandle, target: Target) -> bo
     columns = roles.columns or 0
     chunk = -(-columns // (target.num_threads * lanes)) * lanes
     chunks, vectors, vector = sch.split(loops[roles.column], [None, -(-chunk // lanes), lanes])
-    rows = chosen_size(sch, _ROWS_READ_AT_ONCE, 2 * _ROWS_READ_AT_ONCE)
+    rows = Sampled(sch).size(_ROWS_READ_AT_ONCE, 2 * _ROWS_READ_AT_ONCE)
     steps, step = sch.split(loops[roles.reduced[0]], [None, rows])
     sch.reorder(chunks, steps, vectors, step, vector)
     init = sch.decompose_reduction(block, steps)

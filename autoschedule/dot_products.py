@@ -13,7 +13,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, stored_buffer
 from weft.autoschedule.contraction import Factor, PanelLoops, Panels, Roles, contraction_roles, panels_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.rules import chosen_tile, keep_in_registers, loop_of, moved_last, op_of, product
+from weft.autoschedule.rules import Sampled, keep_in_registers, loop_of, moved_last, op_of, product
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile, register_tiles
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
@@ -143,7 +143,7 @@ def _tile(sch: Schedule, roles: Roles, instruction: DotInstruction, target: Targ
     if columns is not None:
         columns = -(-columns // instruction.lanes) * instruction.lanes
     tiles = register_tiles(rows, columns, instruction.lanes, target.vector_registers, fused=instruction.adds)
-    return chosen_tile(sch, tiles, lambda some: best_tile(some, rows, columns))
+    return Sampled(sch).tile(tiles, lambda some: best_tile(some, rows, columns))
 
 
 _ROWS_IN_TURN = 16

@@ -14,9 +14,7 @@ from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
 from weft.autoschedule.nests import Member, consecutive, nests_over_rows
 from weft.autoschedule.rules import (
-    chosen,
-    chosen_size,
-    decided,
+    Sampled,
     extent_of,
     fused,
     loop_of,
@@ -48,7 +46,7 @@ def threads_for(sch: Schedule, work: int | None, target: Target) -> int:
     while work is not None and threads > _WARP and threads > work:
         threads //= 2
     many = most if work is None else min(most, 2 * max(work, _WARP) - 1)
-    return chosen_size(sch, threads, many, least=_WARP)
+    return Sampled(sch).size(threads, many, least=_WARP)
 
 
 def _most_threads(target: Target) -> int:
@@ -181,7 +179,7 @@ def reduction_for_block(sch: Schedule, block: BlockHandle, target: Target) -> bo
     work, results = total_of(sch, steps), total_of(sch, rows)
     few = results is not None and results <= _FEW_RESULTS
     pays = (work is None or work > _SHORT) and (few or consecutive(pattern, member.iterators[-1], writes=0))
-    if not decided(sch, pays):
+    if not Sampled(sch).decide(pays):
         return False
     rows = rows or [sch.add_unit_loop(steps[0])]
     to_threads(sch, steps, threads_for(sch, work, target))
@@ -202,7 +200,7 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     kept = [_bytes_of_a_row(member, write, shared) for member in members for write in member.pattern.writes]
     if target.gpu is None or None in kept or sum(size or 0 for size in kept) * 2 > target.gpu.max_shared_bytes:
         return False
-    if not decided(sch, True):
+    if not Sampled(sch).decide(True):
         return False
     sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
     work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
@@ -276,7 +274,7 @@ def tiles_in_shared_memory(sch: Schedule, block: BlockHandle, target: Target) ->
     with vectors, and where rows or columns are so few that a tile would be empty.
     """
     roles = contraction_roles(pattern_of(op_of(sch, block)))
-    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decided(sch, True):
+    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not Sampled(sch).decide(True):
         return False
     _Tiles(sch, block, roles, target).run()
     return True
@@ -295,16 +293,16 @@ class _Tiles:
         lengths = (roles.row_count, roles.columns)
         fits = all(extent is None or extent > _SIDE * _EACH // 2 for extent in lengths) and most >= _SIDE * _SIDE
         sides = [side for side in (_SIDE // 2, _SIDE, 2 * _SIDE) if side * side <= most]
-        self.side = chosen(sch, sides, _SIDE if fits else _SIDE // 2)
+        self.side = Sampled(sch).choose(sides, _SIDE if fits else _SIDE // 2)
         self.threads = self.side * self.side
-        self.each = chosen(sch, (_EACH // 2, _EACH, 2 * _EACH), _EACH)
+        self.each = Sampled(sch).choose((_EACH // 2, _EACH, 2 * _EACH), _EACH)
         """Rows and columns of results of a thread."""
         count = roles.extents[roles.reduced[-1]]
         default = _STEPS if count is None or count >= _STEPS else _STEPS // 2
         row = self.side * self.each * (roles.left.element_bytes + roles.right.element_bytes)
         most_steps = default if target.gpu is None else target.gpu.max_shared_bytes // row
         steps = {default, *(size for size in (_STEPS // 2, _STEPS, 2 * _STEPS) if size <= most_steps)}
-        self.steps = chosen(sch, sorted(steps), default)
+        self.steps = Sampled(sch).choose(sorted(steps), default)
         """Steps of the sum for which both factors are fetched at once."""
 
     def run(self) -> None:
@@ -365,4 +363,4 @@ class _Tiles:
             return 1
         widest = min(_FETCHED_BYTES // bytes_of(write.element_type), work // self.threads)
         lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
-        return chosen_size(self.sch, lanes, lanes)
+        return Sampled(self.sch).size(lanes, lanes)

@@ -23,10 +23,8 @@ from weft.analysis.structure import (
 from weft.autoschedule.rules import (
     LINE_BYTES,
     PARTS_OF_A_THREAD,
-    chosen,
-    chosen_size,
+    Sampled,
     cost_of,
-    decided,
     extent_of,
     fused,
     is_expensive,
@@ -198,7 +196,7 @@ def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> 
         loop = loops[iterator.index]
     else:
         loop = fused(sch, loops[_dense_from(member, shared) :])
-    vectors = chosen(sch, _WIDTHS, _vectors_at_once(member.pattern, target))
+    vectors = Sampled(sch).choose(_WIDTHS, _vectors_at_once(member.pattern, target))
     sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target) * vectors))
     return True
 
@@ -228,7 +226,7 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
     loops = member.loops(sch)
     moved = bytes_moved(pattern)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
-    vectors = chosen(sch, _WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
+    vectors = Sampled(sch).choose(_WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
     factors = [None, vectors, lanes] if vectors > 1 else [None, lanes]
     sides = [sch.split(loops[v.index], factors=factors) for v in (rows[0], column)]
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
@@ -263,7 +261,7 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
     if reduces_in_lanes(member, shared, target):
         rows = 1 if shared else _rows_from_memory(member, target)
         if not shared and member.leading:
-            rows = chosen(sch, _WIDTHS, rows)
+            rows = Sampled(sch).choose(_WIDTHS, rows)
         _reduce_in_lanes(sch, member, lanes, target, rows)
         return True
     iterator = vector_iterator(member, shared)
@@ -271,7 +269,7 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
         return False
     steps = prod(member.pattern.extent_of(reduced) or _MANY_STEPS for reduced in member.pattern.reduced)
     by_sweeps = steps >= _MANY_STEPS and (member.pattern.extent_of(iterator) or 0) > lanes * _ACCUMULATORS
-    if decided(sch, by_sweeps) if member.pattern.extent_of(iterator) else by_sweeps:
+    if Sampled(sch).decide(by_sweeps) if member.pattern.extent_of(iterator) else by_sweeps:
         _reduce_by_sweeps(sch, member, iterator, shared, target)
     else:
         _reduce_side_by_side(sch, member, iterator, shared, lanes)
@@ -320,7 +318,7 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, 
 def _chosen_width(sch: Schedule, default: int, lanes: int, extent: int | None) -> int:
     """How many elements are in lanes side by side: whole vectors, no more of them than it takes for an extent."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
-    return chosen(sch, sorted({default, *widths}), default)
+    return Sampled(sch).choose(sorted({default, *widths}), default)
 
 
 def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, target: Target) -> None:
@@ -335,10 +333,10 @@ def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, sh
     pieces = -(-extent // max(in_cache, lanes))
     if not before and shared == 0 and pays_threads([pattern], target):
         pieces = max(pieces, target.num_threads)
-    pieces = chosen_size(sch, pieces, -(-extent // lanes))
+    pieces = Sampled(sch).size(pieces, -(-extent // lanes))
     vectors = -(-extent // (pieces * lanes))
     piece, column, lane = sch.split(loops[iterator.index], factors=[None, vectors, lanes])
-    some, few = sch.split(row, factors=[None, chosen(sch, _WIDTHS, _ROWS_AT_ONCE)])
+    some, few = sch.split(row, factors=[None, Sampled(sch).choose(_WIDTHS, _ROWS_AT_ONCE)])
     sch.reorder(*before, piece, *rows, some, column, few, lane)
     init = sch.decompose_reduction(member.handle, (*rows, some)[0])
     sch.vectorize(lane)
@@ -366,7 +364,9 @@ def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument,
     init = sch.decompose_reduction(member.handle, reduced[0])
     sch.vectorize(inner)
     sch.vectorize(sch.get_loops(init)[-1])
-    if decided(sch, prod(member.pattern.extent_of(v) or _UNROLLED + 1 for v in member.pattern.reduced) <= _UNROLLED):
+    if Sampled(sch).decide(
+        prod(member.pattern.extent_of(v) or _UNROLLED + 1 for v in member.pattern.reduced) <= _UNROLLED
+    ):
         for loop in reduced:
             sch.unroll(loop)
 
@@ -419,7 +419,7 @@ def prefetch_streams(sch: Schedule, member: Member, target: Target) -> None:
                 streams.append((kind, order.index(operand.buffer), size))
     if not streams:
         return
-    if ahead := chosen(sch, _DISTANCES, ahead if pays else 0):
+    if ahead := Sampled(sch).choose(_DISTANCES, ahead if pays else 0):
         before = [0] * (len(member.iterators) - 1)
         entries: list[Annotation] = [[kind, at, [*before, ahead // size]] for kind, at, size in streams]
         sch.annotate(member.handle, PREFETCH, entries)
@@ -506,7 +506,7 @@ def store_nontemporal(sch: Schedule, member: Member, target: Target) -> None:
     written = buffers_written(block)
     read = buffers_read(block)
     streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(member, o)]
-    if streams and not consumers_of(block) and decided(sch, pays):
+    if streams and not consumers_of(block) and Sampled(sch).decide(pays):
         sch.annotate(member.handle, NONTEMPORAL, streams)
 
 
@@ -549,7 +549,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = extent_of(sch, row)
     if extent is not None and extent <= lanes:
         return False
-    if not decided(sch, True):
+    if not Sampled(sch).decide(True):
         return False
     _, inner = sch.split(row, factors=[None, _chosen_width(sch, lanes, lanes, extent)])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
@@ -575,10 +575,10 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
     if not reduces_alike(member) or pattern.instances is None or target.num_threads == 1:
         return False
     results = prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial)
-    if not decided(sch, results < target.num_threads and pays_threads([pattern], target)):
+    if not Sampled(sch).decide(results < target.num_threads and pays_threads([pattern], target)):
         return False
     steps = max(pattern.instances // max(results, 1), 1)
-    parts = chosen_size(sch, target.num_threads * PARTS_OF_A_THREAD, steps, least=2)
+    parts = Sampled(sch).size(target.num_threads * PARTS_OF_A_THREAD, steps, least=2)
     outer, _ = sch.split(_to_cut(sch, member, parts), factors=[parts, None])
     partial = sch.rfactor(outer, len(pattern.writes[0].indices))
     part = Member.of(sch, partial)
@@ -617,11 +617,11 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     the next, and where there are fewer rows than threads to run them.
     """
     members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
-    if len(members) < 2 or not decided(sch, not _starves_threads(members, shared, target)):
+    if len(members) < 2 or not Sampled(sch).decide(not _starves_threads(members, shared, target)):
         return False
     moved = bytes_of_row(members, shared)
-    rows = chosen(sch, _WIDTHS, _rows_at_once(members, shared, moved, target))
-    if moved is not None and decided(sch, 2 * moved <= target.l2_bytes):
+    rows = Sampled(sch).choose(_WIDTHS, _rows_at_once(members, shared, moved, target))
+    if moved is not None and Sampled(sch).decide(2 * moved <= target.l2_bytes):
         prefetch_next_rows(sch, members, shared, rows)
     shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
     if rows > 1:

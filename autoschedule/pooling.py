@@ -8,10 +8,9 @@ from typing import Final
 from xdsl.ir import BlockArgument
 
 from weft.analysis.block_patterns import Operand, PatternKind
-from weft.autoschedule.convolution import producer_of
-from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.nests import Member, reduces_alike, vector_iterator
-from weft.autoschedule.rules import LINE_BYTES, chosen_size, decided, lanes_for, share_among_threads
+from weft.autoschedule.rules import LINE_BYTES, Sampled, lanes_for, share_among_threads
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -46,7 +45,7 @@ def pooling(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     windows = [read for read in pattern.reads if column is not None and _runs_along(member, read, column)]
     if column is None or None in extents or len(windows) != 1 or len(pattern.writes) != 1:
         return False
-    if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > _UNROLLED or not decided(sch, True):
+    if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > _UNROLLED or not Sampled(sch).decide(True):
         return False
     _tile(sch, member, windows[0], column, target)
     share_among_threads(sch, block, [pattern], target)
@@ -73,7 +72,7 @@ def _tile(sch: Schedule, member: Member, data: Operand, column: BlockArgument, t
     row = next((v for v in reversed(others) if _runs_along(member, data, v)), None)
     piece: LoopHandle | None = None
     if border is not None and row is not None:
-        rows = chosen_size(sch, _rows(data, row, target), pattern.extent_of(row) or 1)
+        rows = Sampled(sch).size(_rows(data, row, target), pattern.extent_of(row) or 1)
         at = others.index(row)
         piece, outer[at] = sch.split(outer[at], factors=[None, rows])
         outer.insert(at, piece)

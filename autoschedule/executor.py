@@ -1,0 +1,274 @@
+"""The executor of tile plans: one order of schedule steps for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TypeAlias
+
+from weft.analysis.block_patterns import BlockPattern, pattern_of
+from weft.analysis.index import Index
+from weft.analysis.structure import buffers_read
+from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
+from weft.autoschedule.rules import (
+    Decisions,
+    Rule,
+    Sampled,
+    extent_of,
+    fused,
+    keep_in_registers,
+    loop_of,
+    op_of,
+    own_loops,
+    share_among_threads,
+)
+from weft.dialects.tir_kinds import PREFETCH, REASSOCIATE
+from weft.plans.tile_plan import Loop, Nest, Prefetch, Result, Staged, TilePlan, index_map
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+PlanOf: TypeAlias = Callable[[BlockPattern, Target, Decisions], TilePlan | None]
+"""A rule as a pure function: the plan for a block, None if the rule does not apply."""
+
+
+def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) -> Callable[[PlanOf], Rule]:
+    """The rule that carries out the plan of a function, for a block that `normalize` has rewritten."""
+
+    def rule_of(plan_of: PlanOf) -> Rule:
+        @wraps(plan_of)
+        def rule(sch: Schedule, block: BlockHandle, target: Target) -> bool:
+            if normalize is not None:
+                normalize(sch, block)
+            plan = plan_of(pattern_of(op_of(sch, block)), target, Sampled(sch))
+            if plan is not None:
+                execute(sch, block, plan, target)
+            return plan is not None
+
+        return rule
+
+    return rule_of
+
+
+def execute(sch: Schedule, block: BlockHandle, plan: TilePlan, target: Target) -> None:
+    """Schedule a block, and what is staged for it, by a plan.
+
+    Blocks are made first, then loops are cut, blocks are moved, and their own loops are cut; loops are vectorized last,
+    because a step on a vectorized nest is tried on a copy first.
+    """
+    _Execution(sch, block, plan, target).run()
+
+
+class _Execution:
+    """The execution of one plan."""
+
+    def __init__(self, sch: Schedule, block: BlockHandle, plan: TilePlan, target: Target) -> None:
+        self.sch, self.block, self.plan, self.target = sch, block, plan, target
+        self.pattern = pattern_of(op_of(sch, block))
+        self.loops: dict[Loop, LoopHandle] = {}
+        self.copies: list[tuple[Staged, BlockHandle]] = []
+
+    def run(self) -> None:
+        sch, block, plan = self.sch, self.block, self.plan
+        for staged in plan.staged:
+            self._stage(staged)
+        result = None if plan.result is None else self._result(plan.result)
+        self._flatten(result)
+        self._cut()
+        for staged, copy in self.copies:
+            if staged.at is not None:
+                sch.compute_at(copy, self.loops[staged.at])
+        if plan.result is not None and result is not None:
+            if plan.result.layout:
+                sch.transform_layout(block, ("write", 0), index_map(plan.result.layout))
+            if plan.result.prefetch is not None:
+                self._prefetch(result, [plan.result.prefetch])
+            sch.reverse_compute_at(result, self.loops[plan.result.at])
+        for staged, copy in self.copies:
+            self._lay_out(staged, copy)
+        init = None if plan.start is None else sch.decompose_reduction(block, self.loops[plan.start])
+        self._registers(init)
+        if plan.result is not None and result is not None:
+            self._store(plan.result, result)
+        for loop in plan.unrolled:
+            sch.unroll(self.loops[loop])
+        if plan.threads is None:
+            share_among_threads(sch, block, [self.pattern], self.target, plan.most_shared)
+        elif plan.threads:
+            sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
+
+    def _stage(self, staged: Staged) -> None:
+        """Make the block that computes or copies an operand."""
+        sch, block = self.sch, self.block
+        buffer = buffers_read(op_of(sch, block))[staged.operand]
+        producer = producer_of(sch, block, buffer) if staged.produced else None
+        if producer is None and staged.optional:
+            return
+        if producer is None:
+            copy = sch.cache_read(block, staged.operand, staged.scope)
+        elif staged.inlined:
+            sch.compute_inline(producer)
+            return
+        else:
+            copy = producer
+            if staged.layout:
+                sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
+                # Padding gives the block a loop for each dimension of the layout.
+                if len(sch.get_loops(copy)) < len(staged.layout):
+                    sch.transform_block_layout(copy, index_map(staged.layout))
+        if staged.align:
+            sch.storage_align(copy, 0, -2, staged.align, 0)
+        if staged.fuses_producer:
+            fuse_producer(sch, copy)
+        self.copies.append((staged, copy))
+
+    def _result(self, result: Result) -> BlockHandle:
+        """Make the block that copies results out, with its elementwise consumers."""
+        sch, block = self.sch, self.block
+        if result.reindexed:
+            copy = sch.reindex(block, ("write", 0))
+            sch.set_scope(block, 0, result.scope)
+        else:
+            copy = sch.cache_write(block, 0, result.scope)
+        if result.align:
+            # Whole vectors: LLVM keeps no buffer in registers that is stored to under masks.
+            sch.storage_align(block, 0, -2, result.align, 0)
+        fuse_consumers(sch, copy)
+        return copy
+
+    def _flatten(self, result: BlockHandle | None) -> None:
+        """Make one iterator of `flat` ones."""
+        flat, extents = self.plan.flat, op_of(self.sch, self.block).extents
+        if not flat:
+            return
+
+        def joined(*indices: int) -> tuple[int, ...]:
+            first, *others = flat
+            whole = indices[first]
+            for at in others:
+                extent = extents[at]
+                whole = whole * (extent if isinstance(extent, int) else 1) + indices[at]
+            return (*indices[:first], whole, *indices[first + len(flat) :])
+
+        self.sch.transform_layout(self.block, ("write", 0), joined)
+        self.sch.transform_block_layout(self.block, joined)
+        if result is not None:
+            self.sch.transform_block_layout(result, joined)
+
+    def _cut(self) -> None:
+        """Fuse and split the loops, and put them into order."""
+        sch, plan = self.sch, self.plan
+        loops = iter(sch.get_loops(self.block))
+        count = len(self.pattern.block.iter_vars)
+        self.loops = {(at,): next(loops) for at in range(count) if at not in plan.flat[1:]}
+        for group in plan.fused:
+            self._fuse(group)
+        for split in plan.splits:
+            parts = sch.split(self.loops[split.loop], [*split.factors])
+            self.loops.update(zip(split.parts, parts, strict=True))
+        if plan.order:
+            sch.reorder(*(self.loops[loop] for loop in plan.order))
+        for group in plan.joined:
+            self._fuse(group)
+
+    def _fuse(self, group: Sequence[Loop]) -> None:
+        self.loops[group[0]] = fused(self.sch, [self.loops[loop] for loop in group])
+
+    def _lay_out(self, staged: Staged, copy: BlockHandle) -> None:
+        """Give a copy its layout, and cut its own loops."""
+        sch = self.sch
+        pattern = pattern_of(op_of(sch, copy))
+        if staged.layout and not staged.produced:
+            sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
+        if staged.prefetches:
+            self._prefetch(copy, staged.prefetches)
+        self._cut_copy(copy, staged.nest)
+        if staged.shared and staged.at is None:
+            share_among_threads(sch, copy, [pattern], self.target)
+
+    def _cut_copy(self, copy: BlockHandle, nest: Nest) -> None:
+        """Cut the own loops of a copy."""
+        sch, own = self.sch, own_loops(self.sch, copy, self.block)
+        loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
+        if not nest.factors or loop is None:
+            return
+        factors = nest.factors
+        if nest.exact:
+            extent = extent_of(sch, loop) or 1
+            lanes = [lanes for lanes in nest.exact if extent % lanes == 0]
+            if not lanes:
+                return
+            factors = (*factors[:-1], lanes[0])
+        parts = sch.split(loop, [*factors])
+        order = [other for other in own if other is not loop]
+        if nest.steps and order:
+            order[-1:] = self._pieces(order[-1], nest)
+        if nest.inside is not None:
+            others = len(order)
+            for part, inside in zip(parts, nest.inside, strict=True):
+                order.insert(max(len(order) - inside, len(order) - others, 0), part)
+            sch.reorder(*order)
+        else:
+            order += parts
+        if nest.vector:
+            sch.vectorize(order[-1])
+        else:
+            sch.unroll(order[-1])
+        for unrolled in order[-1 - nest.unrolled : -1]:
+            sch.unroll(unrolled)
+
+    def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
+        """The two parts of a loop that is cut into pieces."""
+        extent = extent_of(self.sch, loop) if nest.divides else None
+        steps = [size for size in range(nest.steps, nest.steps // 4, -1) if extent is not None and extent % size == 0]
+        return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
+
+    def _loop_of(self, copy: BlockHandle, dimension: int, own: Sequence[LoopHandle]) -> LoopHandle | None:
+        """The loop among `own` that the iterator of a dimension is computed from."""
+        op = op_of(self.sch, copy)
+        index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
+        return next((loop for loop in own if index.depends_on([loop_of(self.sch, loop).induction_variable])), None)
+
+    def _prefetch(self, block: BlockHandle, prefetches: Sequence[Prefetch]) -> None:
+        entries: list[list[str | int | list[int]]] = []
+        for prefetch in prefetches:
+            kind = "write" if prefetch.write else "read"
+            count = len(buffers_read(op_of(self.sch, block)))
+            positions = range(count) if prefetch.position is None else [prefetch.position]
+            entries += [[kind, at, [*prefetch.shifts]] for at in positions]
+        self.sch.annotate(block, PREFETCH, entries)
+
+    def _registers(self, init: BlockHandle | None) -> None:
+        """Keep accumulators in registers: vectors along the last loop, the other ones unrolled."""
+        sch, plan = self.sch, self.plan
+        if not plan.registers:
+            return
+        if plan.reassociated:
+            sch.annotate(sch.get_loops(self.block)[-1], REASSOCIATE, True)
+        if plan.intrinsic:
+            *_, lanes, _ = loops = sch.get_loops(self.block)
+            unrolled = loops[-plan.registers : -2]
+            sch.tensorize(lanes, plan.intrinsic)
+            for loop in reversed(unrolled):
+                sch.unroll(loop)
+        else:
+            keep_in_registers(sch, self.block, -plan.registers, plan.lanes)
+        if init is not None and not plan.reassociated:
+            self._keep(init)
+
+    def _store(self, result: Result, copy: BlockHandle) -> None:
+        """The own loops of the copy of results: like the accumulators in registers."""
+        sch = self.sch
+        if result.nest is not None:
+            if pattern_of(op_of(sch, copy)).computing:
+                self._cut_copy(copy, result.nest)
+            else:
+                sch.unroll(sch.get_loops(copy)[-1])
+            return
+        self._keep(copy, result.kept)
+
+    def _keep(self, part: BlockHandle, kept: int | None = None) -> None:
+        """Keep the own loops of an initialisation or a copy in registers, or its innermost `kept` ones."""
+        count = len(own_loops(self.sch, part, self.block)) if kept is None else kept
+        if count:
+            keep_in_registers(self.sch, part, -count, self.plan.lanes)
