@@ -20,6 +20,7 @@ from weft.autoschedule.rules import (
     loop_of,
     op_of,
     own_loops,
+    pays_threads,
     share_among_threads,
 )
 from weft.dialects.tir_kinds import PREFETCH, REASSOCIATE
@@ -64,7 +65,9 @@ class _Execution:
 
     def __init__(self, sch: Schedule, block: BlockHandle, plan: TilePlan, target: Target) -> None:
         self.sch, self.block, self.plan, self.target = sch, block, plan, target
-        self.pattern = pattern_of(op_of(sch, block))
+        pattern = pattern_of(op_of(sch, block))
+        self.pays = pays_threads([pattern], target)
+        self.axes = [at for at in range(len(pattern.block.iter_vars)) if at not in plan.flat[1:]]
         self.loops: dict[Loop, LoopHandle] = {}
         self.copies: list[tuple[Staged, BlockHandle]] = []
 
@@ -87,13 +90,17 @@ class _Execution:
         for staged, copy in self.copies:
             self._lay_out(staged, copy)
         init = None if plan.start is None else sch.decompose_reduction(block, self.loops[plan.start])
-        self._registers(init)
+        # Before dot products take the place of the block.
+        own = {part: len(own_loops(sch, part, block)) for part in (init, result) if part is not None}
+        self._registers()
+        if init is not None and not plan.reassociated:
+            self._keep(init, own[init])
         if plan.result is not None and result is not None:
-            self._store(plan.result, result)
+            self._store(plan.result, result, own[result])
         for loop in plan.unrolled:
             sch.unroll(self.loops[loop])
         if plan.threads is None:
-            share_among_threads(sch, block, [self.pattern], self.target, plan.most_shared)
+            share_among_threads(sch, result or block, self.pays, self.target, plan.most_shared)
         elif plan.threads:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
@@ -158,9 +165,7 @@ class _Execution:
     def _cut(self) -> None:
         """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
-        loops = iter(sch.get_loops(self.block))
-        count = len(self.pattern.block.iter_vars)
-        self.loops = {(at,): next(loops) for at in range(count) if at not in plan.flat[1:]}
+        self.loops = {(at,): loop for at, loop in zip(self.axes, sch.get_loops(self.block), strict=True)}
         for group in plan.fused:
             self._fuse(group)
         for split in plan.splits:
@@ -184,7 +189,7 @@ class _Execution:
             self._prefetch(copy, staged.prefetches)
         self._cut_copy(copy, staged.nest)
         if staged.shared and staged.at is None:
-            share_among_threads(sch, copy, [pattern], self.target)
+            share_among_threads(sch, copy, pays_threads([pattern], self.target), self.target)
 
     def _cut_copy(self, copy: BlockHandle, nest: Nest) -> None:
         """Cut the own loops of a copy."""
@@ -238,7 +243,7 @@ class _Execution:
             entries += [[kind, at, [*prefetch.shifts]] for at in positions]
         self.sch.annotate(block, PREFETCH, entries)
 
-    def _registers(self, init: BlockHandle | None) -> None:
+    def _registers(self) -> None:
         """Keep accumulators in registers: vectors along the last loop, the other ones unrolled."""
         sch, plan = self.sch, self.plan
         if not plan.registers:
@@ -253,22 +258,18 @@ class _Execution:
                 sch.unroll(loop)
         else:
             keep_in_registers(sch, self.block, -plan.registers, plan.lanes)
-        if init is not None and not plan.reassociated:
-            self._keep(init)
 
-    def _store(self, result: Result, copy: BlockHandle) -> None:
-        """The own loops of the copy of results: like the accumulators in registers."""
+    def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
+        """The `own` loops of the copy of results: like the accumulators in registers."""
         sch = self.sch
-        if result.nest is not None:
-            if pattern_of(op_of(sch, copy)).computing:
-                self._cut_copy(copy, result.nest)
-            else:
-                sch.unroll(sch.get_loops(copy)[-1])
-            return
-        self._keep(copy, result.kept)
+        if result.nest is None:
+            self._keep(copy, own if result.kept is None else result.kept)
+        elif pattern_of(op_of(sch, copy)).computing:
+            self._cut_copy(copy, result.nest)
+        else:
+            sch.unroll(sch.get_loops(copy)[-1])
 
-    def _keep(self, part: BlockHandle, kept: int | None = None) -> None:
-        """Keep the own loops of an initialisation or a copy in registers, or its innermost `kept` ones."""
-        count = len(own_loops(self.sch, part, self.block)) if kept is None else kept
+    def _keep(self, part: BlockHandle, count: int) -> None:
+        """Keep the innermost loops of an initialisation or a copy in registers."""
         if count:
             keep_in_registers(self.sch, part, -count, self.plan.lanes)

@@ -522,12 +522,12 @@ def single_nest(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     member = Member.of(sch, block)
     if member.pattern.kind is PatternKind.OPAQUE:
         loops = any(isinstance(op, ForOp) for op in op_of(sch, block).body.block.ops)
-        return loops and share_among_threads(sch, block, [member.pattern], target)
+        return loops and share_among_threads(sch, block, pays_threads([member.pattern], target), target)
     vectors = vectorize_inner(sch, member, 0, target)
     if vectors:
         prefetch_streams(sch, member, target)
         store_nontemporal(sch, member, target)
-    return share_among_threads(sch, block, [member.pattern], target) or vectors
+    return share_among_threads(sch, block, pays_threads([member.pattern], target), target) or vectors
 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -559,7 +559,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     init = sch.decompose_reduction(partial, sch.get_loops(partial)[len(rows)])
     sch.vectorize(sch.get_loops(partial)[-1])
     sch.vectorize(sch.get_loops(init)[-1])
-    share_among_threads(sch, partial, [pattern], target)
+    share_among_threads(sch, partial, pays_threads([pattern], target), target)
     return True
 
 
@@ -583,7 +583,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
     partial = sch.rfactor(outer, len(pattern.writes[0].indices))
     part = Member.of(sch, partial)
     vectorize_inner(sch, part, len(part.pattern.spatial), target)
-    return share_among_threads(sch, partial, [pattern], target)
+    return share_among_threads(sch, partial, pays_threads([pattern], target), target)
 
 
 def _to_cut(sch: Schedule, member: Member, parts: int) -> LoopHandle:

@@ -17,6 +17,7 @@ from weft.autoschedule.rules import (
     keep_in_registers,
     lanes_for,
     op_of,
+    pays_threads,
     share_among_threads,
 )
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, even_part, tiles_for, utilization
@@ -133,7 +134,7 @@ class _Packing:
             self._in_parts(windows, result)
         else:
             self._at_once(windows, result)
-        share_among_threads(sch, block, [pattern], self.target)
+        share_among_threads(sch, block, pays_threads([pattern], self.target), self.target)
 
     def _repeats_functions(self, border: BlockHandle) -> bool:
         """Whether what computes the data with their border would compute functions again for each window."""

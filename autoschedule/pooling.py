@@ -10,7 +10,7 @@ from xdsl.ir import BlockArgument
 from weft.analysis.block_patterns import Operand, PatternKind
 from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.nests import Member, reduces_alike, vector_iterator
-from weft.autoschedule.rules import LINE_BYTES, Sampled, lanes_for, share_among_threads
+from weft.autoschedule.rules import LINE_BYTES, Sampled, lanes_for, pays_threads, share_among_threads
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -48,7 +48,7 @@ def pooling(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > _UNROLLED or not Sampled(sch).decide(True):
         return False
     _tile(sch, member, windows[0], column, target)
-    share_among_threads(sch, block, [pattern], target)
+    share_among_threads(sch, block, pays_threads([pattern], target), target)
     return True
 
 

@@ -114,14 +114,11 @@ PARTS_OF_A_THREAD: Final = 4
 """Iterations for each thread that leave none of them idle for long."""
 
 
-def share_among_threads(
-    sch: Schedule, block: BlockHandle, patterns: Iterable[BlockPattern], target: Target, most: int | None = None
-) -> bool:
-    """Run the outermost loops around a block on several threads, if `patterns`, what runs there, is worth it: as many
-    of them, fused, as give every thread something to do, and at most so many. Says whether it did."""
+def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> bool:
+    """Run the outermost loops around a block on several threads, if what runs there `pays`: as many of them, fused, as
+    give every thread something to do, and at most `most`. Says whether it did."""
     if target.num_threads == 1:
         return False
-    pays = pays_threads(patterns, target)
     if not pays and not sch.is_of_search:
         return False
     loops = _outer_loops(sch, block)[:most]

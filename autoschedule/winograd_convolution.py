@@ -248,8 +248,8 @@ class _Tiling:
         for part in (stages.rows_of_results, stages.result):
             keep_in_registers(sch, part, -3, plan.lanes)
         if is_apart:
-            share_among_threads(sch, stages.data, [stages.pattern], self.target)
-        share_among_threads(sch, stages.result, [stages.pattern], self.target)
+            share_among_threads(sch, stages.data, pays_threads([stages.pattern], self.target), self.target)
+        share_among_threads(sch, stages.result, pays_threads([stages.pattern], self.target), self.target)
 
     def _transform(self) -> None:
         """Tiles of the data, with their border, a block of channels after the other."""
