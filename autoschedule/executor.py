@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import TypeAlias
 
 from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read
+from weft.analysis.structure import buffers_read, function_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
 from weft.autoschedule.rules import (
     Decisions,
@@ -23,7 +24,8 @@ from weft.autoschedule.rules import (
     pays_threads,
     share_among_threads,
 )
-from weft.dialects.tir_kinds import PREFETCH, REASSOCIATE
+from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
+from weft.passes.schedule.annotate import Annotation
 from weft.plans.tile_plan import Loop, Nest, Prefetch, Result, Staged, TilePlan, index_map
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -51,30 +53,94 @@ def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) 
     return rule_of
 
 
-def execute(sch: Schedule, block: BlockHandle, plan: TilePlan, target: Target) -> None:
-    """Schedule a block, and what is staged for it, by a plan.
+def execute(
+    sch: Schedule,
+    block: BlockHandle,
+    plan: TilePlan,
+    target: Target,
+    loops: Sequence[LoopHandle] | None = None,
+    pays: bool | None = None,
+) -> None:
+    """Schedule a block, and what is staged for it, by a plan. Its loops are those around it unless others are given;
+    threads share them if the work of the block `pays`.
 
     Blocks are made first, then loops are cut, blocks are moved, and their own loops are cut; loops are vectorized last,
     because a step on a vectorized nest is tried on a copy first.
     """
-    _Execution(sch, block, plan, target).run()
+    _Execution(sch, block, plan, target, loops, pays).run()
+
+
+@dataclass(frozen=True)
+class RowMember:
+    """A nest that shares rows with others: its plan for the loops inside of them, if it has any."""
+
+    pattern: BlockPattern
+    plan: TilePlan | None
+    prefetches: tuple[Prefetch, ...] = ()
+
+
+def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows: int, target: Target) -> None:
+    """Schedule nests that follow each other as one over the `shared` outermost loops, of which each nest computes so
+    many `rows` before the next one does."""
+    function = function_of(members[0].pattern.block).sym_name.data
+    blocks = [sch.get_block(member.pattern.block.label, function) for member in members]
+    pays = pays_threads([member.pattern for member in members], target)
+    loops = [sch.get_loops(block) for block in blocks]
+    for block, member in zip(blocks, members, strict=True):
+        if member.prefetches:
+            annotate_prefetches(sch, block, member.prefetches)
+    shared_loops = [around[shared - 1] for around in loops]
+    if rows > 1:
+        shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
+    sch.merge(*shared_loops)
+    for block, member in zip(blocks, members, strict=True):
+        if member.plan is not None:
+            around = [loop for at, loop in enumerate(sch.get_loops(block)) if at != shared - 1 or rows == 1]
+            execute(sch, block, member.plan, target, around)
+    share_among_threads(sch, blocks[0], pays, target)
+
+
+def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[Prefetch]) -> None:
+    """Annotate a block with prefetches."""
+    entries: list[Annotation] = []
+    for prefetch in prefetches:
+        kind = "write" if prefetch.write else "read"
+        accessed = range(len(buffers_read(op_of(sch, block)))) if prefetch.position is None else [prefetch.position]
+        label = [prefetch.block] if prefetch.block else []
+        entries += [[kind, at, [*prefetch.shifts], *label] for at in accessed]
+    sch.annotate(block, PREFETCH, entries)
 
 
 class _Execution:
     """The execution of one plan."""
 
-    def __init__(self, sch: Schedule, block: BlockHandle, plan: TilePlan, target: Target) -> None:
+    def __init__(
+        self,
+        sch: Schedule,
+        block: BlockHandle,
+        plan: TilePlan,
+        target: Target,
+        loops: Sequence[LoopHandle] | None,
+        pays: bool | None,
+    ) -> None:
         self.sch, self.block, self.plan, self.target = sch, block, plan, target
-        pattern = pattern_of(op_of(sch, block))
-        self.pays = pays_threads([pattern], target)
-        self.axes = [at for at in range(len(pattern.block.iter_vars)) if at not in plan.flat[1:]]
+        self.kinds = op_of(sch, block).kinds
+        self.pays = pays
+        self.given = loops
+        self.axes = [at for at in range(len(self.kinds)) if at not in plan.flat[1:]]
         self.loops: dict[Loop, LoopHandle] = {}
         self.copies: list[tuple[Staged, BlockHandle]] = []
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
+        if plan.prefetches:
+            annotate_prefetches(sch, block, plan.prefetches)
+        if plan.nontemporal:
+            sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
         for staged in plan.staged:
             self._stage(staged)
+        if self.pays is None:
+            self.pays = pays_threads([pattern_of(op_of(sch, block))], self.target)
         result = None if plan.result is None else self._result(plan.result)
         self._flatten(result)
         self._cut()
@@ -85,22 +151,28 @@ class _Execution:
             if plan.result.layout:
                 sch.transform_layout(block, ("write", 0), index_map(plan.result.layout))
             if plan.result.prefetch is not None:
-                self._prefetch(result, [plan.result.prefetch])
+                annotate_prefetches(sch, result, [plan.result.prefetch])
             sch.reverse_compute_at(result, self.loops[plan.result.at])
         for staged, copy in self.copies:
             self._lay_out(staged, copy)
+        if plan.reassociated:
+            sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
         init = None if plan.start is None else sch.decompose_reduction(block, self.loops[plan.start])
         # Before dot products take the place of the block.
         own = {part: len(own_loops(sch, part, block)) for part in (init, result) if part is not None}
         self._registers()
         if init is not None and not plan.reassociated:
-            self._keep(init, own[init])
+            spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
+            self._keep(init, min(own[init], spatial))
+        elif init is not None and own[init]:
+            for loop in sch.get_loops(init)[-own[init] :]:
+                sch.unroll(loop)
         if plan.result is not None and result is not None:
             self._store(plan.result, result, own[result])
         for loop in plan.unrolled:
             sch.unroll(self.loops[loop])
         if plan.threads is None:
-            share_among_threads(sch, result or block, self.pays, self.target, plan.most_shared)
+            share_among_threads(sch, result or block, self.pays or False, self.target, plan.most_shared)
         elif plan.threads:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
@@ -165,13 +237,14 @@ class _Execution:
     def _cut(self) -> None:
         """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
-        self.loops = {(at,): loop for at, loop in zip(self.axes, sch.get_loops(self.block), strict=True)}
+        loops = sch.get_loops(self.block) if self.given is None else self.given
+        self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
         for group in plan.fused:
             self._fuse(group)
         for split in plan.splits:
             parts = sch.split(self.loops[split.loop], [*split.factors])
             self.loops.update(zip(split.parts, parts, strict=True))
-        if plan.order:
+        if len(plan.order) > 1:
             sch.reorder(*(self.loops[loop] for loop in plan.order))
         for group in plan.joined:
             self._fuse(group)
@@ -182,14 +255,14 @@ class _Execution:
     def _lay_out(self, staged: Staged, copy: BlockHandle) -> None:
         """Give a copy its layout, and cut its own loops."""
         sch = self.sch
-        pattern = pattern_of(op_of(sch, copy))
+        pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
         if staged.layout and not staged.produced:
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
-            self._prefetch(copy, staged.prefetches)
+            annotate_prefetches(sch, copy, staged.prefetches)
         self._cut_copy(copy, staged.nest)
         if staged.shared and staged.at is None:
-            share_among_threads(sch, copy, pays_threads([pattern], self.target), self.target)
+            share_among_threads(sch, copy, pays, self.target)
 
     def _cut_copy(self, copy: BlockHandle, nest: Nest) -> None:
         """Cut the own loops of a copy."""
@@ -234,30 +307,18 @@ class _Execution:
         index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
         return next((loop for loop in own if index.depends_on([loop_of(self.sch, loop).induction_variable])), None)
 
-    def _prefetch(self, block: BlockHandle, prefetches: Sequence[Prefetch]) -> None:
-        entries: list[list[str | int | list[int]]] = []
-        for prefetch in prefetches:
-            kind = "write" if prefetch.write else "read"
-            count = len(buffers_read(op_of(self.sch, block)))
-            positions = range(count) if prefetch.position is None else [prefetch.position]
-            entries += [[kind, at, [*prefetch.shifts]] for at in positions]
-        self.sch.annotate(block, PREFETCH, entries)
-
     def _registers(self) -> None:
         """Keep accumulators in registers: vectors along the last loop, the other ones unrolled."""
         sch, plan = self.sch, self.plan
         if not plan.registers:
             return
-        if plan.reassociated:
-            sch.annotate(sch.get_loops(self.block)[-1], REASSOCIATE, True)
+        *unrolled, last = (self.loops[loop] for loop in plan.order[-plan.registers :])
         if plan.intrinsic:
-            *_, lanes, _ = loops = sch.get_loops(self.block)
-            unrolled = loops[-plan.registers : -2]
-            sch.tensorize(lanes, plan.intrinsic)
-            for loop in reversed(unrolled):
-                sch.unroll(loop)
+            sch.tensorize(unrolled.pop(), plan.intrinsic)
         else:
-            keep_in_registers(sch, self.block, -plan.registers, plan.lanes)
+            sch.vectorize(last)
+        for loop in unrolled:
+            sch.unroll(loop)
 
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
         """The `own` loops of the copy of results: like the accumulators in registers."""

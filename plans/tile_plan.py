@@ -120,7 +120,9 @@ class Prefetch:
     write: bool
     shifts: tuple[int, ...]
     position: int | None = None
-    """Position among the buffers that are read, or written; None are all of them."""
+    """Position among the buffers that are read, or written; None are all that are read."""
+    block: str = ""
+    """The label of the block whose buffers and iterators are meant, if it is another one."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,10 @@ class TilePlan:
     """The dot-product intrinsic that computes the innermost two loops: lanes, and the group that each lane sums."""
     reassociated: bool = False
     """The vector axis is that of the reduction: lanes are combined at the end of it."""
+    prefetches: tuple[Prefetch, ...] = ()
+    """Of the buffers that the block accesses."""
+    nontemporal: tuple[int, ...] = ()
+    """Positions of written buffers that are stored past the caches."""
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
     threads: tuple[Loop, ...] | None = None
