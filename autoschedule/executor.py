@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TypeAlias
 
+from xdsl.ir import SSAValue
+
 from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read, function_of
+from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
 from weft.autoschedule.rules import (
     Decisions,
@@ -130,18 +132,24 @@ class _Execution:
         self.axes = [at for at in range(len(self.kinds)) if at not in plan.flat[1:]]
         self.loops: dict[Loop, LoopHandle] = {}
         self.copies: list[tuple[Staged, BlockHandle]] = []
+        self.source: BlockHandle | None = None
+        """The block that recodes or pads what is packed."""
+        self.corrected: BlockHandle | None = None
+        """The block that corrects the results of recoded operands."""
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
-        if plan.prefetches:
-            annotate_prefetches(sch, block, plan.prefetches)
-        if plan.nontemporal:
-            sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
+        self._recode()
+        if plan.padding:
+            sch.pad_einsum(block, [*plan.padding])
         for staged in plan.staged:
             self._stage(staged)
         if self.pays is None:
             self.pays = pays_threads([pattern_of(op_of(sch, block))], self.target)
         result = None if plan.result is None else self._result(plan.result)
+        for staged, copy in self.copies:
+            if staged.fuses_producer and (staged.source is None or self.source is None):
+                fuse_producer(sch, copy)
         self._flatten(result)
         self._cut()
         for staged, copy in self.copies:
@@ -158,6 +166,10 @@ class _Execution:
         if plan.reassociated:
             sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
         init = None if plan.start is None else sch.decompose_reduction(block, self.loops[plan.start])
+        if plan.prefetches:
+            annotate_prefetches(sch, block, plan.prefetches)
+        if plan.nontemporal:
+            sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
         # Before dot products take the place of the block.
         own = {part: len(own_loops(sch, part, block)) for part in (init, result) if part is not None}
         self._registers()
@@ -176,14 +188,31 @@ class _Execution:
         elif plan.threads:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
+    def _recode(self) -> None:
+        """Recode operands; what corrects the results of that computes them from then on."""
+        for staged in self.plan.staged:
+            if staged.recoded:
+                source, *corrections = self.sch.recode(self.block, staged.operand, staged.recoded)
+                if staged.source is not None:
+                    fuse_producer(self.sch, source)
+                    self.corrected = corrections[1] if corrections else None
+
     def _stage(self, staged: Staged) -> None:
         """Make the block that computes or copies an operand."""
         sch, block = self.sch, self.block
+        if not staged.copied:
+            return
         buffer = buffers_read(op_of(sch, block))[staged.operand]
         producer = producer_of(sch, block, buffer) if staged.produced else None
         if producer is None and staged.optional:
             return
-        if producer is None:
+        if staged.padded:
+            copy = self._writer(buffer)
+        elif producer is None:
+            if staged.source is not None and (staged.recoded or self.plan.padding):
+                self.source = self._writer(buffer)
+                if self.plan.padding:
+                    fuse_producer(sch, self.source)
             copy = sch.cache_read(block, staged.operand, staged.scope)
         elif staged.inlined:
             sch.compute_inline(producer)
@@ -197,14 +226,22 @@ class _Execution:
                     sch.transform_block_layout(copy, index_map(staged.layout))
         if staged.align:
             sch.storage_align(copy, 0, -2, staged.align, 0)
-        if staged.fuses_producer:
-            fuse_producer(sch, copy)
         self.copies.append((staged, copy))
+
+    def _writer(self, buffer: SSAValue) -> BlockHandle:
+        """The block that writes an operand."""
+        return next(p for p in self.sch.get_producers(self.block) if buffer in buffers_written(op_of(self.sch, p)))
 
     def _result(self, result: Result) -> BlockHandle:
         """Make the block that copies results out, with its elementwise consumers."""
         sch, block = self.sch, self.block
-        if result.reindexed:
+        if result.padded or self.corrected is not None:
+            copy = self.corrected
+            if result.padded or copy is None:
+                (copy,) = sch.get_consumers(block)
+            if result.scope != "global":
+                sch.set_scope(block, 0, result.scope)
+        elif result.reindexed:
             copy = sch.reindex(block, ("write", 0))
             sch.set_scope(block, 0, result.scope)
         else:
@@ -260,27 +297,37 @@ class _Execution:
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
             annotate_prefetches(sch, copy, staged.prefetches)
-        self._cut_copy(copy, staged.nest)
+        order = self._cut_copy(copy, staged.nest)
+        if self.source is not None and staged.source is not None and order:
+            # Outside of the two parts that each of both loops has.
+            sch.compute_at(self.source, order[-4])
+            self._cut_copy(self.source, staged.source)
+        if staged.parallel:
+            sch.parallel(sch.get_loops(copy)[0])
         if staged.shared and staged.at is None:
             share_among_threads(sch, copy, pays, self.target)
 
-    def _cut_copy(self, copy: BlockHandle, nest: Nest) -> None:
-        """Cut the own loops of a copy."""
+    def _cut_copy(self, copy: BlockHandle, nest: Nest) -> list[LoopHandle]:
+        """Cut the own loops of a copy. Returns them in order, none if they stay as they are."""
         sch, own = self.sch, own_loops(self.sch, copy, self.block)
         loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
         if not nest.factors or loop is None:
-            return
+            return []
         factors = nest.factors
         if nest.exact:
             extent = extent_of(sch, loop) or 1
             lanes = [lanes for lanes in nest.exact if extent % lanes == 0]
             if not lanes:
-                return
+                return []
             factors = (*factors[:-1], lanes[0])
         parts = sch.split(loop, [*factors])
         order = [other for other in own if other is not loop]
-        if nest.steps and order:
-            order[-1:] = self._pieces(order[-1], nest)
+        stepped = order[-1] if order else None
+        if nest.stepped is not None:
+            stepped = self._loop_of(copy, nest.stepped, order)
+        if nest.steps and stepped is not None:
+            order.remove(stepped)
+            order += self._pieces(stepped, nest)
         if nest.inside is not None:
             others = len(order)
             for part, inside in zip(parts, nest.inside, strict=True):
@@ -288,12 +335,15 @@ class _Execution:
             sch.reorder(*order)
         else:
             order += parts
-        if nest.vector:
+        if nest.intrinsic:
+            sch.tensorize(order[-2], nest.intrinsic)
+        elif nest.vector:
             sch.vectorize(order[-1])
         else:
             sch.unroll(order[-1])
         for unrolled in order[-1 - nest.unrolled : -1]:
             sch.unroll(unrolled)
+        return order
 
     def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
         """The two parts of a loop that is cut into pieces."""
@@ -313,6 +363,9 @@ class _Execution:
         if not plan.registers:
             return
         *unrolled, last = (self.loops[loop] for loop in plan.order[-plan.registers :])
+        if plan.lanes and not plan.intrinsic and extent_of(sch, last) != plan.lanes:
+            vectors, last = sch.split(last, [None, plan.lanes])
+            unrolled.append(vectors)
         if plan.intrinsic:
             sch.tensorize(unrolled.pop(), plan.intrinsic)
         else:

@@ -10,7 +10,6 @@ from typing import Final
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.dependence import is_temporary
 from weft.analysis.structure import function_of, holds_one_nest
-from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
 from weft.autoschedule.nests import consecutive, iterators_of, leading, nests_over_rows
 from weft.autoschedule.rules import (
@@ -27,6 +26,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
 from weft.dialects.promises import ALL_PROMISES, promises_of
 from weft.dialects.tir_kinds import IterKind
+from weft.plans.roles import ContractionRoles, contraction_roles
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -282,14 +282,14 @@ def tiles_in_shared_memory(sch: Schedule, block: BlockHandle, target: Target) ->
     return True
 
 
-def _is_small(roles: Roles) -> bool:
+def _is_small(roles: ContractionRoles) -> bool:
     return any(extent is not None and extent < _EACH * 2 for extent in (roles.row_count, roles.columns))
 
 
 class _Tiles:
     """Schedules one product."""
 
-    def __init__(self, sch: Schedule, block: BlockHandle, roles: Roles, target: Target) -> None:
+    def __init__(self, sch: Schedule, block: BlockHandle, roles: ContractionRoles, target: Target) -> None:
         self.sch, self.block, self.roles = sch, block, roles
         most = _most_threads(target)
         lengths = (roles.row_count, roles.columns)

@@ -99,8 +99,8 @@ def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[Loop
 
 
 def keep_in_registers(sch: Schedule, part: BlockHandle, first: int, lanes: int) -> None:
-    """Vectorize the innermost loop of a block by `lanes`, or all of it where they are 0, and unroll the other loops from
-    `first` on (from the end of the nest where that is negative)."""
+    """Vectorize the innermost loop of a block by `lanes`, or all of it where they are 0, and unroll the other loops
+    from `first` on (from the end of the nest where that is negative)."""
     *unrolled, last = sch.get_loops(part)[first:]
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])

@@ -109,8 +109,10 @@ class Nest:
     exact: tuple[int, ...] = ()
     """Vectorize by the first of these numbers of lanes, instead of the last factor, that divides the extent; if none
     does, the nest stays as it is."""
+    stepped: int | None = None
+    """The dimension whose loop is cut into pieces of `steps`, if it is not the innermost of the others."""
     intrinsic: str = ""
-    """The tensor intrinsic that computes a piece of `steps`."""
+    """The tensor intrinsic that computes the innermost two loops."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,14 @@ class Staged:
     """The elementwise producer of the operand, if it has one and no other consumer, takes the place of the copy."""
     optional: bool = False
     """Without such a producer the operand is read where it is."""
+    copied: bool = True
+    """Without a copy the operand is only recoded."""
+    recoded: str = ""
+    """The encoding that the operand is recoded to before it is copied."""
+    source: Nest | None = None
+    """What recodes or pads the operand is computed for each piece of the copy, by this nest."""
+    padded: bool = False
+    """The copy that pads the operand takes the place of another one."""
     inlined: bool = False
     """The producer is computed where the block reads it."""
     scope: str = "global"
@@ -148,6 +158,8 @@ class Staged:
     nest: Nest = Nest()
     prefetches: tuple[Prefetch, ...] = ()
     """Of the buffers that the copy accesses, along its dimensions."""
+    parallel: bool = False
+    """Threads share the outermost loop of the copy."""
     shared: bool = False
     """Threads share the copy if that pays; otherwise each thread copies what it reads, or one copies all."""
 
@@ -159,6 +171,8 @@ class Result:
     at: Loop
     """The loop in whose iterations results are copied."""
     scope: str = "local"
+    padded: bool = False
+    """The copy that leaves out what was padded takes the place of another one."""
     reindexed: bool = False
     """The accumulator has a dimension for each iterator of the block."""
     align: int = 0
