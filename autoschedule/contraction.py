@@ -22,7 +22,6 @@ from weft.autoschedule.rules import (
     extent_of,
     fused,
     keep_in_registers,
-    keeps_up_with_streams,
     loop_of,
     op_of,
     own_loops,
@@ -337,7 +336,7 @@ def _tile(sch: Schedule, roles: Roles, target: Target, pack_left: bool) -> Regis
 def _streams(panel_bytes: int | None, target: Target) -> bool:
     """Whether each vector of a panel is known to be a line that neither the first cache nor the processor's own
     prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
-    if keeps_up_with_streams(target):
+    if target.processor.prefetches_across_pages:
         return False
     return target.vector_bytes >= LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
 
