@@ -8,7 +8,7 @@ from typing import Final
 from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.structure import consumers_of
 from weft.autoschedule.executor import planned
-from weft.autoschedule.rules import LINE_BYTES, keeps_up_with_streams, product
+from weft.autoschedule.rules import LINE_BYTES, product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
     best_tile,
@@ -247,7 +247,7 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
 def _streams(panel_bytes: int | None, target: Target) -> bool:
     """Whether each vector of a panel is known to be a line that neither the first cache nor the processor's own
     prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
-    if keeps_up_with_streams(target):
+    if target.processor.prefetches_across_pages:
         return False
     return target.vector_bytes >= LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
 

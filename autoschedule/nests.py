@@ -20,15 +20,12 @@ from weft.autoschedule.rules import (
     cost_of,
     fused,
     is_expensive,
-    keeps_up_with_streams,
     lanes_for,
     largest_caches,
     op_of,
-    pays_nontemporal,
     pays_threads,
     product,
     second_caches,
-    streams_row_by_row,
 )
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
@@ -256,13 +253,13 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
     """How many rows are reduced at a time. From memory, several streams arrive faster than one on most processors; from
     a near cache they do not."""
     row = leading(pattern) - 1
-    if row < 0 or pattern.instances is None or streams_row_by_row(target):
+    if row < 0 or pattern.instances is None:
         return 1
-    rows = pattern.extent_of(iterators_of(pattern)[row])
+    rows, at_once = pattern.extent_of(iterators_of(pattern)[row]), target.processor.memory_streams
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(pattern, read)]
     is_far = pattern.instances * max(streamed, default=0) > _FAR * second_caches(target)
-    are_many = rows is not None and rows >= _ROWS_AT_ONCE * PARTS_OF_A_THREAD * target.num_threads
-    return _ROWS_AT_ONCE if is_far and are_many else 1
+    are_many = rows is not None and rows >= at_once * PARTS_OF_A_THREAD * target.num_threads
+    return at_once if is_far and are_many else 1
 
 
 def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, rows: int) -> TilePlan:
@@ -383,13 +380,13 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
     kinds = [(False, pattern.reads, buffers_read), (True, pattern.writes, buffers_written)]
     ahead, least = _STREAM_DISTANCE, _SHORT_STREAM
     pays = True
-    if is_reduction and streams_row_by_row(target):
+    if is_reduction and target.processor.memory_streams == 1:
         pays = False
-    elif is_reduction and keeps_up_with_streams(target):
+    elif is_reduction and target.processor.prefetches_across_pages:
         ahead, least = _FAR_DISTANCE, largest_caches(target) + 1
     elif is_reduction:
         ahead, least = _PAGE, second_caches(target) + 1
-    elif keeps_up_with_streams(target):
+    elif target.processor.prefetches_across_pages:
         pays = _stays_in_third_cache(pattern, target)
         ahead, kinds = _PAGE, kinds[1:]
     streams: list[tuple[bool, int, int]] = []
@@ -475,7 +472,7 @@ def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisio
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
-    pays = pays_nontemporal(target) and moved > largest_caches(target)
+    pays = target.processor.fills_memory and moved > largest_caches(target)
     if not pays and not (decisions.are_open and moved > second_caches(target)):
         return ()
     if vector_iterator(pattern, 0) is None:  # tiles, which keep many lines open
@@ -674,7 +671,7 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
     if moved is None or not any(pattern.is_reduction for pattern in over_elements[:-1]):
         return 1
     extent = patterns[0].block.extents[shared - 1]
-    part = _MOST_OF_CACHE if keeps_up_with_streams(target) else _PART_OF_CACHE
+    part = _MOST_OF_CACHE if target.processor.prefetches_across_pages else _PART_OF_CACHE
     rows = _MOST_ROWS
     while rows > 1 and rows * moved > part * target.l1_bytes:
         rows //= 2

@@ -18,7 +18,9 @@ from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.upstream.arith import RemFOp
+from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
+from weft.plans.fitted import ELEMENT
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
@@ -176,8 +178,6 @@ def moved_last(at: int) -> Callable[..., tuple[int, ...]]:
     return moved
 
 
-_WORK_OF_A_THREAD: Final = 1 << 16
-"""Vectorised elements of one operation, some 10 us of one core, from which on waking another thread pays."""
 _COST_OF_A_FUNCTION: Final = 8
 """Operations that a function such as the exponential is worth, and a division."""
 
@@ -243,26 +243,6 @@ def least_bytes(operand: Operand) -> int:
     return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
-def keeps_up_with_streams(target: Target) -> bool:
-    """Whether the processor's own prefetching crosses pages and keeps up with streams that are read. Measured on a
-    Zen 4, where prefetches of them take up to a quarter more time, and a Zen 3, up to a half
-    (docs/decisions/0025-prefetching.md)."""
-    return target.cpu.startswith("znver")
-
-
-def streams_row_by_row(target: Target) -> bool:
-    """Whether rows from memory are best read one after the other, and prefetched by nobody but the processor. Measured
-    on a Zen 4 (docs/decisions/0089-large-pages.md)."""
-    return target.cpu in ("znver4", "znver5")
-
-
-def pays_nontemporal(target: Target) -> bool:
-    """Whether one core saturates the memory, so that non-temporal stores pay for arrays larger than the caches: lines
-    that are overwritten whole are not read before. Measured on a Zen 3 and a Zen 4, where they take 0.7 to 0.8 of the
-    time, and on a Cascade Lake, where they take up to 1.4 times as long (docs/decisions/0028-streaming-stores.md)."""
-    return target.cpu.startswith("znver")
-
-
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
     """Whether the work of some blocks is worth waking the other threads. A number of instances that is known at run
     time only is taken for large."""
@@ -273,4 +253,4 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
         if pattern.instances is None:
             return True
         total += pattern.instances * cost_of(pattern)
-    return total >= _WORK_OF_A_THREAD * 2
+    return ELEMENT * total >= threads_pay_from(target.processor)

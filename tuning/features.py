@@ -9,10 +9,10 @@ warp accesses is that of the first one, in the first iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
-from math import ceil, gcd, log2, prod
+from math import ceil, log2, prod
 from typing import Final
 
 from xdsl.dialects import scf
@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.block_patterns import is_in_init
 from weft.analysis.index import Index
-from weft.autoschedule.rules import LINE_BYTES, is_expensive
+from weft.autoschedule.rules import is_expensive
 from weft.dialects.element_types import bytes_of
 from weft.dialects.intervals import Interval
 from weft.dialects.low_kernel import THREAD_AXES, BarrierOp, KernelAttr, LaunchOp, ThreadIdOp, kernel_of, space_of
@@ -35,17 +35,13 @@ from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
 from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
 from weft.plans.cost import Work, cost
+from weft.plans.traffic import Nest, Operand
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 _UNKNOWN: Final = 8
 """Iterations of a loop whose extent is known at run time only."""
 _IN_CODE: Final = (LoopKind.VECTORIZED, LoopKind.UNROLLED)
-_WINDOW: Final = 224.0
-"""Instructions that a processor has under way."""
-_PAGE: Final = 4096
-_TRANSLATED: Final = 64
-"""Pages whose addresses the first translation buffer holds."""
 _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi", "arith.extui")
 
 
@@ -224,49 +220,45 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
         live = max(live, in_body)
     total.registers = max(total.registers, live)
     total.largest_body = max(total.largest_body, body)
-    moved = issued, *(sum(nest_traffic(found, loops, cache).values()) for cache in caches(target))
-    names = "first_cache_bytes", "second_cache_bytes", "third_cache_bytes", "memory_bytes"
-    for name, amount in (*work.items(), *zip(names, moved, strict=True), ("loop_iterations", outer), ("nests", 1.0)):
-        setattr(total, name, getattr(total, name) + amount)
-    entries = outer / max(_extent(code[-1]) if code else 1, 1)
-    pages = sum(_moved(found, loops, _TRANSLATED, _Box.pages, _Box.pages).values())
-    total.prefetches += outer * (PREFETCH in block.attributes)
-    total.nontemporal_stores += outer * (NONTEMPORAL in block.attributes)
+    window = max(target.processor.reorder_window / max(body, 1.0), 1.0)
     parallel = _iterations([loop for loop in loops if loop.kind.data is LoopKind.PARALLEL])
     threads = min(parallel, target.num_threads)
     share = parallel / (ceil(parallel / target.num_threads) * target.num_threads) if threads > 1 else 1.0
-    total.parallel_iterations += parallel
-    total.idle_threads += 100.0 * (1.0 - share)
+    entries = outer / max(_extent(code[-1]) if code else 1, 1)
     estimate = cost(
         Work(
-            **{kind: sum(n for name, n in work.items() if name.endswith(kind)) for kind in _KINDS},
+            **{kind: sum(count for name, count in work.items() if name.endswith(kind)) for kind in _KINDS},
             iterations=outer,
-            chained=_chained(found, code, body),
+            chained=_chained(found, code, window),
             loop_entries=entries,
-            page_misses=pages,
-            moved=(moved[1], moved[2], moved[3]),
+            nest=nest_of(places_of(found), loops),
             threads=target.num_threads * share if threads > 1 else 1.0,
         ),
         target,
     )
-    total.loop_entries += entries
-    total.page_misses += pages
-    total.arithmetic_cycles += estimate.arithmetic
-    total.load_cycles += estimate.loads
-    total.store_cycles += estimate.stores
-    total.issue_cycles += estimate.issue
-    total.chain_cycles += estimate.chain
-    total.transfer_cycles += estimate.transfer
-    total.cycles += estimate.cycles
+    amounts = {
+        **work,
+        **vars(estimate),
+        "first_cache_bytes": issued,
+        "loop_iterations": outer,
+        "loop_entries": entries,
+        "nests": 1.0,
+        "prefetches": outer * (PREFETCH in block.attributes),
+        "nontemporal_stores": outer * (NONTEMPORAL in block.attributes),
+        "parallel_iterations": parallel,
+        "idle_threads": 100.0 * (1.0 - share),
+    }
+    for name, amount in amounts.items():
+        setattr(total, name, getattr(total, name) + amount)
 
 
 _KINDS: Final = ("operations", "functions", "loads", "stores")
 """Kinds of instructions that `Work` counts, each a suffix of fields of `Counts`."""
 
 
-def _chained(found: Sequence[Access], code: Sequence[ForOp], body: float) -> float:
-    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, as
-    far as the processor looks ahead, in the iterations that follow."""
+def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
+    """The updates of a reduction that wait for each other: those of other results run beside them, in the body and, in
+    a `window` of iterations that follow."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
@@ -277,7 +269,7 @@ def _chained(found: Sequence[Access], code: Sequence[ForOp], body: float) -> flo
     while at and _depends(sums[0], code[at - 1]):
         at -= 1
         beside *= _extent(code[at])
-    return steps / min(beside, max(_WINDOW / max(body, 1.0), 1.0))
+    return steps / min(beside, window)
 
 
 def _computing(block: BlockOp) -> Iterator[Operation]:
@@ -321,111 +313,33 @@ def _is_consecutive(access: Access, loop: ForOp) -> bool:
     return last.coefficient(variable) == 1 and not any(index.depends_on([variable]) for index in outer)
 
 
-def nest_traffic(found: Sequence[Access], loops: Sequence[ForOp], cache: Cache) -> dict[SSAValue, float]:
-    """Bytes of each buffer, in whole lines, that a nest moves from beyond a cache: what the largest inner part of the
-    nest that fits in it touches, as often as that part runs. What the next run touches again stays. Lines that share
-    few places of the cache, since their distance is a multiple of a large power of two, take the room of more."""
-    return _moved(found, loops, cache.bytes, _Box.bytes, lambda box: max(box.bytes(), box.room(cache.way_bytes)))
+def places_of(found: Sequence[Access]) -> list[Access]:
+    """One of the accesses to each place."""
+    return list({(access.buffer, access.indices): access for access in found}.values())
 
 
-def _moved(
-    found: Sequence[Access],
-    loops: Sequence[ForOp],
-    capacity: float,
-    amount: Callable[[_Box], float],
-    room: Callable[[_Box], float],
-) -> dict[SSAValue, float]:
-    """Amounts of each buffer that a nest moves from beyond something of a capacity."""
-    places = {(access.buffer, access.indices): access for access in found}
+def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> Nest:
+    """A nest with an operand for each access."""
 
-    def touched(depth: int) -> list[_Box]:
-        return [_Box.of(access, loops[depth:]) for access in places.values()]
+    def operand(access: Access) -> Operand:
+        boxes = [_box(access, loops[depth:]) for depth in range(len(loops) + 1)]
+        return Operand(_shape(access.buffer), _element_bytes(access.buffer), boxes)
 
-    depth, boxes = 0, touched(0)
-    while depth < len(loops) and sum(map(room, boxes)) > capacity:
-        depth += 1
-        boxes = touched(depth)
-    if depth:  # what the runs of one loop around that part touch moves once, and again with each loop further out
-        depth -= 1
-        boxes = touched(depth)
-    moved: dict[SSAValue, float] = {}
-    for access, box in zip(places.values(), boxes, strict=True):
-        moved[access.buffer] = moved.get(access.buffer, 0.0) + amount(box) * _iterations(loops[:depth])
-    return moved
+    return Nest([_extent(loop) for loop in loops], [operand(access) for access in found])
 
 
-@dataclass(frozen=True)
-class _Box:
-    """The elements of a buffer that iterations of some loops access."""
-
-    extents: tuple[int, ...]
-    """In each dimension."""
-    shape: tuple[int, ...]
-    element_bytes: int
-
-    @staticmethod
-    def of(access: Access, inner: Sequence[ForOp]) -> _Box:
-        shape, size = _shape(access.buffer), _element_bytes(access.buffer)
-        if access.indices is None:
-            return _Box(shape, shape, size)
-        ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
-        extents: list[int] = []
-        for extent, index in zip(shape, access.indices, strict=True):
-            low, high = (0, 0) if not index.depends_on(ranges) else index.range(lambda at: ranges.get(at, (0, 0)))
-            span = extent if low is None or high is None else min(extent, high - low + 1)
-            extents.append(max(span, 1))
-        return _Box(tuple(extents), shape, size)
-
-    @property
-    def _run_bytes(self) -> int:
-        """Of what lies on end."""
-        run = self.element_bytes
-        for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
-            run *= extent
-            if extent != whole:
-                break
-        return run
-
-    @property
-    def _runs(self) -> float:
-        return prod(self.extents) * self.element_bytes / max(self._run_bytes, 1)
-
-    def bytes(self) -> float:
-        """In whole lines."""
-        whole = float(prod(self.shape) * self.element_bytes)
-        return min(self._runs * ceil(self._run_bytes / LINE_BYTES) * LINE_BYTES, max(whole, LINE_BYTES))
-
-    def pages(self) -> float:
-        """The pages that it has a part in."""
-        strides, last = self._strides(), self.element_bytes
-        span = last + sum((extent - 1) * stride for extent, stride in zip(self.extents, strides, strict=True))
-        return min(self._runs * ceil(self._run_bytes / _PAGE), span // _PAGE + 1)
-
-    def room(self, way: int) -> float:
-        """Bytes of a cache whose ways have so many bytes that its lines take, as some compete for the same places."""
-        ways = 1
-        for extent, stride in zip(self.extents, self._strides(), strict=True):
-            ways *= ceil(extent * gcd(stride, way) / way)
-        return float(ways * way) if ways > 1 else 0.0
-
-    def _strides(self) -> list[int]:
-        """Bytes from an element to the next one in each dimension."""
-        return [self.element_bytes * prod(self.shape[at + 1 :]) for at in range(len(self.shape))]
-
-
-@dataclass(frozen=True)
-class Cache:
-    """The size of a cache, and of one of its ways: lines at that distance take the same place."""
-
-    bytes: int
-    way_bytes: int
-
-
-def caches(target: Target) -> tuple[Cache, Cache, Cache]:
-    """The first, second and third cache; without a third one the second counts as it."""
-    second = Cache(target.l2_bytes, target.l2_bytes // max(target.l2_ways, 1))
-    third = Cache(target.l3_bytes, target.l3_bytes) if target.l3_bytes > target.l2_bytes else second
-    return Cache(target.l1_bytes, min(_PAGE, target.l1_bytes)), second, third
+def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
+    """Elements in each dimension that iterations of some loops access."""
+    shape = _shape(access.buffer)
+    if access.indices is None:
+        return shape
+    ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
+    extents: list[int] = []
+    for extent, index in zip(shape, access.indices, strict=True):
+        low, high = (0, 0) if not index.depends_on(ranges) else index.range(lambda at: ranges.get(at, (0, 0)))
+        span = extent if low is None or high is None else min(extent, high - low + 1)
+        extents.append(max(span, 1))
+    return tuple(extents)
 
 
 _WARP: Final = 32

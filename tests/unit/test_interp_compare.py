@@ -448,3 +448,55 @@ def test_tiles_are_copied_from_shared_memory_outside_of_kernels_too() -> None:
     module = parse(TILE)
     LowerTirToLowPass("llvm").apply(Context(), module)
     assert 'memref.alloc() {alignment = 64 : i64} : memref<256xf16, "shared">' in str(module)
+
+
+def test_private_functions_are_compared_through_their_callers() -> None:
+    """A pass may change what a private function takes, together with its calls."""
+    program = """
+        func.func @main(%A: memref<4xf32>, %B: memref<4xf32>) {{
+          tir.for %i in 4 {{
+            tir.block "B" iters(%v: spatial<4>) = [%i] {{
+              %a = memref.load %A[%v] : memref<4xf32>
+              %b = arith.addf %a, %a : f32
+              %r = func.call @half({argument}) : (f32) -> f32
+              memref.store %r, %B[%v] : memref<4xf32>
+            }}
+          }}
+          func.return
+        }}
+        func.func private @half(%x: f32) -> f32 {{
+          %h = arith.constant {factor} : f32
+          %r = arith.mulf %x, %h : f32
+          func.return %r : f32
+        }}
+    """
+    before, after = (parse(program.format(argument=a, factor=f)) for a, f in (("%a", "0.5"), ("%b", "0.25")))
+    assert compare_modules(before, after) is None
+    wrong = parse(program.format(argument="%b", factor="0.5"))
+    found = compare_modules(before, wrong)
+    assert isinstance(found, Mismatch) and found.function == "main"
+    for module in (before, after):
+        main = function(module)
+        main.detach()
+        main.erase()
+    found = compare_modules(before, after)  # nothing calls it
+    assert isinstance(found, Mismatch) and found.function == "half"
+
+
+def test_writable_tensors_may_be_overwritten() -> None:
+    program = """
+        func.func @f(%A: tensor<4xf32> {{bufferization.writable = {writable}}}) -> tensor<4xf32> {{
+          %r = linalg.exp ins(%A : tensor<4xf32>) outs(%A : tensor<4xf32>) -> tensor<4xf32>
+          func.return %r : tensor<4xf32>
+        }}
+    """
+    overwriting = parse("""
+        func.func @f(%A: memref<4xf32>, %r: memref<4xf32>) {
+          linalg.exp ins(%A : memref<4xf32>) outs(%A : memref<4xf32>)
+          linalg.copy ins(%A : memref<4xf32>) outs(%r : memref<4xf32>)
+          func.return
+        }
+    """)
+    assert compare_modules(parse(program.format(writable="true")), overwriting) is None
+    found = compare_modules(parse(program.format(writable="false")), overwriting)
+    assert isinstance(found, Mismatch) and found.output == "A"
