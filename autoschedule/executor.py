@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import TypeAlias
+from math import gcd
+from typing import Final, TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -15,7 +15,6 @@ from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
 from weft.autoschedule.rules import (
     Decisions,
-    Rule,
     Sampled,
     extent_of,
     fused,
@@ -25,7 +24,9 @@ from weft.autoschedule.rules import (
     own_loops,
     pays_threads,
     share_among_threads,
+    total_of,
 )
+from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
 from weft.plans.tile_plan import Loop, Nest, Prefetch, Result, Staged, TilePlan, index_map
@@ -33,26 +34,31 @@ from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
+THREAD: Final = "threadIdx.x"
+"""The axis of the threads of a kernel's block."""
 PlanOf: TypeAlias = Callable[[BlockPattern, Target, Decisions], TilePlan | None]
 """A rule as a pure function: the plan for a block, None if the rule does not apply."""
 
 
-def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) -> Callable[[PlanOf], Rule]:
-    """The rule that carries out the plan of a function, for a block that `normalize` has rewritten."""
+@dataclass(frozen=True)
+class PlannedRule:
+    """A rule that carries out the plan of a function, for a block that `normalize` has rewritten."""
 
-    def rule_of(plan_of: PlanOf) -> Rule:
-        @wraps(plan_of)
-        def rule(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-            if normalize is not None:
-                normalize(sch, block)
-            plan = plan_of(pattern_of(op_of(sch, block)), target, Sampled(sch))
-            if plan is not None:
-                execute(sch, block, plan, target)
-            return plan is not None
+    plan: PlanOf
+    normalize: Callable[[Schedule, BlockHandle], object] | None = None
 
-        return rule
+    def __call__(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        if self.normalize is not None:
+            self.normalize(sch, block)
+        plan = self.plan(pattern_of(op_of(sch, block)), target, Sampled(sch))
+        if plan is not None:
+            execute(sch, block, plan, target)
+        return plan is not None
 
-    return rule_of
+
+def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) -> Callable[[PlanOf], PlannedRule]:
+    """Make a rule of a function that computes plans."""
+    return lambda plan: PlannedRule(plan, normalize)
 
 
 def execute(
@@ -113,6 +119,14 @@ def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[
     sch.annotate(block, PREFETCH, entries)
 
 
+def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
+    """Nested loops shared among the threads of a block, neighbours next to each other, `lanes` of them for each."""
+    _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
+    sch.bind(thread, THREAD)
+    for loop in vector:
+        sch.vectorize(loop)
+
+
 class _Execution:
     """The execution of one plan."""
 
@@ -134,6 +148,7 @@ class _Execution:
         self.copies: list[tuple[Staged, BlockHandle]] = []
         self.source: BlockHandle | None = None
         """The block that recodes or pads what is packed."""
+        self.unit: LoopHandle | None = None
         self.corrected: BlockHandle | None = None
         """The block that corrects the results of recoded operands."""
 
@@ -152,15 +167,20 @@ class _Execution:
                 fuse_producer(sch, copy)
         self._flatten(result)
         self._cut()
-        for staged, copy in self.copies:
-            if staged.at is not None:
-                sch.compute_at(copy, self.loops[staged.at])
         if plan.result is not None and result is not None:
             if plan.result.layout:
                 sch.transform_layout(block, ("write", 0), index_map(plan.result.layout))
             if plan.result.prefetch is not None:
                 annotate_prefetches(sch, result, [plan.result.prefetch])
             sch.reverse_compute_at(result, self.loops[plan.result.at])
+        for loop, axis in plan.bound:
+            sch.bind(self.loops[loop], axis)
+        if self.unit is not None:
+            sch.bind(self.unit, plan.unit)
+        # After threads are bound: what is in shared memory is computed for all threads of a block.
+        for staged, copy in self.copies:
+            if staged.at is not None:
+                sch.compute_at(copy, self.loops[staged.at])
         for staged, copy in self.copies:
             self._lay_out(staged, copy)
         if plan.reassociated:
@@ -173,12 +193,8 @@ class _Execution:
         # Before dot products take the place of the block.
         own = {part: len(own_loops(sch, part, block)) for part in (init, result) if part is not None}
         self._registers()
-        if init is not None and not plan.reassociated:
-            spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
-            self._keep(init, min(own[init], spatial))
-        elif init is not None and own[init]:
-            for loop in sch.get_loops(init)[-own[init] :]:
-                sch.unroll(loop)
+        if init is not None and plan.registers:
+            self._initialise(init, own[init])
         if plan.result is not None and result is not None:
             self._store(plan.result, result, own[result])
         for loop in plan.unrolled:
@@ -276,6 +292,9 @@ class _Execution:
         sch, plan = self.sch, self.plan
         loops = sch.get_loops(self.block) if self.given is None else self.given
         self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
+        self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
+        if plan.outermost:
+            sch.reorder(*(self.loops[loop] for loop in plan.outermost))
         for group in plan.fused:
             self._fuse(group)
         for split in plan.splits:
@@ -310,6 +329,9 @@ class _Execution:
     def _cut_copy(self, copy: BlockHandle, nest: Nest) -> list[LoopHandle]:
         """Cut the own loops of a copy. Returns them in order, none if they stay as they are."""
         sch, own = self.sch, own_loops(self.sch, copy, self.block)
+        if nest.threads:
+            to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
+            return own
         loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
         if not nest.factors or loop is None:
             return []
@@ -345,6 +367,17 @@ class _Execution:
             sch.unroll(unrolled)
         return order
 
+    def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
+        """How many neighbours in memory a thread of a kernel moves at once: no more than keep all threads busy; one
+        where rows are not known to start at multiples of that."""
+        (write,) = pattern_of(op_of(self.sch, copy)).writes
+        row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
+        if row < 0 or inner is None or work is None:
+            return 1
+        widest = min(nest.thread_bytes // bytes_of(write.element_type), work // nest.threads)
+        lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
+        return Sampled(self.sch).size(lanes, lanes)
+
     def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
         """The two parts of a loop that is cut into pieces."""
         extent = extent_of(self.sch, loop) if nest.divides else None
@@ -372,6 +405,16 @@ class _Execution:
             sch.vectorize(last)
         for loop in unrolled:
             sch.unroll(loop)
+
+    def _initialise(self, init: BlockHandle, own: int) -> None:
+        """The `own` loops of the block that initialises accumulators."""
+        plan = self.plan
+        if plan.reassociated:
+            for loop in self.sch.get_loops(init)[len(self.sch.get_loops(init)) - own :]:
+                self.sch.unroll(loop)
+            return
+        spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
+        self._keep(init, min(own, spatial))
 
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
         """The `own` loops of the copy of results: like the accumulators in registers."""

@@ -113,6 +113,10 @@ class Nest:
     """The dimension whose loop is cut into pieces of `steps`, if it is not the innermost of the others."""
     intrinsic: str = ""
     """The tensor intrinsic that computes the innermost two loops."""
+    threads: int = 0
+    """Threads of a kernel's block that share all own loops, which become one; factors are not used then."""
+    thread_bytes: int = 0
+    """Bytes that a thread moves at once, at most, if rows of known length are aligned."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,8 @@ class TilePlan:
 
     order: tuple[Loop, ...] = ()
     """The loops after all splits, outermost first; loops that are not named stay where they are."""
+    outermost: tuple[Loop, ...] = ()
+    """Loops that are put into this order before all else."""
     fused: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops that become one before the splits; it has the name of the first."""
     splits: tuple[Split, ...] = ()
@@ -218,6 +224,10 @@ class TilePlan:
     """Positions of written buffers that are stored past the caches."""
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
+    bound: tuple[tuple[Loop, str], ...] = ()
+    """Loops whose iterations are threads, or blocks of threads, of a kernel along an axis."""
+    unit: str = ""
+    """The axis of a single thread, or block of threads, around the nest."""
     threads: tuple[Loop, ...] | None = None
     """Adjacent loops whose iterations threads share; None are as many of the outermost ones as pay."""
     most_shared: int | None = None
