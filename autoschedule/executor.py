@@ -29,7 +29,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
-from weft.plans.tile_plan import Loop, Nest, Prefetch, Result, Staged, TilePlan, index_map
+from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -127,6 +127,25 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: 
         sch.vectorize(loop)
 
 
+def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
+    """The map that makes one index of those of the `flat` iterators, among the indices of the iterators at `places`."""
+
+    def joined(*indices: int) -> tuple[int, ...]:
+        result: list[int] = []
+        whole = 0
+        for at, index in zip(places, indices, strict=True):
+            extent = extents[at]
+            if at in flat:
+                whole = index if at == flat[0] else whole * (extent if isinstance(extent, int) else 1) + index
+            if at not in flat:
+                result.append(index)
+            elif at == flat[-1]:
+                result.append(whole)
+        return tuple(result)
+
+    return joined
+
+
 class _Execution:
     """The execution of one plan."""
 
@@ -148,6 +167,7 @@ class _Execution:
         self.copies: list[tuple[Staged, BlockHandle]] = []
         self.source: BlockHandle | None = None
         """The block that recodes or pads what is packed."""
+        self.extents = op_of(sch, block).extents
         self.unit: LoopHandle | None = None
         self.corrected: BlockHandle | None = None
         """The block that corrects the results of recoded operands."""
@@ -155,18 +175,29 @@ class _Execution:
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
         self._recode()
-        if plan.padding:
+        if plan.padding and not plan.flat:
             sch.pad_einsum(block, [*plan.padding])
+        result = self._result(plan.result) if plan.result is not None and plan.result.is_first else None
         for staged in plan.staged:
             self._stage(staged)
+        if plan.result is not None and not plan.result.is_first:
+            result = self._result(plan.result)
         if self.pays is None:
             self.pays = pays_threads([pattern_of(op_of(sch, block))], self.target)
-        result = None if plan.result is None else self._result(plan.result)
         for staged, copy in self.copies:
             if staged.fuses_producer and (staged.source is None or self.source is None):
                 fuse_producer(sch, copy)
         self._flatten(result)
+        for staged, copy in self.copies:
+            if staged.layout and (staged.produced or staged.reindexed):
+                self._lay_out_before(staged, copy)
+            if staged.align:
+                sch.storage_align(copy, 0, -2, staged.align, 0)
+        sums = None if plan.parts is None else self._sum_in_parts(plan.parts)
+        block = self.block
         self._cut()
+        if plan.parts is not None and sums is not None:
+            sch.reverse_compute_at(sums, self.loops[plan.parts.at])
         if plan.result is not None and result is not None:
             if plan.result.layout:
                 sch.transform_layout(block, ("write", 0), index_map(plan.result.layout))
@@ -191,16 +222,18 @@ class _Execution:
         if plan.nontemporal:
             sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
         # Before dot products take the place of the block.
-        own = {part: len(own_loops(sch, part, block)) for part in (init, result) if part is not None}
+        own = {part: len(own_loops(sch, part, block)) for part in (init, sums, result) if part is not None}
         self._registers()
         if init is not None and plan.registers:
             self._initialise(init, own[init])
+        if sums is not None:
+            self._keep(sums, own[sums])
         if plan.result is not None and result is not None:
             self._store(plan.result, result, own[result])
         for loop in plan.unrolled:
             sch.unroll(self.loops[loop])
         if plan.threads is None:
-            share_among_threads(sch, result or block, self.pays or False, self.target, plan.most_shared)
+            share_among_threads(sch, sums or result or block, self.pays or False, self.target, plan.most_shared)
         elif plan.threads:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
@@ -224,6 +257,8 @@ class _Execution:
             return
         if staged.padded:
             copy = self._writer(buffer)
+        elif staged.reindexed:
+            copy = sch.reindex(block, ("read", staged.operand))
         elif producer is None:
             if staged.source is not None and (staged.recoded or self.plan.padding):
                 self.source = self._writer(buffer)
@@ -235,13 +270,6 @@ class _Execution:
             return
         else:
             copy = producer
-            if staged.layout:
-                sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
-                # Padding gives the block a loop for each dimension of the layout.
-                if len(sch.get_loops(copy)) < len(staged.layout):
-                    sch.transform_block_layout(copy, index_map(staged.layout))
-        if staged.align:
-            sch.storage_align(copy, 0, -2, staged.align, 0)
         self.copies.append((staged, copy))
 
     def _writer(self, buffer: SSAValue) -> BlockHandle:
@@ -259,7 +287,8 @@ class _Execution:
                 sch.set_scope(block, 0, result.scope)
         elif result.reindexed:
             copy = sch.reindex(block, ("write", 0))
-            sch.set_scope(block, 0, result.scope)
+            if result.scope != "global":
+                sch.set_scope(block, 0, result.scope)
         else:
             copy = sch.cache_write(block, 0, result.scope)
         if result.align:
@@ -268,30 +297,65 @@ class _Execution:
         fuse_consumers(sch, copy)
         return copy
 
+    def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
+        """Give a copy its layout, and its block the loops that follow from it."""
+        sch, layout = self.sch, index_map(staged.layout)
+        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.produced else None)
+        # Padding gives the block a loop for each dimension of the layout.
+        if len(sch.get_loops(copy)) < len(staged.layout):
+            sch.transform_block_layout(copy, layout)
+
     def _flatten(self, result: BlockHandle | None) -> None:
-        """Make one iterator of `flat` ones."""
-        flat, extents = self.plan.flat, op_of(self.sch, self.block).extents
-        if not flat:
+        """Make one iterator of `flat` ones, and pad it."""
+        sch, block, plan = self.sch, self.block, self.plan
+        if not plan.flat:
             return
+        spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
+        if len(plan.flat) > 1:
+            extents = self.extents
+            every = joined_map(range(len(extents)), plan.flat, extents)
+            for staged, copy in self.copies:
+                if staged.reindexed:
+                    sch.transform_layout(
+                        block, ("read", staged.operand), joined_map(staged.reindexed, plan.flat, extents)
+                    )
+                    sch.transform_block_layout(copy, joined_map(staged.reindexed, plan.flat, extents))
+            if result is not None:
+                sch.transform_layout(block, ("write", 0), joined_map(spatial, plan.flat, extents))
+                sch.transform_block_layout(result, joined_map(spatial, plan.flat, extents))
+            sch.transform_block_layout(block, every)
+        if plan.padding:
+            before = {op_of(sch, producer) for producer in sch.get_producers(block)}
+            sch.pad_einsum(block, [*plan.padding])
+            (padded,) = (copy for copy in sch.get_producers(block) if op_of(sch, copy) not in before)
+            ((staged, copy),) = self.copies
+            sch.compute_inline(copy)
+            (whole,) = sch.get_consumers(block)
+            sch.compute_inline(whole)
+            self.copies = [(staged, padded)]
 
-        def joined(*indices: int) -> tuple[int, ...]:
-            first, *others = flat
-            whole = indices[first]
-            for at in others:
-                extent = extents[at]
-                whole = whole * (extent if isinstance(extent, int) else 1) + indices[at]
-            return (*indices[:first], whole, *indices[first + len(flat) :])
-
-        self.sch.transform_layout(self.block, ("write", 0), joined)
-        self.sch.transform_block_layout(self.block, joined)
-        if result is not None:
-            self.sch.transform_block_layout(result, joined)
+    def _sum_in_parts(self, parts: Parts) -> BlockHandle:
+        """Let the block sum a part of the reduction at a time. Returns the block that adds the sums to the results."""
+        sch, sums, plan = self.sch, self.block, self.plan
+        (first, *reduced) = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
+        loops = dict(zip(self.axes, sch.get_loops(sums), strict=True))
+        part, _ = sch.split(loops[first], [None, parts.steps])
+        self.block = sch.rfactor(part, 0)
+        sch.set_scope(self.block, 0, "local")
+        if parts.dimensions:
+            flat = joined_map(parts.dimensions, plan.flat, self.extents)
+            sch.transform_layout(self.block, ("write", 0), lambda part, *indices: (part, *flat(*indices)))
+        spatial: list[Loop] = [(at,) for at in self.axes if self.kinds[at] is IterKind.SPATIAL]
+        names = [*spatial, (first, 0), (first, 1), *((at,) for at in reduced)]
+        self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
+        return sums
 
     def _cut(self) -> None:
         """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
-        loops = sch.get_loops(self.block) if self.given is None else self.given
-        self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
+        if plan.parts is None:
+            loops = sch.get_loops(self.block) if self.given is None else self.given
+            self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
         self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
         if plan.outermost:
             sch.reorder(*(self.loops[loop] for loop in plan.outermost))
@@ -312,7 +376,7 @@ class _Execution:
         """Give a copy its layout, and cut its own loops."""
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
-        if staged.layout and not staged.produced:
+        if staged.layout and not (staged.produced or staged.reindexed):
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
             annotate_prefetches(sch, copy, staged.prefetches)

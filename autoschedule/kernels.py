@@ -72,7 +72,7 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
     split = Split(spatial[0], (None, threads_for(_total(pattern, spatial), target, decisions)))
     block, thread = split.parts
     # A reduction of several results at once runs in memory.
-    in_register = reduced and len(pattern.writes) == 1
+    in_register = len(reduced) > 0 and len(pattern.writes) == 1
     return TilePlan(
         outermost=(*spatial, *reduced) if IterKind.REDUCE in pattern.block.kinds[: len(spatial)] else (),
         fused=(spatial,),
@@ -285,7 +285,7 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
             Staged(factor.position, fetches, scope="shared", fuses_producer=True, nest=nest)
             for factor in (roles.left, roles.right)
         ),
-        result=Result(thread, kept=0),
+        result=Result(thread, kept=0, is_first=True),
         start=(*slow, fetches)[0],
         registers=0,
         bound=(*blocks, (thread, THREAD)),

@@ -143,6 +143,8 @@ class Staged:
     """The elementwise producer of the operand, if it has one and no other consumer, takes the place of the copy."""
     optional: bool = False
     """Without such a producer the operand is read where it is."""
+    reindexed: tuple[int, ...] = ()
+    """The copy has a dimension for each of these iterators of the block."""
     copied: bool = True
     """Without a copy the operand is only recoded."""
     recoded: str = ""
@@ -187,6 +189,20 @@ class Result:
     nest: Nest | None = None
     """The loops of the copy if they are not kept in registers, and something is computed on the way out."""
     prefetch: Prefetch | None = None
+    is_first: bool = False
+    """Made before the copies of operands, which is the order of their allocations."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A reduction in parts, whose sums are added to the results one after the other."""
+
+    steps: int
+    """Iterations of the first reduced iterator in a part; its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
+    at: Loop
+    """The loop in whose iterations the sums of a part are added to the results."""
+    dimensions: tuple[int, ...] = ()
+    """The iterators of the dimensions of the results, if sums are added to them where they are."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +219,13 @@ class TilePlan:
     joined: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops that become one once all loops are in order."""
     flat: tuple[int, ...] = ()
-    """Adjacent iterators that become one, in the block and in the dimensions of its accumulator, before all else."""
+    """Adjacent iterators that become one, in the block, in the dimensions of its accumulator, and in reindexed copies
+    of operands."""
     padding: tuple[int, ...] = ()
-    """For each iterator, the number that divides its extent after padding by zeros."""
+    """For each iterator, after some are flat, the number that divides its extent after padding by zeros."""
     staged: tuple[Staged, ...] = ()
     result: Result | None = None
+    parts: Parts | None = None
     start: Loop | None = None
     """The loop before which accumulators are initialised."""
     registers: int = 1
