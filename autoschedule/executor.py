@@ -380,7 +380,11 @@ class _Execution:
         sch.set_scope(self.block, 0, "local")
         if parts.dimensions:
             flat = joined_map(parts.dimensions, plan.flat, self.extents)
-            sch.transform_layout(self.block, ("write", 0), lambda part, *indices: (part, *flat(*indices)))
+
+            def of_parts(part: int, *indices: int) -> tuple[int, ...]:
+                return (part, *flat(*indices))
+
+            sch.transform_layout(self.block, ("write", 0), of_parts)
         spatial: list[Loop] = [(at,) for at in self.axes if self.kinds[at] is IterKind.SPATIAL]
         names = [*spatial, (first, 0), (first, 1), *((at,) for at in reduced)]
         self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
