@@ -19,8 +19,8 @@ from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.upstream.arith import RemFOp
+from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
-from weft.plans.fitted import ELEMENT
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
@@ -270,4 +270,4 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
         if pattern.instances is None:
             return True
         total += pattern.instances * cost_of(pattern)
-    return ELEMENT * total >= threads_pay_from(target.processor)
+    return fitted.ELEMENT * total >= threads_pay_from(target.processor)

@@ -8,8 +8,8 @@ from functools import partial
 from math import ceil
 from typing import Final
 
+from weft.plans import fitted
 from weft.plans.cost import step
-from weft.plans.fitted import BLOCKS, FILTERS, FLAT_ROWS, PRODUCTS, WINDOWS
 from weft.support.processors import Processor
 
 MOST_ROWS: Final = 14
@@ -70,7 +70,7 @@ def best_tile(tiles: Sequence[RegisterTile], rows: int | None, columns: int | No
     def merit(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
         rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
-        return results / step(PRODUCTS, results, tile.vectors, tile.rows, _PROCESSOR) * rest, results
+        return results / step(fitted.PRODUCTS, results, tile.vectors, tile.rows, _PROCESSOR) * rest, results
 
     return max(tiles, key=merit)
 
@@ -129,8 +129,8 @@ def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int) -> Reg
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
-        speed = results / step(WINDOWS, results, tile.vectors, tile.rows, _PROCESSOR)
-        rest = 1.0 if columns % tile.columns == 0 else 1 / WINDOWS.remainder * utilization(columns, tile.columns)
+        speed = results / step(fitted.WINDOWS, results, tile.vectors, tile.rows, _PROCESSOR)
+        rest = 1.0 if columns % tile.columns == 0 else 1 / fitted.WINDOWS.remainder * utilization(columns, tile.columns)
         return speed * utilization(rows, tile.rows) ** 2 * rest
 
     return max(tiles, key=merit)
@@ -174,11 +174,11 @@ def best_filter_tile(tiles: Sequence[FilterTile], columns: int, stride: int, win
 
     def time(tile: FilterTile, pixels: int) -> float:
         elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)
-        products = step(FILTERS, pixels * tile.vectors, tile.vectors, 0, _PROCESSOR)
-        return products * len(window) + FILTERS.element * elements
+        products = step(fitted.FILTERS, pixels * tile.vectors, tile.vectors, 0, _PROCESSOR)
+        return products * len(window) + fitted.FILTERS.element * elements
 
     def time_of_row(tile: FilterTile) -> float:
-        return _in_tiles(columns, tile.rows, partial(time, tile), FILTERS.remainder) / tile.vectors
+        return _in_tiles(columns, tile.rows, partial(time, tile), fitted.FILTERS.remainder) / tile.vectors
 
     return min(tiles, key=time_of_row)
 
@@ -205,10 +205,10 @@ def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[i
     """How many pixels a tile takes with so many vectors of filters, and whether tiles go on from row to row."""
 
     def time(pixels: int) -> float:
-        return step(BLOCKS, pixels * vectors, vectors, pixels, _PROCESSOR)
+        return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, _PROCESSOR)
 
     def best(extent: int, most: int) -> tuple[float, int]:
-        times = ((_in_tiles(extent, pixels, time, BLOCKS.remainder), pixels) for pixels in range(1, most + 1))
+        times = ((_in_tiles(extent, pixels, time, fitted.BLOCKS.remainder), pixels) for pixels in range(1, most + 1))
         return min(times)
 
     most = most_pixels(vectors, registers)
@@ -216,7 +216,7 @@ def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[i
     if rows == 1 or columns >= _LONG_ROW:
         return pixels, False
     flat, of_flat = best(rows * columns, most)
-    return (of_flat, True) if flat * FLAT_ROWS < rows * of_row else (pixels, False)
+    return (of_flat, True) if flat * fitted.FLAT_ROWS < rows * of_row else (pixels, False)
 
 
 _PIXELS_OF_CHANNELS: Final = 7

@@ -63,7 +63,7 @@ class Processor:
 
 
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
-_PROCESSORS: Final = {
+PROCESSORS: Final = {
     **dict.fromkeys(("znver1", "znver2", "znver3"), _ZEN),
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
@@ -74,4 +74,4 @@ _OTHER: Final = Processor()
 
 def processor(cpu: str) -> Processor:
     """The family of a CPU, by LLVM's name of it."""
-    return _PROCESSORS.get(cpu, _OTHER)
+    return PROCESSORS.get(cpu, _OTHER)
