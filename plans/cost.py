@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from weft.plans import fitted
-from weft.plans.traffic import Nest, bytes_from_beyond, caches, pages_from_beyond
+from weft.plans.traffic import LoopNest, bytes_from_beyond, caches, pages_from_beyond
 
 if TYPE_CHECKING:
     from weft.support.processors import Processor
@@ -34,7 +34,7 @@ class Work:
     """Length of the longest chain of dependent operations, such as the updates of one sum."""
     loop_entries: float = 0.0
     """Executions of innermost loops."""
-    nest: Nest = field(default_factory=Nest)
+    nest: LoopNest = field(default_factory=LoopNest)
     threads: float = 1.0
     """Busy threads, on average."""
 

@@ -7,7 +7,7 @@ import pytest
 from weft.plans import fitted
 from weft.plans.cost import Work, cost, step, threads_pay_from
 from weft.plans.layouts import conversion, plain_data, saved_by_blocks, saved_by_filtering
-from weft.plans.traffic import Cache, Nest, Operand, bytes_from_beyond, caches, pages_from_beyond
+from weft.plans.traffic import Cache, LoopNest, Operand, bytes_from_beyond, caches, pages_from_beyond
 from weft.support.processors import PROCESSORS, Processor, processor
 from weft.support.target import Target
 
@@ -15,14 +15,14 @@ TARGET = Target.parse("llvm -mcpu=haswell -num-threads=4 -l1-bytes=32768 -l2-byt
 CPU = TARGET.processor
 
 
-def product(n: int) -> Nest:
+def product(n: int) -> LoopNest:
     """`C[i, j] += A[i, k] * B[k, j]` of floats, with loops i, j, k."""
     inner = [(n, n, n), (1, n, n), (1, 1, n), (1, 1, 1)]
 
     def operand(first: int, second: int) -> Operand:
         return Operand((n, n), 4, [(box[first], box[second]) for box in inner])
 
-    return Nest([n, n, n], [operand(0, 2), operand(2, 1), operand(0, 1)])
+    return LoopNest([n, n, n], [operand(0, 2), operand(2, 1), operand(0, 1)])
 
 
 @pytest.mark.parametrize(("cpu", "family"), [("znver3", "znver1"), ("haswell", "generic"), ("cascadelake", "haswell")])
@@ -49,14 +49,14 @@ def test_nests_that_do_not_fit_move_what_comes_again() -> None:
 
 def test_lines_of_few_places_need_more_room() -> None:
     """16 lines, 4096 bytes apart, are two ways of a cache with eight ways, but 512 lines are all of them."""
-    columns = Nest([64, 256], [Operand((256, 1024), 4, [(256, 64), (256, 1), (1, 1)])])
-    near = Nest([64, 256], [Operand((256, 1008), 4, [(256, 64), (256, 1), (1, 1)])])
+    columns = LoopNest([64, 256], [Operand((256, 1024), 4, [(256, 64), (256, 1), (1, 1)])])
+    near = LoopNest([64, 256], [Operand((256, 1008), 4, [(256, 64), (256, 1), (1, 1)])])
     cache = Cache(32 << 10, 4 << 10)
     assert sum(bytes_from_beyond(columns, cache, CPU)) > sum(bytes_from_beyond(near, cache, CPU))
 
 
 def test_pages() -> None:
-    few, many = (Nest([n, 64], [Operand((n, 1024), 4, [(n, 64), (1, 64), (1, 1)])]) for n in (64, 65))
+    few, many = (LoopNest([n, 64], [Operand((n, 1024), 4, [(n, 64), (1, 64), (1, 1)])]) for n in (64, 65))
     assert pages_from_beyond(few, CPU) == 64 and pages_from_beyond(many, CPU) == 65
 
 
