@@ -7,16 +7,13 @@ from itertools import takewhile
 from math import gcd
 from typing import Final
 
-from weft.analysis.block_patterns import Operand, PatternKind, pattern_of
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.dependence import is_temporary
 from weft.analysis.structure import function_of, holds_one_nest
-from weft.autoschedule.contraction import Roles, contraction_roles
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer
-from weft.autoschedule.nests import Member, consecutive, nests_over_rows
+from weft.autoschedule.nests import consecutive, iterators_of, leading, nests_over_rows
 from weft.autoschedule.rules import (
-    chosen,
-    chosen_size,
-    decided,
+    Sampled,
     extent_of,
     fused,
     loop_of,
@@ -29,6 +26,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
 from weft.dialects.promises import ALL_PROMISES, promises_of
 from weft.dialects.tir_kinds import IterKind
+from weft.plans.roles import ContractionRoles, contraction_roles
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -48,7 +46,7 @@ def threads_for(sch: Schedule, work: int | None, target: Target) -> int:
     while work is not None and threads > _WARP and threads > work:
         threads //= 2
     many = most if work is None else min(most, 2 * max(work, _WARP) - 1)
-    return chosen_size(sch, threads, many, least=_WARP)
+    return Sampled(sch).size(threads, many, least=_WARP)
 
 
 def _most_threads(target: Target) -> int:
@@ -172,16 +170,15 @@ def reduction_for_block(sch: Schedule, block: BlockHandle, target: Target) -> bo
     Not applicable to short reductions, to those of which neighbouring results are neighbours in memory while steps are
     not (a thread for each result then reads memory as well), and to combiners that may not change places.
     """
-    member = Member.of(sch, block)
-    pattern = member.pattern
-    if pattern.kind not in _SUMS or member.leading + len(pattern.reduced) != len(member.iterators):
+    pattern = pattern_of(op_of(sch, block))
+    if pattern.kind not in _SUMS or leading(pattern) + len(pattern.reduced) != len(iterators_of(pattern)):
         return False
     loops = sch.get_loops(block)
-    rows, steps = loops[: member.leading], loops[member.leading :]
+    rows, steps = loops[: leading(pattern)], loops[leading(pattern) :]
     work, results = total_of(sch, steps), total_of(sch, rows)
     few = results is not None and results <= _FEW_RESULTS
-    pays = (work is None or work > _SHORT) and (few or consecutive(pattern, member.iterators[-1], writes=0))
-    if not decided(sch, pays):
+    pays = (work is None or work > _SHORT) and (few or consecutive(pattern, iterators_of(pattern)[-1], writes=0))
+    if not Sampled(sch).decide(pays):
         return False
     rows = rows or [sch.add_unit_loop(steps[0])]
     to_threads(sch, steps, threads_for(sch, work, target))
@@ -195,36 +192,39 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     Not applicable where nothing is reduced, where what is reduced is not all of a row (products, windows), and where a
     row is too long to be kept, or of a length that is known at run time only.
     """
-    members, shared = nests_over_rows(sch, block, _rows)
-    reducing = [member for member in members if member.pattern.is_reduction]
-    if len(members) < 2 or not reducing or any(member.leading != shared for member in reducing):
+    first = op_of(sch, block)
+    patterns, shared = nests_over_rows(first, _rows)
+    reducing = [pattern for pattern in patterns if pattern.is_reduction]
+    if len(patterns) < 2 or not reducing or any(leading(pattern) != shared for pattern in reducing):
         return False
-    kept = [_bytes_of_a_row(member, write, shared) for member in members for write in member.pattern.writes]
+    kept = [_bytes_of_a_row(pattern, write, shared) for pattern in patterns for write in pattern.writes]
     if target.gpu is None or None in kept or sum(size or 0 for size in kept) * 2 > target.gpu.max_shared_bytes:
         return False
-    if not decided(sch, True):
+    if not Sampled(sch).decide(True):
         return False
-    sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
-    work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
+    function = function_of(first).sym_name.data
+    members = [sch.get_block(pattern.block.label, function) for pattern in patterns]
+    sch.merge(*(sch.get_loops(member)[shared - 1] for member in members))
+    work = [total_of(sch, sch.get_loops(member)[shared:]) for member in members]
     threads = threads_for(sch, None if None in work else max(size or 1 for size in work), target)
     for member in members:
-        if own := sch.get_loops(member.handle)[shared:]:
+        if own := sch.get_loops(member)[shared:]:
             to_threads(sch, own, threads)
-    return rows_to_blocks(sch, sch.get_loops(members[0].handle)[:shared])
+    return rows_to_blocks(sch, sch.get_loops(members[0])[:shared])
 
 
-def _rows(member: Member) -> int:
+def _rows(pattern: BlockPattern) -> int:
     """How many outer loops of a nest may be rows: all but those of a reduction, or the last of what is elementwise."""
-    if member.pattern.kind is PatternKind.REDUCTION:
-        return member.leading
-    return max(len(member.iterators) - 1, 0) if member.pattern.kind is PatternKind.INJECTIVE else 0
+    if pattern.kind is PatternKind.REDUCTION:
+        return leading(pattern)
+    return max(len(iterators_of(pattern)) - 1, 0) if pattern.kind is PatternKind.INJECTIVE else 0
 
 
-def _bytes_of_a_row(member: Member, write: Operand, shared: int) -> int | None:
+def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int | None:
     """What a nest keeps of a row; nothing of results of the program. None when its length is not known."""
     if not is_temporary(write.buffer):
         return 0
-    elements = product(member.pattern.extent_of(v) for v in member.pattern.spatial if v.index >= shared)
+    elements = product(pattern.extent_of(v) for v in pattern.spatial if v.index >= shared)
     return None if elements is None else elements * bytes_of(write.element_type)
 
 
@@ -276,35 +276,35 @@ def tiles_in_shared_memory(sch: Schedule, block: BlockHandle, target: Target) ->
     with vectors, and where rows or columns are so few that a tile would be empty.
     """
     roles = contraction_roles(pattern_of(op_of(sch, block)))
-    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decided(sch, True):
+    if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not Sampled(sch).decide(True):
         return False
     _Tiles(sch, block, roles, target).run()
     return True
 
 
-def _is_small(roles: Roles) -> bool:
+def _is_small(roles: ContractionRoles) -> bool:
     return any(extent is not None and extent < _EACH * 2 for extent in (roles.row_count, roles.columns))
 
 
 class _Tiles:
     """Schedules one product."""
 
-    def __init__(self, sch: Schedule, block: BlockHandle, roles: Roles, target: Target) -> None:
+    def __init__(self, sch: Schedule, block: BlockHandle, roles: ContractionRoles, target: Target) -> None:
         self.sch, self.block, self.roles = sch, block, roles
         most = _most_threads(target)
         lengths = (roles.row_count, roles.columns)
         fits = all(extent is None or extent > _SIDE * _EACH // 2 for extent in lengths) and most >= _SIDE * _SIDE
         sides = [side for side in (_SIDE // 2, _SIDE, 2 * _SIDE) if side * side <= most]
-        self.side = chosen(sch, sides, _SIDE if fits else _SIDE // 2)
+        self.side = Sampled(sch).choose(sides, _SIDE if fits else _SIDE // 2)
         self.threads = self.side * self.side
-        self.each = chosen(sch, (_EACH // 2, _EACH, 2 * _EACH), _EACH)
+        self.each = Sampled(sch).choose((_EACH // 2, _EACH, 2 * _EACH), _EACH)
         """Rows and columns of results of a thread."""
         count = roles.extents[roles.reduced[-1]]
         default = _STEPS if count is None or count >= _STEPS else _STEPS // 2
         row = self.side * self.each * (roles.left.element_bytes + roles.right.element_bytes)
         most_steps = default if target.gpu is None else target.gpu.max_shared_bytes // row
         steps = {default, *(size for size in (_STEPS // 2, _STEPS, 2 * _STEPS) if size <= most_steps)}
-        self.steps = chosen(sch, sorted(steps), default)
+        self.steps = Sampled(sch).choose(sorted(steps), default)
         """Steps of the sum for which both factors are fetched at once."""
 
     def run(self) -> None:
@@ -365,4 +365,4 @@ class _Tiles:
             return 1
         widest = min(_FETCHED_BYTES // bytes_of(write.element_type), work // self.threads)
         lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
-        return chosen_size(self.sch, lanes, lanes)
+        return Sampled(self.sch).size(lanes, lanes)

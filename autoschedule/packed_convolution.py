@@ -8,27 +8,22 @@ from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
 from weft.analysis.structure import buffers_read
-from weft.autoschedule.convolution import (
-    ConvolutionRoles,
-    border_of,
-    convolution_roles,
-    split_groups,
-)
-from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.convolution import split_groups
+from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import (
-    chosen_size,
-    chosen_tile,
-    decided,
+    Sampled,
     extent_of,
     is_expensive,
     keep_in_registers,
     lanes_for,
     op_of,
-    panels,
+    pays_threads,
     share_among_threads,
 )
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, even_part, tiles_for, utilization
 from weft.dialects.element_types import bytes_of
+from weft.plans.roles import ConvolutionRoles, convolution_roles
+from weft.plans.tile_plan import index_map, panels
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -57,14 +52,20 @@ def packed_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
     tile by tile. Not applicable where channels come last, where there are few, or where data can as well be read in
     place (`direct_convolution`).
     """
-    grouped = split_groups(sch, block)
+    split_groups(sch, block)
     pattern = pattern_of(op_of(sch, block))
     roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
-    if roles is None or roles.column not in roles.pixels or not roles.channels or not roles.reduced:
+    if (
+        roles is None
+        or not roles.is_known
+        or roles.column not in roles.pixels
+        or not roles.channels
+        or not roles.reduced
+    ):
         return False
-    if not decided(sch, lays_out_windows(roles, lanes, target)):
+    if not Sampled(sch).decide(lays_out_windows(roles, lanes, target)):
         return False
-    _Packing(sch, block, roles, _plan(sch, roles, lanes, target), grouped, target).run()
+    _Packing(sch, block, roles, _plan(sch, roles, lanes, target), roles.is_grouped, target).run()
     return True
 
 
@@ -96,10 +97,10 @@ def _plan(sch: Schedule, roles: ConvolutionRoles, lanes: int, target: Target) ->
     pixels = roles.size(roles.flat_pixels)
     rows = roles.extents[row]
     tiles = tiles_for(rows, pixels, lanes, target.vector_registers)
-    tile = chosen_tile(sch, tiles, lambda some: best_tile_for(some, rows, pixels))
+    tile = Sampled(sch).tile(tiles, lambda some: best_tile_for(some, rows, pixels))
     slow, *window = roles.reduced
     step = roles.size(tuple(window)) * tile.columns * bytes_of(roles.data.element_type)
-    depth = chosen_size(sch, even_part(roles.extents[slow], 3 * target.l1_bytes // (4 * step)), roles.extents[slow])
+    depth = Sampled(sch).size(even_part(roles.extents[slow], 3 * target.l1_bytes // (4 * step)), roles.extents[slow])
     return _Plan(tile, row, depth)
 
 
@@ -117,7 +118,7 @@ class _Packing:
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
         pattern = pattern_of(op_of(sch, block))
-        border = border_of(sch, block, self.roles)
+        border = producer_of(sch, block, self.roles.data.buffer)
         in_parts = plan.depth < self.roles.extents[self.roles.reduced[0]]
         is_whole = self.roles.size(self.roles.flat_pixels) % plan.tile.columns == 0
         in_place = in_parts and is_whole and not self.grouped and not sch.get_consumers(block)
@@ -133,7 +134,7 @@ class _Packing:
             self._in_parts(windows, result)
         else:
             self._at_once(windows, result)
-        share_among_threads(sch, block, [pattern], self.target)
+        share_among_threads(sch, block, pays_threads([pattern], self.target), self.target)
 
     def _repeats_functions(self, border: BlockHandle) -> bool:
         """Whether what computes the data with their border would compute functions again for each window."""
@@ -189,8 +190,10 @@ class _Packing:
         laid_out = pattern_of(op_of(sch, windows))
         index = laid_out.writes[0].indices[dimension]
         (iterator,) = (at for at, v in enumerate(laid_out.block.iter_vars) if index.depends_on([v]))
-        sch.transform_layout(windows, ("write", 0), panels(dimension, width))
-        sch.transform_block_layout(windows, panels(iterator, width))
+        sch.transform_layout(
+            windows, ("write", 0), index_map(panels(len(laid_out.writes[0].indices), dimension, width))
+        )
+        sch.transform_block_layout(windows, index_map(panels(len(laid_out.block.iter_vars), iterator, width)))
 
     def _tiles(self, block: BlockHandle, part: LoopHandle | None, reduced: list[LoopHandle]) -> None:
         """Split the loops into those over tiles and those inside of them, and put them into order."""

@@ -13,7 +13,6 @@ from xdsl.ir import Attribute, Block
 from weft.analysis.block_patterns import BlockPattern, Operand
 from weft.analysis.index import Index
 from weft.analysis.structure import holds_one_nest
-from weft.autoschedule.tile_sizes import RegisterTile
 from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
@@ -21,6 +20,7 @@ from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.upstream.arith import RemFOp
 from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
+from weft.plans.decisions import Decisions
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
@@ -38,35 +38,21 @@ LINE_BYTES: Final = 64
 """What caches move at once."""
 
 
-def chosen(sch: Schedule, options: Sequence[int], default: int) -> int:
-    """One of several integers: `default`, unless a search (`weft.tune`) decides otherwise, by a sampling step."""
-    if not sch.is_of_search or len(options) < 2:
-        return default
-    even = [1 / len(options)] * len(options)
-    return sch.get(sch.sample_categorical([*options], even, decision=options.index(default)))
+class Sampled(Decisions):
+    """Decides by sampling steps of a schedule, which a search (`weft.tune`) steers."""
 
+    def __init__(self, sch: Schedule) -> None:
+        self._sch = sch
 
-def decided(sch: Schedule, default: bool) -> bool:
-    """Whether to do something: `default`, unless a search decides otherwise."""
-    return bool(chosen(sch, (0, 1), int(default)))
+    @property
+    def are_open(self) -> bool:
+        return self._sch.is_of_search
 
-
-def chosen_size(sch: Schedule, default: int, most: int, least: int = 1) -> int:
-    """A size from `least` to `most`: `default`, unless a search decides for a power of two, or for a multiple or a part
-    of the default."""
-    powers = (1 << at for at in range(max(most, 1).bit_length()))
-    near = (default // 4, default // 2, default * 2, default * 4)
-    return chosen(sch, sorted({default, *(size for size in (*powers, *near) if least <= size <= most)}), default)
-
-
-def chosen_tile(
-    sch: Schedule, tiles: Sequence[RegisterTile], best: Callable[[Sequence[RegisterTile]], RegisterTile]
-) -> RegisterTile:
-    """One of several register tiles of as many lanes: the best, unless a search decides for other vectors or rows."""
-    vectors = chosen(sch, list(dict.fromkeys(tile.vectors for tile in tiles)), best(tiles).vectors)
-    tiles = [tile for tile in tiles if tile.vectors == vectors]
-    rows = chosen(sch, list(dict.fromkeys(tile.rows for tile in tiles)), best(tiles).rows)
-    return next(tile for tile in tiles if tile.rows == rows)
+    def choose(self, options: Sequence[int], default: int) -> int:
+        if not self.are_open or len(options) < 2:
+            return default
+        even = [1 / len(options)] * len(options)
+        return self._sch.get(self._sch.sample_categorical([*options], even, decision=options.index(default)))
 
 
 def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
@@ -115,10 +101,10 @@ def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[Loop
 
 
 def keep_in_registers(sch: Schedule, part: BlockHandle, first: int, lanes: int) -> None:
-    """Vectorize the innermost loop of a block by `lanes`, and unroll the other loops from `first` on (from the end of
-    the nest where that is negative)."""
+    """Vectorize the innermost loop of a block by `lanes`, or all of it where they are 0, and unroll the other loops
+    from `first` on (from the end of the nest where that is negative)."""
     *unrolled, last = sch.get_loops(part)[first:]
-    if extent_of(sch, last) != lanes:
+    if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
         unrolled.append(outer)
     sch.vectorize(last)
@@ -130,14 +116,11 @@ PARTS_OF_A_THREAD: Final = 4
 """Iterations for each thread that leave none of them idle for long."""
 
 
-def share_among_threads(
-    sch: Schedule, block: BlockHandle, patterns: Iterable[BlockPattern], target: Target, most: int | None = None
-) -> bool:
-    """Run the outermost loops around a block on several threads, if `patterns`, what runs there, is worth it: as many
-    of them, fused, as give every thread something to do, and at most so many. Says whether it did."""
+def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> bool:
+    """Run the outermost loops around a block on several threads, if what runs there `pays`: as many of them, fused, as
+    give every thread something to do, and at most `most`. Says whether it did."""
     if target.num_threads == 1:
         return False
-    pays = pays_threads(patterns, target)
     if not pays and not sch.is_of_search:
         return False
     loops = _outer_loops(sch, block)[:most]
@@ -147,7 +130,7 @@ def share_among_threads(
         extent = extent_of(sch, loops[count])
         total = wanted if extent is None else total * extent
         count += 1
-    count = chosen(sch, range(len(loops) + 1), 0 if total < 2 else count)
+    count = Sampled(sch).choose(range(len(loops) + 1), 0 if total < 2 else count)
     if count == 0:
         return False
     sch.parallel(fused(sch, loops[:count]))

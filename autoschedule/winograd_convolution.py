@@ -8,11 +8,9 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
-from weft.autoschedule.convolution import producer_of
-from weft.autoschedule.inlining import fuse_consumers
+from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import (
-    chosen,
-    chosen_size,
+    Sampled,
     extent_of,
     keep_in_registers,
     lanes_for,
@@ -189,10 +187,10 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
     if vectors > target.vector_registers // 3:
         return None
     most = most_pixels(vectors, target.vector_registers)
-    rows = chosen_size(sch, _rows(stages, most, target), stages.rows)
+    rows = Sampled(sch).size(_rows(stages, most, target), stages.rows)
     tiles = rows * stages.columns
     pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers)
-    return _Plan(filters, channels, rows, chosen(sch, range(1, min(most, tiles) + 1), pixels))
+    return _Plan(filters, channels, rows, Sampled(sch).choose(range(1, min(most, tiles) + 1), pixels))
 
 
 def _part(lanes: int, extent: int) -> int:
@@ -250,8 +248,8 @@ class _Tiling:
         for part in (stages.rows_of_results, stages.result):
             keep_in_registers(sch, part, -3, plan.lanes)
         if is_apart:
-            share_among_threads(sch, stages.data, [stages.pattern], self.target)
-        share_among_threads(sch, stages.result, [stages.pattern], self.target)
+            share_among_threads(sch, stages.data, pays_threads([stages.pattern], self.target), self.target)
+        share_among_threads(sch, stages.result, pays_threads([stages.pattern], self.target), self.target)
 
     def _transform(self) -> None:
         """Tiles of the data, with their border, a block of channels after the other."""
