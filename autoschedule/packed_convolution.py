@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
 from weft.analysis.structure import buffers_read
@@ -22,19 +21,12 @@ from weft.autoschedule.rules import (
 )
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, even_part, tiles_for, utilization
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
 from weft.plans.roles import ConvolutionRoles, convolution_roles
 from weft.plans.tile_plan import index_map, panels
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-
-_CHANNELS_THAT_PAY: Final = 16
-"""Results from which on a window is read often enough to be laid out."""
-_FULL_LANES: Final = 0.9
-"""Share of the lanes of rows from which on rows are computed where they are, if nothing else is against it."""
-
-_COPIES: Final = 16
-"""Elements of a window up to which the loops over it are unrolled where it is laid out."""
 
 
 def packed_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -72,12 +64,12 @@ def packed_convolution(sch: Schedule, block: BlockHandle, target: Target) -> boo
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
     """Whether reading data in place, as vectors, is worse: many results of each window, and lanes that are not
     consecutive, rows that leave some idle, or windows that do not stay in the first cache."""
-    if roles.column not in roles.pixels or roles.size(roles.channels) < _CHANNELS_THAT_PAY or not roles.reduced:
+    if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return utilization(roles.extents[roles.column], lanes) < _FULL_LANES or window > target.l1_bytes
+    return utilization(roles.extents[roles.column], lanes) < fitted.FULL_LANES or window > target.l1_bytes
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ def _plan(sch: Schedule, roles: ConvolutionRoles, lanes: int, target: Target) ->
     pixels = roles.size(roles.flat_pixels)
     rows = roles.extents[row]
     tiles = tiles_for(rows, pixels, lanes, target.vector_registers)
-    tile = Sampled(sch).tile(tiles, lambda some: best_tile_for(some, rows, pixels))
+    tile = Sampled(sch).tile(tiles, lambda some: best_tile_for(some, rows, pixels, target.processor))
     slow, *window = roles.reduced
     step = roles.size(tuple(window)) * tile.columns * bytes_of(roles.data.element_type)
     depth = Sampled(sch).size(even_part(roles.extents[slow], 3 * target.l1_bytes // (4 * step)), roles.extents[slow])
@@ -290,8 +282,8 @@ class _Packing:
         sch.reorder(vectors, *reduced, lanes)
         copies = 1
         for loop in reversed(reduced[1:]):
-            copies *= extent_of(sch, loop) or _COPIES
-            if copies <= _COPIES:
+            copies *= extent_of(sch, loop) or fitted.UNROLLED_WINDOW
+            if copies <= fitted.UNROLLED_WINDOW:
                 sch.unroll(loop)
         sch.vectorize(lanes)
 

@@ -34,9 +34,6 @@ same: the steps of the rule are undone, so a rule may try what it cannot prove. 
 (`analysis.block_patterns`), never its name.
 """
 
-LINE_BYTES: Final = 64
-"""What caches move at once."""
-
 
 class Sampled(Decisions):
     """Decides by sampling steps of a schedule, which a search (`weft.tune`) steers."""
@@ -178,10 +175,6 @@ def moved_last(at: int) -> Callable[..., tuple[int, ...]]:
     return moved
 
 
-_COST_OF_A_FUNCTION: Final = 8
-"""Operations that a function such as the exponential is worth, and a division."""
-
-
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
     """How many lanes of the widest type that a block computes with fill a register, at least 2.
 
@@ -202,7 +195,7 @@ def cost_of(pattern: BlockPattern) -> int:
     """About how many operations on lanes an instance is; in blocks that loop, those of all iterations."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
-    return 1 + sum(_COST_OF_A_FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
+    return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
 
 
 _UNKNOWN_EXTENT: Final = 64
