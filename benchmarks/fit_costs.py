@@ -91,12 +91,14 @@ def default_schedule(unit: ModuleOp, target: Target) -> Candidate:
 
 
 def programs(
-    database: Database, executor: ThreadPoolExecutor, target: Target, largest: int
+    database: Database, executor: ThreadPoolExecutor, target: Target, largest: int, end: float
 ) -> Iterator[tuple[ModuleOp, Evaluator]]:
-    """The rows of `weft bench ops`, their default schedules measured unless they are recorded."""
+    """The rows of `weft bench ops` that have records, or whose default schedules are measured before `end`."""
     tools = partial(Evaluator, database=database, executor=executor, build=build_candidate, measure=measure)
     for task in tasks(str(target), largest):
         workload, unit, arguments = workload_of(task)
+        if time.monotonic() > end and next(database.records(workload.key), None) is None:
+            continue
         default = default_schedule(unit, target)
         yield unit, tools(workload, str(target), arguments, default, "fitted", limits=WorkerLimits())
 
@@ -146,7 +148,7 @@ def fit(path: Path, names: list[str], seconds: float, target: Target, largest: i
     if unknown := [name for name in names if name not in present]:
         raise SystemExit(f"no constant {unknown[0]}; there are {', '.join(present)}")
     with Database(path) as database, ThreadPoolExecutor(2) as executor:
-        found, schedules = list(programs(database, executor, target, largest)), recorded(database)
+        found, schedules = list(programs(database, executor, target, largest, end)), recorded(database)
         for name in names or present:
             scores: dict[float, float] = {}
             others = 0

@@ -43,7 +43,8 @@ class Processor:
     """Whether the prefetchers go on from a page to the next one, and keep up with streams that are read; software
     prefetches of such streams then only cost time (docs/decisions/0025-prefetching.md)."""
     memory_streams: int = 4
-    """Rows, a power of two, that one core reads fastest side by side from memory. (docs/decisions/0030-rows-from-memory.md)"""
+    """Rows that one core reads fastest side by side from memory, a power of two.
+    (docs/decisions/0030-rows-from-memory.md)"""
     share_of_memory: float = 0.5
     """Share of the memory bandwidth of the machine that one core draws; with 1, arrays beyond the caches are bound by
     bytes, and with less by lines that a core can have under way. (docs/decisions/0028-streaming-stores.md)"""
