@@ -98,7 +98,7 @@ def _pays(roles: ContractionRoles) -> bool:
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
-    return rows is None or rows >= fitted.PACKED_ROWS_OF_INTEGERS or roles.right.constant
+    return rows is None or rows >= fitted.PACKED_ROWS_TRANSPOSED or roles.right.constant
 
 
 def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:

@@ -2,10 +2,10 @@
 
     python benchmarks/fit_costs.py FILE.db [NAME ...] [--seconds 600] [--recorded]
 
-A constant is fitted by what follows from it. For each value of a grid around the present one, the rules schedule the
+A constant is fitted by its consequences. For each value of a grid around the present one, the rules schedule the
 rows of `weft bench ops`. Programs whose default schedule changes are looked up among the records of FILE.db
-(`benchmarks/cost_models.py record`), or measured and recorded, unless `--recorded` is given; nothing else should run
-on the machine then. A value is as good as the geometric mean of the times of all default schedules. Constants that
+(`benchmarks/cost_models.py record`), or measured and recorded, unless `--recorded` is given, on a machine that
+runs no other program. A value is as good as the geometric mean of the times of all default schedules. Constants that
 change no default schedule are those of the tuner's analytical model, or of layouts of graphs, which rows do not have:
 they are as good as the mean rank correlation of the model's predictions with the records.
 
@@ -83,7 +83,7 @@ def values_around(value: float) -> list[float]:
 
 
 def default_schedule(unit: ModuleOp, target: Target) -> Candidate:
-    """What the rules decide with the constants as they are now."""
+    """The default schedule for the present values of the constants."""
     found = Space(unit, default_program(target), "fitted").run(Random(0), takes_defaults=True)
     if not isinstance(found, Candidate):
         raise SystemExit(f"the default schedule is refused: {found}")

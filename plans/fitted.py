@@ -36,13 +36,13 @@ UNROLLED_WINDOW: Final = 16
 UNROLLED_PRODUCTS: Final = 160
 """Multiply-adds of a register tile, at most, in one unrolled body."""
 UNROLLED_SHARED_ROWS: Final = 200
-"""The same if rows of a tile share data only in unrolled windows."""
+"""`UNROLLED_PRODUCTS` of tiles whose rows share data, which they do in unrolled windows only."""
 SHORT_STREAM: Final = 16 << 10
 """Bytes of a stream up to which it is not prefetched."""
 FAR_CACHES: Final = 8
-"""Bytes, per byte of L2, from which arrays come from memory or as slowly."""
+"""Bytes, per byte of L2, from which arrays are read at the bandwidth of memory."""
 SHORT_ROW: Final = 448
-"""Bytes of a row of an image up to which it is no stream of its own for the prefetchers."""
+"""Bytes of a row of an image up to which the prefetchers treat it and its neighbours as one stream."""
 LONG_ROW: Final = 32
 """Pixels of a row from which its remainder is a small part."""
 
@@ -51,7 +51,7 @@ LONG_ROW: Final = 32
 THREADS_PAY: Final = 8
 """Cycles of work on one core, per cycle of waking other threads, from which waking them pays."""
 ELEMENT: Final = 16
-"""Scalar multiply-adds that take as long as an operation on an element that comes from memory: 8 bytes at 6 bytes per
+"""Scalar multiply-adds that take as long as an operation on an element in memory: 8 bytes at 6 bytes per
 cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""
 DOT_PRODUCTS: Final = 4
 """Products of narrow integers that take as long as a scalar multiply-add."""
@@ -71,22 +71,20 @@ L2_PER_PADDED_ROWS: Final = 8
 L2_PER_TRANSFORMED: Final = 2
 """Transformed data of a strip, of minimal filtering."""
 L1_PER_PADDED_ROWS: Final = 4
-"""Padded rows of a pool, besides their source and the results."""
+"""Padded rows of a pool; their source and the results are in L1 as well."""
 L1_OF_ROWS: Final = 0.3
 """Share of L1 for rows that a nest computes before the next nest reads them; the next rows arrive there."""
 L1_OF_ROWS_AHEAD: Final = 0.8
-"""The same if the processor prefetches across pages."""
+"""`L1_OF_ROWS` if the processor prefetches across pages."""
 STREAMED_WEIGHT: Final = 2
-"""Bytes of data that take as long as a byte of weights, which comes from farther away."""
+"""Bytes of data that take as long as a byte of weights, which are farther away."""
 
 # Packing.
 
 PACKED_ROWS: Final = 12
 """Rows of a product from which panels of its right factor are packed."""
 PACKED_ROWS_TRANSPOSED: Final = 8
-"""The same if panels are read column by column otherwise."""
-PACKED_ROWS_OF_INTEGERS: Final = 8
-"""Rows of a product of narrow integers from which its right factor is packed in groups."""
+"""Rows from which panels are packed that are read column by column otherwise, or in groups by dot products."""
 PACKED_PRODUCTS: Final = 1 << 12
 """Products of narrow integers from which packing pays."""
 LOADED_ELEMENT: Final = 4
@@ -100,17 +98,17 @@ ROWS_IN_TURN: Final = 16
 PIECE_STEPS: Final = 64
 """Steps of a panel that are packed for all of its columns before the next ones."""
 PACKED_STEPS_AHEAD: Final = 8
-"""Distance of prefetches of what is packed, in steps of the reduction."""
+"""Distance of prefetches of the source of packed panels, in steps of the reduction."""
 PANEL_STEPS_AHEAD: Final = 4
-"""Distance of prefetches in a packed panel, in steps: the latency of L2, some 50 cycles."""
+"""Distance of prefetches in a packed panel, in steps: about 50 cycles, the latency of L2."""
 ELEMENTS_AHEAD: Final = 64
-"""Distance of prefetches of what is packed, in elements along its rows."""
+"""Distance of prefetches of the source of packed panels, in elements along its rows."""
 WINDOW_VECTOR: Final = 16
 """Per vector of windows that is laid out."""
 GATHERED_WINDOW_VECTOR: Final = 200
-"""The same if neighbours are not consecutive."""
+"""Per vector of windows that is laid out, if neighbours are not consecutive."""
 PACKED_WEIGHT: Final = 10
-"""Per weight that is packed; those of a tile come from distant lines."""
+"""Per weight that is packed; those of a tile are in distant lines."""
 TRANSPOSED_RESULT: Final = 3
 """Per result that is transposed when it is stored."""
 TRANSPOSED_RESULT_STEPS: Final = 10

@@ -35,7 +35,7 @@ class GpuMachine:
     sector_bytes: int = 32
     """Bytes of device memory that are fetched together."""
     word_bytes: int = 4
-    """Size of a register, and of what a bank of shared memory gives in a cycle."""
+    """Size of a register, and of the access of a bank of shared memory in a cycle."""
     banks: int = 32
     """Banks of shared memory."""
     has_async_copy: bool = False
