@@ -50,7 +50,8 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
     tiles, pixels = Split((row if is_flat else row + 1,), (None, tile.pixels)).parts
     splits = [Split(tiles[:-1], (None, tile.pixels)), Split((roles.column,), (None, tile.lanes))]
     vectors, lane = splits[-1].parts
-    *batches, blocks = ((at,) for at in blocked.around)
+    around: list[Loop] = [(at,) for at in blocked.around]
+    *batches, blocks = around
     rows: list[Loop] = [] if is_flat else [(row,)]
     reduced: list[Loop] = [(at,) for at in roles.reduced]
     group = [reduced.pop()] if blocked.group > 1 else []

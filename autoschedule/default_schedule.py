@@ -17,6 +17,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_plain, why_not_plain
 from weft.autoschedule.blocked_convolution import blocked_convolution
+from weft.autoschedule.concatenation import concatenation
 from weft.autoschedule.contraction import contraction, vector_times_matrix
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.dot_products import dot_products
@@ -72,6 +73,8 @@ RULES: Final[tuple[Rule, ...]] = (
     reduction_in_parts,
     # Single nests leave what chooses in scalar code.
     argmax_in_lanes,
+    # Single nests would choose an array for each element.
+    concatenation,
     # What is left.
     single_nest,
 )
@@ -89,8 +92,8 @@ KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # What is left.
     result_for_thread,
     # Where that cannot be proved to be right.
-    partial(inner_loops_for_thread, in_register=True),
-    partial(inner_loops_for_thread, in_register=False),
+    inner_loops_for_thread(in_register=True),
+    inner_loops_for_thread(in_register=False),
     # What may run in no other order, for want of promises.
     in_one_thread,
 )

@@ -84,6 +84,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
             scope="local" if panels.depth is None else "global",
             padded=pads_columns,
             kept=sides - 1,
+            is_first=True,
         ),
         start=(*loops.part, step)[0],
         registers=sides + 1,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import TypeAlias
+from math import gcd
+from typing import Final, TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -15,7 +15,6 @@ from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
 from weft.autoschedule.rules import (
     Decisions,
-    Rule,
     Sampled,
     extent_of,
     fused,
@@ -25,34 +24,41 @@ from weft.autoschedule.rules import (
     own_loops,
     pays_threads,
     share_among_threads,
+    total_of,
 )
+from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
-from weft.plans.tile_plan import Loop, Nest, Prefetch, Result, Staged, TilePlan, index_map
+from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
+THREAD: Final = "threadIdx.x"
+"""The axis of the threads of a kernel's block."""
 PlanOf: TypeAlias = Callable[[BlockPattern, Target, Decisions], TilePlan | None]
 """A rule as a pure function: the plan for a block, None if the rule does not apply."""
 
 
-def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) -> Callable[[PlanOf], Rule]:
-    """The rule that carries out the plan of a function, for a block that `normalize` has rewritten."""
+@dataclass(frozen=True)
+class PlannedRule:
+    """A rule that carries out the plan of a function, for a block that `normalize` has rewritten."""
 
-    def rule_of(plan_of: PlanOf) -> Rule:
-        @wraps(plan_of)
-        def rule(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-            if normalize is not None:
-                normalize(sch, block)
-            plan = plan_of(pattern_of(op_of(sch, block)), target, Sampled(sch))
-            if plan is not None:
-                execute(sch, block, plan, target)
-            return plan is not None
+    plan: PlanOf
+    normalize: Callable[[Schedule, BlockHandle], object] | None = None
 
-        return rule
+    def __call__(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        if self.normalize is not None:
+            self.normalize(sch, block)
+        plan = self.plan(pattern_of(op_of(sch, block)), target, Sampled(sch))
+        if plan is not None:
+            execute(sch, block, plan, target)
+        return plan is not None
 
-    return rule_of
+
+def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) -> Callable[[PlanOf], PlannedRule]:
+    """Make a rule of a function that computes plans."""
+    return lambda plan: PlannedRule(plan, normalize)
 
 
 def execute(
@@ -113,6 +119,33 @@ def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[
     sch.annotate(block, PREFETCH, entries)
 
 
+def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
+    """Nested loops shared among the threads of a block, neighbours next to each other, `lanes` of them for each."""
+    _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
+    sch.bind(thread, THREAD)
+    for loop in vector:
+        sch.vectorize(loop)
+
+
+def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
+    """The map that makes one index of those of the `flat` iterators, among the indices of the iterators at `places`."""
+
+    def joined(*indices: int) -> tuple[int, ...]:
+        result: list[int] = []
+        whole = 0
+        for at, index in zip(places, indices, strict=True):
+            extent = extents[at]
+            if at in flat:
+                whole = index if at == flat[0] else whole * (extent if isinstance(extent, int) else 1) + index
+            if at not in flat:
+                result.append(index)
+            elif at == flat[-1]:
+                result.append(whole)
+        return tuple(result)
+
+    return joined
+
+
 class _Execution:
     """The execution of one plan."""
 
@@ -134,33 +167,51 @@ class _Execution:
         self.copies: list[tuple[Staged, BlockHandle]] = []
         self.source: BlockHandle | None = None
         """The block that recodes or pads what is packed."""
+        self.extents = op_of(sch, block).extents
+        self.unit: LoopHandle | None = None
         self.corrected: BlockHandle | None = None
         """The block that corrects the results of recoded operands."""
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
         self._recode()
-        if plan.padding:
+        if plan.padding and not plan.flat:
             sch.pad_einsum(block, [*plan.padding])
+        result = self._result(plan.result) if plan.result is not None and plan.result.is_first else None
         for staged in plan.staged:
             self._stage(staged)
+        if plan.result is not None and not plan.result.is_first:
+            result = self._result(plan.result)
         if self.pays is None:
             self.pays = pays_threads([pattern_of(op_of(sch, block))], self.target)
-        result = None if plan.result is None else self._result(plan.result)
         for staged, copy in self.copies:
             if staged.fuses_producer and (staged.source is None or self.source is None):
                 fuse_producer(sch, copy)
         self._flatten(result)
-        self._cut()
         for staged, copy in self.copies:
-            if staged.at is not None:
-                sch.compute_at(copy, self.loops[staged.at])
+            if staged.layout and (staged.produced or staged.reindexed):
+                self._lay_out_before(staged, copy)
+            if staged.align:
+                sch.storage_align(copy, 0, -2, staged.align, 0)
+        sums = None if plan.parts is None else self._sum_in_parts(plan.parts)
+        block = self.block
+        self._cut()
+        if plan.parts is not None and sums is not None:
+            sch.reverse_compute_at(sums, self.loops[plan.parts.at])
         if plan.result is not None and result is not None:
             if plan.result.layout:
                 sch.transform_layout(block, ("write", 0), index_map(plan.result.layout))
             if plan.result.prefetch is not None:
                 annotate_prefetches(sch, result, [plan.result.prefetch])
             sch.reverse_compute_at(result, self.loops[plan.result.at])
+        for loop, axis in plan.bound:
+            sch.bind(self.loops[loop], axis)
+        if self.unit is not None:
+            sch.bind(self.unit, plan.unit)
+        # After threads are bound: what is in shared memory is computed for all threads of a block.
+        for staged, copy in self.copies:
+            if staged.at is not None:
+                sch.compute_at(copy, self.loops[staged.at])
         for staged, copy in self.copies:
             self._lay_out(staged, copy)
         if plan.reassociated:
@@ -171,20 +222,18 @@ class _Execution:
         if plan.nontemporal:
             sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
         # Before dot products take the place of the block.
-        own = {part: len(own_loops(sch, part, block)) for part in (init, result) if part is not None}
+        own = {part: len(own_loops(sch, part, block)) for part in (init, sums, result) if part is not None}
         self._registers()
-        if init is not None and not plan.reassociated:
-            spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
-            self._keep(init, min(own[init], spatial))
-        elif init is not None and own[init]:
-            for loop in sch.get_loops(init)[-own[init] :]:
-                sch.unroll(loop)
+        if init is not None and plan.registers:
+            self._initialise(init, own[init])
+        if sums is not None:
+            self._keep(sums, own[sums])
         if plan.result is not None and result is not None:
             self._store(plan.result, result, own[result])
         for loop in plan.unrolled:
             sch.unroll(self.loops[loop])
         if plan.threads is None:
-            share_among_threads(sch, result or block, self.pays or False, self.target, plan.most_shared)
+            share_among_threads(sch, sums or result or block, self.pays or False, self.target, plan.most_shared)
         elif plan.threads:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
@@ -208,6 +257,8 @@ class _Execution:
             return
         if staged.padded:
             copy = self._writer(buffer)
+        elif staged.reindexed:
+            copy = sch.reindex(block, ("read", staged.operand))
         elif producer is None:
             if staged.source is not None and (staged.recoded or self.plan.padding):
                 self.source = self._writer(buffer)
@@ -219,13 +270,6 @@ class _Execution:
             return
         else:
             copy = producer
-            if staged.layout:
-                sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
-                # Padding gives the block a loop for each dimension of the layout.
-                if len(sch.get_loops(copy)) < len(staged.layout):
-                    sch.transform_block_layout(copy, index_map(staged.layout))
-        if staged.align:
-            sch.storage_align(copy, 0, -2, staged.align, 0)
         self.copies.append((staged, copy))
 
     def _writer(self, buffer: SSAValue) -> BlockHandle:
@@ -243,7 +287,8 @@ class _Execution:
                 sch.set_scope(block, 0, result.scope)
         elif result.reindexed:
             copy = sch.reindex(block, ("write", 0))
-            sch.set_scope(block, 0, result.scope)
+            if result.scope != "global":
+                sch.set_scope(block, 0, result.scope)
         else:
             copy = sch.cache_write(block, 0, result.scope)
         if result.align:
@@ -252,30 +297,68 @@ class _Execution:
         fuse_consumers(sch, copy)
         return copy
 
+    def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
+        """Give a copy its layout, and its block the loops that follow from it."""
+        sch, layout = self.sch, index_map(staged.layout)
+        sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.produced else None)
+        # Padding gives the block a loop for each dimension of the layout.
+        if len(sch.get_loops(copy)) < len(staged.layout):
+            sch.transform_block_layout(copy, layout)
+
     def _flatten(self, result: BlockHandle | None) -> None:
-        """Make one iterator of `flat` ones."""
-        flat, extents = self.plan.flat, op_of(self.sch, self.block).extents
-        if not flat:
+        """Make one iterator of `flat` ones, and pad it."""
+        sch, block, plan = self.sch, self.block, self.plan
+        if not plan.flat:
             return
+        spatial = [at for at, kind in enumerate(self.kinds) if kind is IterKind.SPATIAL]
+        if len(plan.flat) > 1:
+            extents = self.extents
+            every = joined_map(range(len(extents)), plan.flat, extents)
+            for staged, copy in self.copies:
+                if staged.reindexed:
+                    sch.transform_layout(
+                        block, ("read", staged.operand), joined_map(staged.reindexed, plan.flat, extents)
+                    )
+                    sch.transform_block_layout(copy, joined_map(staged.reindexed, plan.flat, extents))
+            if result is not None:
+                sch.transform_layout(block, ("write", 0), joined_map(spatial, plan.flat, extents))
+                sch.transform_block_layout(result, joined_map(spatial, plan.flat, extents))
+            sch.transform_block_layout(block, every)
+        if plan.padding:
+            before = {op_of(sch, producer) for producer in sch.get_producers(block)}
+            sch.pad_einsum(block, [*plan.padding])
+            (padded,) = (copy for copy in sch.get_producers(block) if op_of(sch, copy) not in before)
+            ((staged, copy),) = self.copies
+            sch.compute_inline(copy)
+            (whole,) = sch.get_consumers(block)
+            sch.compute_inline(whole)
+            self.copies = [(staged, padded)]
 
-        def joined(*indices: int) -> tuple[int, ...]:
-            first, *others = flat
-            whole = indices[first]
-            for at in others:
-                extent = extents[at]
-                whole = whole * (extent if isinstance(extent, int) else 1) + indices[at]
-            return (*indices[:first], whole, *indices[first + len(flat) :])
-
-        self.sch.transform_layout(self.block, ("write", 0), joined)
-        self.sch.transform_block_layout(self.block, joined)
-        if result is not None:
-            self.sch.transform_block_layout(result, joined)
+    def _sum_in_parts(self, parts: Parts) -> BlockHandle:
+        """Let the block sum a part of the reduction at a time. Returns the block that adds the sums to the results."""
+        sch, sums, plan = self.sch, self.block, self.plan
+        (first, *reduced) = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
+        loops = dict(zip(self.axes, sch.get_loops(sums), strict=True))
+        part, _ = sch.split(loops[first], [None, parts.steps])
+        self.block = sch.rfactor(part, 0)
+        sch.set_scope(self.block, 0, "local")
+        if parts.dimensions:
+            flat = joined_map(parts.dimensions, plan.flat, self.extents)
+            sch.transform_layout(self.block, ("write", 0), lambda part, *indices: (part, *flat(*indices)))
+        spatial: list[Loop] = [(at,) for at in self.axes if self.kinds[at] is IterKind.SPATIAL]
+        names = [*spatial, (first, 0), (first, 1), *((at,) for at in reduced)]
+        self.loops = dict(zip(names, sch.get_loops(self.block), strict=True))
+        return sums
 
     def _cut(self) -> None:
         """Fuse and split the loops, and put them into order."""
         sch, plan = self.sch, self.plan
-        loops = sch.get_loops(self.block) if self.given is None else self.given
-        self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
+        if plan.parts is None:
+            loops = sch.get_loops(self.block) if self.given is None else self.given
+            self.loops = {(at,): loop for at, loop in zip(self.axes, loops, strict=True)}
+        self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
+        if plan.outermost:
+            sch.reorder(*(self.loops[loop] for loop in plan.outermost))
         for group in plan.fused:
             self._fuse(group)
         for split in plan.splits:
@@ -293,7 +376,7 @@ class _Execution:
         """Give a copy its layout, and cut its own loops."""
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
-        if staged.layout and not staged.produced:
+        if staged.layout and not (staged.produced or staged.reindexed):
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
             annotate_prefetches(sch, copy, staged.prefetches)
@@ -310,6 +393,9 @@ class _Execution:
     def _cut_copy(self, copy: BlockHandle, nest: Nest) -> list[LoopHandle]:
         """Cut the own loops of a copy. Returns them in order, none if they stay as they are."""
         sch, own = self.sch, own_loops(self.sch, copy, self.block)
+        if nest.threads:
+            to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
+            return own
         loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
         if not nest.factors or loop is None:
             return []
@@ -345,6 +431,17 @@ class _Execution:
             sch.unroll(unrolled)
         return order
 
+    def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
+        """How many neighbours in memory a thread of a kernel moves at once: no more than keep all threads busy; one
+        where rows are not known to start at multiples of that."""
+        (write,) = pattern_of(op_of(self.sch, copy)).writes
+        row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
+        if row < 0 or inner is None or work is None:
+            return 1
+        widest = min(nest.thread_bytes // bytes_of(write.element_type), work // nest.threads)
+        lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
+        return Sampled(self.sch).size(lanes, lanes)
+
     def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
         """The two parts of a loop that is cut into pieces."""
         extent = extent_of(self.sch, loop) if nest.divides else None
@@ -372,6 +469,16 @@ class _Execution:
             sch.vectorize(last)
         for loop in unrolled:
             sch.unroll(loop)
+
+    def _initialise(self, init: BlockHandle, own: int) -> None:
+        """The `own` loops of the block that initialises accumulators."""
+        plan = self.plan
+        if plan.reassociated:
+            for loop in self.sch.get_loops(init)[len(self.sch.get_loops(init)) - own :]:
+                self.sch.unroll(loop)
+            return
+        spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
+        self._keep(init, min(own, spatial))
 
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
         """The `own` loops of the copy of results: like the accumulators in registers."""

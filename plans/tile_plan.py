@@ -113,6 +113,10 @@ class Nest:
     """The dimension whose loop is cut into pieces of `steps`, if it is not the innermost of the others."""
     intrinsic: str = ""
     """The tensor intrinsic that computes the innermost two loops."""
+    threads: int = 0
+    """Threads of a kernel's block that share all own loops, which become one; factors are not used then."""
+    thread_bytes: int = 0
+    """Bytes that a thread moves at once, at most, if rows of known length are aligned."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,8 @@ class Staged:
     """The elementwise producer of the operand, if it has one and no other consumer, takes the place of the copy."""
     optional: bool = False
     """Without such a producer the operand is read where it is."""
+    reindexed: tuple[int, ...] = ()
+    """The copy has a dimension for each of these iterators of the block."""
     copied: bool = True
     """Without a copy the operand is only recoded."""
     recoded: str = ""
@@ -183,6 +189,20 @@ class Result:
     nest: Nest | None = None
     """The loops of the copy if they are not kept in registers, and something is computed on the way out."""
     prefetch: Prefetch | None = None
+    is_first: bool = False
+    """Made before the copies of operands, which is the order of their allocations."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A reduction in parts, whose sums are added to the results one after the other."""
+
+    steps: int
+    """Iterations of the first reduced iterator in a part; its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
+    at: Loop
+    """The loop in whose iterations the sums of a part are added to the results."""
+    dimensions: tuple[int, ...] = ()
+    """The iterators of the dimensions of the results, if sums are added to them where they are."""
 
 
 @dataclass(frozen=True)
@@ -191,17 +211,21 @@ class TilePlan:
 
     order: tuple[Loop, ...] = ()
     """The loops after all splits, outermost first; loops that are not named stay where they are."""
+    outermost: tuple[Loop, ...] = ()
+    """Loops that are put into this order before all else."""
     fused: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops that become one before the splits; it has the name of the first."""
     splits: tuple[Split, ...] = ()
     joined: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops that become one once all loops are in order."""
     flat: tuple[int, ...] = ()
-    """Adjacent iterators that become one, in the block and in the dimensions of its accumulator, before all else."""
+    """Adjacent iterators that become one, in the block, in the dimensions of its accumulator, and in reindexed copies
+    of operands."""
     padding: tuple[int, ...] = ()
-    """For each iterator, the number that divides its extent after padding by zeros."""
+    """For each iterator, after some are flat, the number that divides its extent after padding by zeros."""
     staged: tuple[Staged, ...] = ()
     result: Result | None = None
+    parts: Parts | None = None
     start: Loop | None = None
     """The loop before which accumulators are initialised."""
     registers: int = 1
@@ -218,6 +242,10 @@ class TilePlan:
     """Positions of written buffers that are stored past the caches."""
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
+    bound: tuple[tuple[Loop, str], ...] = ()
+    """Loops whose iterations are threads, or blocks of threads, of a kernel along an axis."""
+    unit: str = ""
+    """The axis of a single thread, or block of threads, around the nest."""
     threads: tuple[Loop, ...] | None = None
     """Adjacent loops whose iterations threads share; None are as many of the outermost ones as pay."""
     most_shared: int | None = None
