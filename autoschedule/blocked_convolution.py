@@ -12,6 +12,7 @@ from weft.autoschedule.rules import lanes_for, least_bytes, pays_threads
 from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.passes.schedule.dot_intrinsics import LANES, dot_name
+from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
 from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan
@@ -21,12 +22,6 @@ _UNROLLED: Final = 4
 """Channels of a block that are unrolled where pixels of a tile lie anywhere: LLVM does so by itself elsewhere."""
 _DOT_BITS: Final = 32
 """What dot products add, and take of the data."""
-_PART_OF_CACHE: Final = 4
-"""Which part of the second cache a strip of data with its border takes; weights pass by it."""
-_PART_FOR_TILES: Final = 2
-"""The same of a strip of tiles that go on from row to row."""
-_COST_OF_WEIGHTS: Final = 2
-"""What a byte of weights takes that passes by, beside one of the data."""
 
 
 @planned()
@@ -197,7 +192,7 @@ def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -
         return None
     # A dot product that is not added yet is in a register too.
     registers = target.vector_registers - (blocked.group > 1)
-    pixels, is_flat = pixel_tile(rows, columns, vectors, registers)
+    pixels, is_flat = pixel_tile(rows, columns, vectors, registers, target.processor)
     if rows > 1:
         is_flat = decisions.decide(is_flat)
     most = min(most_pixels(vectors, registers), rows * columns if is_flat else columns)
@@ -210,7 +205,7 @@ def _rows(blocked: _Blocked, threads: int, target: Target) -> int:
     roles, around = blocked.roles, blocked.around
     row, extent = roles.rows_of_data(blocked.row, around), roles.extents[blocked.row]
     batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_depthwise))
-    rows = strip_rows(extent, row.results(target.l2_bytes // _PART_OF_CACHE), batches, threads)
+    rows = strip_rows(extent, row.results(target.l2_bytes // fitted.L2_PER_STRIP), batches, threads)
     if blocked.is_depthwise:
         return rows
     all_data = (roles.extents[around[-1]] + 2) * row.bytes * row.step * extent
@@ -224,9 +219,9 @@ def _tiles(blocked: _Blocked, tiles: int, threads: int, target: Target) -> int:
     roles = blocked.roles
     row, extent = roles.rows_of_data(blocked.row, blocked.around), roles.extents[blocked.row]
     blocks = roles.extents[blocked.around[-1]]
-    data, room = row.bytes * min(row.step, row.span) * extent, target.l2_bytes // _PART_FOR_TILES
+    data, room = row.bytes * min(row.step, row.span) * extent, target.l2_bytes // fitted.L2_PER_TILES
     if data <= room or blocks % threads:
         return tiles
     found = strip_rows(tiles, tiles * room // data, 1, 1)
-    weights = _COST_OF_WEIGHTS * -(-tiles // found) * least_bytes(roles.kernel)
+    weights = fitted.STREAMED_WEIGHT * -(-tiles // found) * least_bytes(roles.kernel)
     return found if weights < (blocks + 2) * data else tiles

@@ -8,7 +8,7 @@ from typing import Final
 from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.structure import consumers_of
 from weft.autoschedule.executor import planned
-from weft.autoschedule.rules import LINE_BYTES, product
+from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
     best_tile,
@@ -19,19 +19,13 @@ from weft.autoschedule.tile_sizes import (
     utilization,
 )
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
+from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, Factor, contraction_roles
 from weft.plans.tile_plan import Factors, Loop, Nest, Prefetch, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
 
-_ROWS_THAT_PAY: Final = 12
-"""Rows from which on a panel is read often enough to be packed."""
-_ROWS_THAT_PAY_TRANSPOSED: Final = 8
-"""The same, where a panel is read column by column otherwise."""
-_WORK_OF_THREADS: Final = 1 << 21
-"""Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
-_ROWS_PER_LOAD: Final = 4
-"""Multiply-adds that take as long as a load from beyond the second cache, for each element."""
 _STEPS_AT_ONCE: Final = 2
 """Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
 _STEPS_TO_TRY: Final = (1, 2, 4, 8)
@@ -95,10 +89,11 @@ def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Deci
     places = [((roles.column, 0),), *rows, *([batch] if batch else [])]
     batches = product(roles.extents[at] for at in roles.batch)
     pieces = None if roles.columns is None else -(-roles.columns // columns)
-    if batch and (batches is None or utilization(batches, threads) > _BUSY):
+    if batch and (batches is None or utilization(batches, threads) > fitted.BUSY_PANELS):
         default = len(places) - 1
     else:
-        default = int(roles.row is not None and pieces is not None and utilization(pieces, threads) <= _BUSY)
+        are_idle = pieces is not None and utilization(pieces, threads) <= fitted.BUSY_PANELS
+        default = int(roles.row is not None and are_idle)
     return places[decisions.choose(range(len(places)), default)]
 
 
@@ -172,7 +167,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     if roles is None or roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
-    paying = _ROWS_THAT_PAY if right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
+    paying = fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
     many = rows is None or rows >= paying
     ahead = right.constant and not roles.same_buffer
     pack_left = left.contiguous and not roles.same_buffer and decisions.decide(many)
@@ -186,10 +181,10 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
         return None
     # What passes by once need not stay in a cache.
     passes_once = ahead and rows is not None and rows <= tile.rows
-    work = _WORK_OF_THREADS
+    work = threads_pay_from(target.processor)
     if ahead and rows is not None:
         # What few rows are multiplied with arrives slower than it is used.
-        work = work * min(rows, _ROWS_PER_LOAD) // _ROWS_PER_LOAD
+        work = work * min(rows, fitted.LOADED_ELEMENT) // fitted.LOADED_ELEMENT
     plan = panels_of(
         roles,
         tile,
@@ -207,11 +202,12 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     loops = PanelLoops(plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, 2 if _fuses(target) else 1))
     padded = pack_right and ragged
     staged: list[Staged] = []
+    ways = target.processor.l1_ways
     if pack_right:
         at = None if ahead else (loops.part or [loops.panels])[0]
-        staged.append(_packed(right, at, tile.columns, tile.lanes, is_left=False, padded=padded))
+        staged.append(_packed(right, at, tile.columns, tile.lanes, ways, is_left=False, padded=padded))
     if pack_right and pack_left:
-        staged.append(_packed(left, None, tile.rows, tile.rows, is_left=True, parallel=bool(plan.threads)))
+        staged.append(_packed(left, None, tile.rows, tile.rows, ways, is_left=True, parallel=bool(plan.threads)))
     result: Result | None = None
     if plan.depth is None or padded or consumers_of(pattern.block):
         result = Result(
@@ -221,7 +217,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
             kept=1 if roles.row is None else 2,
             prefetch=_next_rows(pattern, roles, tile),
         )
-    ahead_of = tuple(_STEPS_OF_A_PANEL_AHEAD * (at == roles.reduced[-1]) for at in range(len(roles.extents)))
+    ahead_of = tuple(fitted.PANEL_STEPS_AHEAD * (at == roles.reduced[-1]) for at in range(len(roles.extents)))
     return TilePlan(
         padding=tuple(tile.lanes if at == roles.column else 1 for at in range(len(roles.extents))) if padded else (),
         splits=tuple(loops.splits),
@@ -241,35 +237,22 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     rows, columns = roles.row_count, roles.columns
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
-    return decisions.tile(tiles, lambda some: best_tile(some, rows, columns))
+    return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
     """Whether each vector of a panel is known to be a line that neither the first cache nor the processor's own
     prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
-    if target.processor.prefetches_across_pages:
+    processor = target.processor
+    if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
         return False
-    return target.vector_bytes >= LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
+    return panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
 
 
 def _fuses(target: Target) -> bool:
     """Whether products take no registers of their own: 16 vectors of 16 bytes are SSE's, whose instructions overwrite
     an operand, too."""
     return target.vector_bytes > 16 or target.vector_registers > 16
-
-
-_LINES_IN_TURN: Final = 8
-"""Lines of memory, a power of two apart, that the first cache holds at once: its ways."""
-_ROWS_IN_TURN: Final = 16
-_STEPS_OF_A_PIECE: Final = 64
-_STEPS_AHEAD: Final = 8
-"""Distance of prefetches while a panel is packed, in steps of the reduction."""
-_STEPS_OF_A_PANEL_AHEAD: Final = 4
-"""The same while a panel is used: some 50 cycles, the latency of the second cache."""
-_ELEMENTS_AHEAD: Final = 64
-"""Distance of prefetches along lines of memory, in elements."""
-_BUSY: Final = 0.8
-"""The least share of the time that threads must be busy."""
 
 
 def _next_rows(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch | None:
@@ -286,12 +269,14 @@ def _packed(
     at: Loop | None,
     width: int,
     lanes: int,
+    ways: int,
     *,
     is_left: bool,
     padded: bool = False,
     parallel: bool = False,
 ) -> Staged:
-    """A factor as panels of `width` rows or columns, one element after the other of each step."""
+    """A factor as panels of `width` rows or columns, one element after the other of each step. L1 holds lines of `ways`
+    rows a power of two apart."""
     dimension, prefetches = factor.dimension, ()
     if factor.constant:
         nest = Nest((None, lanes)) if factor.contiguous else Nest()
@@ -299,15 +284,15 @@ def _packed(
         prefetches = _prefetches_of_source(factor, width, is_left)
         if factor.contiguous and is_left:
             # So few rows are read in turn that their lines are in cache until all of their elements are used.
-            nest = Nest((None, lanes), dimension, inside=(1, 0), steps=_ROWS_IN_TURN, divides=True)
+            nest = Nest((None, lanes), dimension, inside=(1, 0), steps=fitted.ROWS_IN_TURN, divides=True)
         elif factor.contiguous:
             nest = Nest((None, lanes), dimension, inside=(0, 0))
         else:
-            lanes = min(lanes, _LINES_IN_TURN)
+            lanes = min(lanes, ways)
             # A piece of a panel stays in the first cache until all of its columns are there. Not vectorized: gathers
             # took four times as long as the loads and stores of single elements.
             factors = (None, width // lanes, lanes)
-            nest = Nest(factors, dimension, inside=(2, 1, 0), steps=_STEPS_OF_A_PIECE, divides=True, vector=False)
+            nest = Nest(factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False)
     return Staged(
         factor.position,
         at,
@@ -326,19 +311,14 @@ def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Pr
     others = [at for at in dimensions if at != factor.dimension]
     if not others:
         return ()
-    along, distance = factor.dimension if factor.contiguous else others[-1], _ELEMENTS_AHEAD
+    along, distance = factor.dimension if factor.contiguous else others[-1], fitted.ELEMENTS_AHEAD
     if factor.contiguous and not is_left:
-        along, distance = others[-1], _STEPS_AHEAD
+        along, distance = others[-1], fitted.PACKED_STEPS_AHEAD
     reads = Prefetch(False, tuple(distance * (at == along) for at in dimensions))
     if not is_left:
         return (reads,)
     # All of it is packed at once, and does not stay in the near caches.
     return (reads, Prefetch(True, tuple(2 * width * (at == factor.dimension) for at in dimensions), 0))
-
-
-_ROWS_READ_AT_ONCE: Final = 8
-"""Rows of the matrix that are read side by side: as many streams as processors fetch ahead, and as many sums for each
-time that a result is loaded and stored."""
 
 
 @planned()
@@ -356,7 +336,8 @@ def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisi
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     columns = roles.columns or 0
     chunk = -(-columns // (target.num_threads * lanes)) * lanes
-    rows = decisions.size(_ROWS_READ_AT_ONCE, 2 * _ROWS_READ_AT_ONCE)
+    streams = target.processor.prefetched_streams
+    rows = decisions.size(streams, 2 * streams)
     splits = (
         Split((roles.column,), (None, -(-chunk // lanes), lanes)),
         Split((roles.reduced[0],), (None, rows)),
@@ -378,6 +359,6 @@ def _is_bandwidth_bound(roles: ContractionRoles, target: Target) -> bool:
     if others != 1 or roles.row_count != 1 or len(roles.reduced) != 1 or not roles.right.contiguous:
         return False
     columns, depth = roles.columns, roles.extents[roles.reduced[0]]
-    if columns is None or depth is None or depth < _ROWS_READ_AT_ONCE or columns < target.vector_bytes:
+    if columns is None or depth is None or depth < target.processor.prefetched_streams or columns < target.vector_bytes:
         return False
     return columns * depth * roles.right.element_bytes > target.l2_bytes

@@ -14,6 +14,7 @@ from weft.autoschedule.inlining import producing
 from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, op_of, pays_threads
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, pieces_for, row_tile, tiles_for
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
 from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan, parted
@@ -21,12 +22,6 @@ from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
-_STEPS: Final = 4
-"""Steps that a piece has at least: rows that windows share with the next piece are padded twice."""
-_UNROLLED: Final = 160
-"""Multiply-adds that a loop body may have when a window is unrolled."""
-_UNROLLED_ROWS: Final = 200
-"""Likewise, where rows share what their windows have in common, which they do only when windows are unrolled."""
 _MUCH_UNROLLED: Final = 2
 """How many times as many a search may try."""
 
@@ -127,9 +122,9 @@ def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, 
     rows = 1 if row is None else roles.extents[row]
     if not roles.sums_one_window:
         tiles = tiles_for(rows, columns, lanes, target.vector_registers)
-        return decisions.tile(tiles, lambda some: best_tile_for(some, rows, columns))
+        return decisions.tile(tiles, lambda some: best_tile_for(some, rows, columns, target.processor))
     row_bytes = columns * bytes_of(roles.data.element_type)
-    tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes)
+    tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes, target.processor)
     return tile if tile.rows == 1 else replace(tile, rows=decisions.size(tile.rows, min(rows, 2 * tile.rows)))
 
 
@@ -149,7 +144,7 @@ def _pieces(
     if threads > 1 and roles.size(tuple(_outermost(roles, slow, row))) < wanted:
         least = max(least, wanted)
     steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
-    return decisions.size(pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads), steps)
+    return decisions.size(pieces_for(steps, min(least, max(steps // fitted.PADDED_STEPS, 1)), threads), steps)
 
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
@@ -195,7 +190,7 @@ def _window(roles: ConvolutionRoles) -> list[int]:
 def _unrolled(roles: ConvolutionRoles, tile: RegisterTile, decisions: Decisions) -> int:
     """The number of innermost loops over a window that are unrolled."""
     body = tile.rows * tile.vectors
-    most = _UNROLLED_ROWS if roles.sums_one_window else _UNROLLED
+    most = fitted.UNROLLED_SHARED_ROWS if roles.sums_one_window else fitted.UNROLLED_PRODUCTS
     able = count = 0
     for at in reversed(_window(roles)):
         body *= roles.extents[at]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i32
@@ -14,18 +13,13 @@ from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile, register_tiles
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
+from weft.plans import fitted
+from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
 from weft.plans.tile_plan import Digit, Loop, Nest, Result, Staged, TilePlan, digits_of, moved_last
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.target import Target
-
-_LEAST_ROWS: Final = 8
-"""Rows from which on it pays to bring the right factor into groups."""
-_LEAST_WORK: Final = 1 << 12
-"""Products from which on the copies cost less than they save."""
-_WORK_OF_THREADS: Final = 1 << 23
-"""Products, some 40 us of one core, from which on it pays to wake other threads."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +39,6 @@ class Form:
     right: FactorLoad
     recode_left: str | None = None
     recode_right: str | None = None
-
-
-_ROWS_IN_TURN: Final = 16
-"""Rows of a transposed factor that are read in turn."""
 
 
 @planned()
@@ -74,7 +64,8 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
     tile, group, lanes = _tile(roles, instruction, target, decisions), instruction.group, instruction.lanes
     words = None if depth is None else max(-(-depth // group), 1)
     # A group is as wide as a sum.
-    panels = panels_of(roles, tile, words, 4, _WORK_OF_THREADS, target, decisions)
+    work = fitted.DOT_PRODUCTS * threads_pay_from(target.processor)
+    panels = panels_of(roles, tile, words, 4, work, target, decisions)
     loops = PanelLoops(panels, (tile.vectors, lanes), (group,))
     step, products = loops.steps
     pads_columns = columns is None or columns % tile.columns != 0
@@ -106,9 +97,9 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
 def _pays(roles: ContractionRoles) -> bool:
     """Whether copies cost less than they save."""
     rows, work = roles.row_count, product(roles.extents)
-    if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < _LEAST_WORK):
+    if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
-    return rows is None or rows >= _LEAST_ROWS or roles.right.constant
+    return rows is None or rows >= fitted.PACKED_ROWS_TRANSPOSED or roles.right.constant
 
 
 def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:
@@ -140,7 +131,7 @@ def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: Reg
             intrinsic=interleave_name(tile.lanes, 32 // group),
         )
     else:
-        nest = Nest((None, _ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
+        nest = Nest((None, fitted.ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
     return Staged(
         right.position,
         None if right.constant else at,
@@ -213,4 +204,4 @@ def _tile(roles: ContractionRoles, instruction: DotInstruction, target: Target, 
     if columns is not None:
         columns = -(-columns // instruction.lanes) * instruction.lanes
     tiles = register_tiles(rows, columns, instruction.lanes, target.vector_registers, fused=instruction.adds)
-    return decisions.tile(tiles, lambda some: best_tile(some, rows, columns))
+    return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern
 from weft.autoschedule.executor import planned
@@ -18,26 +17,11 @@ from weft.autoschedule.tile_sizes import (
     strip_rows,
     utilization,
 )
+from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
 from weft.plans.tile_plan import ALL, Loop, Nest, Prefetch, Result, Split, Staged, TilePlan, moved_last, panels
 from weft.support.target import Target
-
-_LAYING_OUT: Final = 16
-"""What it takes to lay out a vector of windows, in multiply-adds of vectors (measured, as all of these)."""
-_GATHERING: Final = 200
-"""The same where neighbours are not consecutive."""
-_LAYING_OUT_A_WEIGHT: Final = 10
-"""What it takes for an element of the weights: each of a tile is from another place in memory."""
-_TURNING: Final = 3
-"""What it takes for an element of the results."""
-_BUSY: Final = 0.9
-"""The least share of the time that threads must be busy."""
-_STEPS_OF_A_TURN: Final = 10
-"""How many times as much as turning a result the sum of it takes, where turning is a small part."""
-_PART_OF_CACHE: Final = 8
-"""Which part of the second cache a strip of data takes: the pages of more of it are not all known to the first level of
-address translation."""
 
 
 @planned()
@@ -122,7 +106,7 @@ def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
     """Whether weights that are laid out already save more than turning the results takes, though data can as well be
     read in place along their rows."""
     steps = roles.size(roles.reduced)
-    return roles.kernel_is_constant and steps >= _STEPS_OF_A_TURN * _TURNING * lanes
+    return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
@@ -130,12 +114,13 @@ def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
     idle behind the last pixel. Constant weights are laid out before calls."""
     pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
-    copies = _LAYING_OUT * data // lanes + _TURNING * filters * pixels
-    windows = (_LAYING_OUT if roles.stride(roles.data, roles.column) == 1 else _GATHERING) * pixels * steps // lanes
+    copies = fitted.WINDOW_VECTOR * data // lanes + fitted.TRANSPOSED_RESULT * filters * pixels
+    is_gathered = roles.stride(roles.data, roles.column) != 1
+    windows = (fitted.GATHERED_WINDOW_VECTOR if is_gathered else fitted.WINDOW_VECTOR) * pixels * steps // lanes
     if roles.kernel_is_constant:
         idle = 1 - utilization(roles.size(roles.flat_pixels), lanes)
         return copies < windows + idle * pixels * filters * steps / lanes
-    return copies + _LAYING_OUT_A_WEIGHT * filters * steps < windows
+    return copies + fitted.PACKED_WEIGHT * filters * steps < windows
 
 
 def _filters(roles: ConvolutionRoles) -> list[int]:
@@ -169,13 +154,13 @@ def _tile(
     tiles = filter_tiles(columns, roles.extents[filters], lanes, target.vector_registers, step, window)
 
     def best(some: Sequence[FilterTile]) -> FilterTile:
-        return best_filter_tile(some, columns, step, window)
+        return best_filter_tile(some, columns, step, window, target.processor)
 
     size = decisions.tile(tiles, best)
     tiles = [tile for tile in tiles if (tile.rows, tile.vectors) == (size.rows, size.vectors)]
     shares = decisions.decide(best(tiles).shares_elements) if len(tiles) > 1 else tiles[0].shares_elements
     tile = next(tile for tile in tiles if tile.shares_elements == shares)
-    height = rows_together(tile, columns, roles.extents[slow], target.vector_registers)
+    height = rows_together(tile, columns, roles.extents[slow], target.vector_registers, target.processor)
     return (FilterTile(columns, 1, lanes, shares_elements=False) if height > 1 else tile), height
 
 
@@ -193,12 +178,12 @@ def _strip(
     extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow)
     (filters,) = _filters(roles)
     batches = roles.size(before)
-    most = roles.rows_of_data(slow, before).results(target.l2_bytes // _PART_OF_CACHE)
+    most = roles.rows_of_data(slow, before).results(target.l2_bytes // fitted.L2_PER_PADDED_ROWS)
     rows = -(-decisions.size(strip_rows(extent, most, batches, threads), extent) // height) * height
     turns = -(-batches * -(-extent // rows) // threads)
     fits = 2 * least_bytes(roles.data) <= target.l2_bytes
     fits = fits and roles.extents[filters] >= tile.columns * threads * PARTS_OF_A_THREAD
-    if fits and batches * extent < _BUSY * threads * turns * rows:
+    if fits and batches * extent < fitted.BUSY_STRIPS * threads * turns * rows:
         return -(-extent // height) * height, True
     return rows, False
 

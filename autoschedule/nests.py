@@ -14,7 +14,6 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written, child_blocks, consumers_of, is_plain, scope_of
 from weft.autoschedule.executor import RowMember, execute, execute_rows, planned
 from weft.autoschedule.rules import (
-    LINE_BYTES,
     PARTS_OF_A_THREAD,
     Sampled,
     cost_of,
@@ -31,24 +30,15 @@ from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.tir.vectorizer import MOST_SHUFFLED
+from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.tile_plan import Loop, Prefetch, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
-_MANY_STEPS: Final = 64
-"""Steps of a reduction from which on it pays to read memory in order, and keep the results in a cache for it."""
-_ROWS_AT_ONCE: Final = 4
-_FAR: Final = 8
-"""How many times as much as the second caches hold comes from memory, or as slowly."""
-_MANY_REGISTERS: Final = 32
 _WIDTHS: Final = (1, 2, 4, 8)
 """Vectors side by side, and rows at a time, that a search may choose."""
-_UNROLLED: Final = 16
-"""Steps of a reduction, such as a window, that are unrolled: results stay in registers."""
-_ACCUMULATORS: Final = 4
-"""Registers of partial results: enough additions in flight to hide that one takes several cycles."""
 
 
 def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
@@ -194,7 +184,7 @@ def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
     waits for the one before; loads and stores of anything shorter keep the processor busy as it is."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
-    return 4 if target.vector_registers >= _MANY_REGISTERS else 2
+    return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
 
 
 def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
@@ -211,7 +201,7 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
         return None
     lanes, moved = lanes_for(pattern, target), bytes_moved(pattern)
     widest = max((bytes_of(read.element_type) for read in across), default=1)
-    vectors = decisions.choose(_WIDTHS, max(LINE_BYTES // (lanes * widest), 1))
+    vectors = decisions.choose(_WIDTHS, max(target.processor.line_bytes // (lanes * widest), 1))
     factors = (None, vectors, lanes) if vectors > 1 else (None, lanes)
     splits = tuple(Split((v.index,), factors) for v in (rows[0], column))
     others = _loops(v.index for v in iterators_of(pattern)[shared:] if v not in (rows[0], column))
@@ -242,8 +232,8 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
     if iterator is None:
         return None
     extent = pattern.extent_of(iterator)
-    steps = prod(pattern.extent_of(reduced) or _MANY_STEPS for reduced in pattern.reduced)
-    by_sweeps = steps >= _MANY_STEPS and (extent or 0) > lanes * _ACCUMULATORS
+    steps = prod(pattern.extent_of(reduced) or fitted.SWEPT_STEPS for reduced in pattern.reduced)
+    by_sweeps = steps >= fitted.SWEPT_STEPS and (extent or 0) > lanes * fitted.ACCUMULATORS
     if decisions.decide(by_sweeps) if extent else by_sweeps:
         return _reduce_by_sweeps(pattern, iterator, shared, target, decisions)
     return _reduce_side_by_side(pattern, iterator, shared, lanes, decisions)
@@ -257,7 +247,7 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
         return 1
     rows, at_once = pattern.extent_of(iterators_of(pattern)[row]), target.processor.memory_streams
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(pattern, read)]
-    is_far = pattern.instances * max(streamed, default=0) > _FAR * second_caches(target)
+    is_far = pattern.instances * max(streamed, default=0) > fitted.FAR_CACHES * second_caches(target)
     are_many = rows is not None and rows >= at_once * PARTS_OF_A_THREAD * target.num_threads
     return at_once if is_far and are_many else 1
 
@@ -267,7 +257,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
     start, count = leading(pattern), len(iterators_of(pattern))
     first = _dense_from(pattern, start)
     extent = _extent_from(pattern, first)
-    most = lanes * min(_ACCUMULATORS, max(2 * _ACCUMULATORS // rows, 1))
+    most = lanes * min(fitted.ACCUMULATORS, max(2 * fitted.ACCUMULATORS // rows, 1))
     width = lanes
     while width < most and (extent is None or extent > width):
         width *= 2
@@ -319,7 +309,7 @@ def _reduce_by_sweeps(
     pieces = decisions.size(pieces, -(-extent // lanes))
     vectors = -(-extent // (pieces * lanes))
     columns = Split((iterator.index,), (None, vectors, lanes))
-    steps = Split(row, (None, decisions.choose(_WIDTHS, _ROWS_AT_ONCE)))
+    steps = Split(row, (None, decisions.choose(_WIDTHS, fitted.SWEPT_ROWS)))
     (piece, column, lane), (some, few) = columns.parts, steps.parts
     return TilePlan(
         splits=(columns, steps),
@@ -338,30 +328,18 @@ def _reduce_side_by_side(
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     reduced = _loops(v.index for v in pattern.reduced)
     width = lanes
-    while width < lanes * _ACCUMULATORS and (extent is None or extent >= 2 * width):
+    while width < lanes * fitted.ACCUMULATORS and (extent is None or extent >= 2 * width):
         width *= 2
     splits = _strip(iterator.index, extent, _width(decisions, width, lanes, extent))
     outer = splits[0].parts[:-1] if splits else ()
-    steps = prod(pattern.extent_of(v) or _UNROLLED + 1 for v in pattern.reduced)
+    steps = prod(pattern.extent_of(v) or fitted.UNROLLED_WINDOW + 1 for v in pattern.reduced)
     return TilePlan(
         splits=splits,
         order=(*before, *outer, *reduced, *_inner(iterator.index, splits)),
         start=reduced[0],
-        unrolled=reduced if decisions.decide(steps <= _UNROLLED) else (),
+        unrolled=reduced if decisions.decide(steps <= fitted.UNROLLED_WINDOW) else (),
         threads=(),
     )
-
-
-_STREAM_DISTANCE: Final = 2048
-"""Prefetch distance of streams, in bytes: half a page, some 0.2 us of one core's bandwidth."""
-_PAGE: Final = 4096
-"""The same for reductions, which are bound by latency, and for streams that are written only."""
-_FAR_DISTANCE: Final = 16384
-"""The same for reductions that read from memory, on a processor that prefetches some pages by itself."""
-_DISTANCES: Final = (0, 1024, _STREAM_DISTANCE, _PAGE, _FAR_DISTANCE)
-"""Those that a search may choose; 0 is no prefetch."""
-_SHORT_STREAM: Final = 16 << 10
-"""Bytes of a stream that is too short for prefetches to pay."""
 
 
 def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[Prefetch, ...]:
@@ -378,17 +356,18 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
     if not iterators_of(pattern) or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
         return ()
     kinds = [(False, pattern.reads, buffers_read), (True, pattern.writes, buffers_written)]
-    ahead, least = _STREAM_DISTANCE, _SHORT_STREAM
+    page = target.processor.page_bytes
+    ahead, least = page // 2, fitted.SHORT_STREAM
     pays = True
     if is_reduction and target.processor.memory_streams == 1:
         pays = False
     elif is_reduction and target.processor.prefetches_across_pages:
-        ahead, least = _FAR_DISTANCE, largest_caches(target) + 1
+        ahead, least = 4 * page, largest_caches(target) + 1
     elif is_reduction:
-        ahead, least = _PAGE, second_caches(target) + 1
+        ahead, least = page, second_caches(target) + 1
     elif target.processor.prefetches_across_pages:
         pays = _stays_in_third_cache(pattern, target)
-        ahead, kinds = _PAGE, kinds[1:]
+        ahead, kinds = page, kinds[1:]
     streams: list[tuple[bool, int, int]] = []
     for writes, operands, accessed in kinds if pays or decisions.are_open else ():
         order = accessed(pattern.block)
@@ -397,7 +376,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
             is_short = is_reduction if pattern.instances is None else pattern.instances * size < least
             if is_stream(pattern, operand) and not is_short:
                 streams.append((writes, order.index(operand.buffer), size))
-    ahead = decisions.choose(_DISTANCES, ahead if pays else 0) if streams else 0
+    ahead = decisions.choose((0, page // 4, page // 2, page, 4 * page), ahead if pays else 0) if streams else 0
     before = (0,) * (len(iterators_of(pattern)) - 1)
     return tuple(Prefetch(writes, (*before, ahead // size), at) for writes, at, size in streams if ahead)
 
@@ -567,14 +546,6 @@ def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int
     return fused(sch, reduced[:count])
 
 
-_MOST_ROWS: Final = 4
-"""Rows that a nest computes at a time, at most: more gain nothing."""
-_PART_OF_CACHE: Final = 0.3
-"""Which part of the first cache rows may fill that are computed at a time: the next rows come there, too."""
-_MOST_OF_CACHE: Final = 0.8
-"""The same for a processor that waits for none of them."""
-
-
 def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Nests that follow each other become one over the rows that they share: what one computes of a row, the next uses
     while it is in cache, and temporaries shrink to a row.
@@ -671,8 +642,8 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
     if moved is None or not any(pattern.is_reduction for pattern in over_elements[:-1]):
         return 1
     extent = patterns[0].block.extents[shared - 1]
-    part = _MOST_OF_CACHE if target.processor.prefetches_across_pages else _PART_OF_CACHE
-    rows = _MOST_ROWS
+    part = fitted.L1_OF_ROWS_AHEAD if target.processor.prefetches_across_pages else fitted.L1_OF_ROWS
+    rows = fitted.ROWS_AT_A_TIME
     while rows > 1 and rows * moved > part * target.l1_bytes:
         rows //= 2
     if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.analysis.structure import consumers_of
 from weft.autoschedule.convolution import split_groups
@@ -12,18 +10,11 @@ from weft.autoschedule.inlining import producing
 from weft.autoschedule.rules import is_expensive, lanes_for
 from weft.autoschedule.tile_sizes import best_tile_for, even_part, tiles_for, utilization
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
 from weft.plans.tile_plan import ALL, Loop, Nest, Parts, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
-
-_CHANNELS_THAT_PAY: Final = 16
-"""Results from which on a window is read often enough to be laid out."""
-_FULL_LANES: Final = 0.9
-"""Share of the lanes of rows from which on rows are computed where they are, if nothing else is against it."""
-
-_COPIES: Final = 16
-"""Elements of a window up to which the loops over it are unrolled where it is laid out."""
 
 
 @planned(split_groups)
@@ -50,7 +41,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     flat, extents = roles.flat_pixels, roles.extents
     row, pixel, pixels = max(roles.channels, key=lambda at: extents[at]), flat[0], roles.size(flat)
     tiles = tiles_for(extents[row], pixels, lanes, target.vector_registers)
-    tile = decisions.tile(tiles, lambda some: best_tile_for(some, extents[row], pixels))
+    tile = decisions.tile(tiles, lambda some: best_tile_for(some, extents[row], pixels, target.processor))
     slow, *window = roles.reduced
     step = roles.size(tuple(window)) * tile.columns * bytes_of(roles.data.element_type)
     depth = decisions.size(even_part(extents[slow], 3 * target.l1_bytes // (4 * step)), extents[slow])
@@ -130,7 +121,7 @@ def _unrolled(extents: list[int]) -> int:
     copies, count = 1, 0
     for extent in reversed([extent for extent in extents if extent > 1][1:]):
         copies *= extent
-        if copies > _COPIES:
+        if copies > fitted.UNROLLED_WINDOW:
             break
         count += 1
     return count
@@ -139,9 +130,9 @@ def _unrolled(extents: list[int]) -> int:
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
     """Whether reading data in place, as vectors, is worse: many results of each window, and lanes that are not
     consecutive, rows that leave some idle, or windows that do not stay in the first cache."""
-    if roles.column not in roles.pixels or roles.size(roles.channels) < _CHANNELS_THAT_PAY or not roles.reduced:
+    if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return utilization(roles.extents[roles.column], lanes) < _FULL_LANES or window > target.l1_bytes
+    return utilization(roles.extents[roles.column], lanes) < fitted.FULL_LANES or window > target.l1_bytes

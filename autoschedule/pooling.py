@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Final
 
 from xdsl.ir import BlockArgument
 
@@ -12,19 +11,12 @@ from weft.analysis.structure import buffers_read
 from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing
 from weft.autoschedule.nests import reduces_alike, vector_iterator
-from weft.autoschedule.rules import LINE_BYTES, lanes_for
+from weft.autoschedule.rules import lanes_for
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan
 from weft.support.target import Target
-
-_VECTORS: Final = 4
-"""Vectors of results side by side, at most: enough operations in flight to hide that one takes several cycles."""
-_UNROLLED: Final = 16
-"""Elements of a window that is unrolled: results stay in registers."""
-_PART_OF_CACHE: Final = 4
-"""Which part of the first cache the rows of data fill that are padded at a time: what they are copied from, and the
-results, come there, too."""
 
 
 @planned()
@@ -46,7 +38,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     windows = [read for read in pattern.reads if column is not None and _runs_along(pattern, read, column)]
     if column is None or None in extents or len(windows) != 1 or len(pattern.writes) != 1:
         return None
-    if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > _UNROLLED or not decisions.decide(True):
+    if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > fitted.UNROLLED_WINDOW or not decisions.decide(True):
         return None
     (data,) = windows
     lanes, columns = lanes_for(pattern, target), extents[column.index] or 1
@@ -61,7 +53,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         splits.append(Split((row.index,), (None, rows)))
         piece = (row.index, 0)
         outer[others.index(row) : others.index(row) + 1] = splits[-1].parts
-    splits.append(Split((column.index,), (None, lanes * min(-(-columns // lanes), _VECTORS))))
+    splits.append(Split((column.index,), (None, lanes * min(-(-columns // lanes), fitted.ACCUMULATORS))))
     around, lane = splits[-1].parts
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
     staged = Staged(
@@ -70,7 +62,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         produced=True,
         optional=True,
         # Rows begin where lines of a cache do, so that fewer vectors lie across two of them.
-        align=LINE_BYTES // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
+        align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),
     )
     is_ragged = columns % lanes != 0 and len(pattern.writes[0].indices) > 1
@@ -94,4 +86,4 @@ def _rows(data: Operand, row: BlockArgument, target: Target) -> int:
     """How many rows of results are computed from as much data as may be padded at a time."""
     step = max((abs(index.coefficient(row)) for index in data.indices), default=1)
     size = max(data.type.get_shape()[-1], 1) * bytes_of(data.element_type)
-    return max(target.l1_bytes // (_PART_OF_CACHE * size * max(step, 1)), 1)
+    return max(target.l1_bytes // (fitted.L1_PER_PADDED_ROWS * size * max(step, 1)), 1)

@@ -18,9 +18,9 @@ from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.upstream.arith import RemFOp
+from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
-from weft.plans.fitted import ELEMENT
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
@@ -33,9 +33,6 @@ The block is plain (`analysis.structure`). A rule returns False where it does no
 same: the steps of the rule are undone, so a rule may try what it cannot prove. A rule reads what the block computes
 (`analysis.block_patterns`), never its name.
 """
-
-LINE_BYTES: Final = 64
-"""What caches move at once."""
 
 
 class Sampled(Decisions):
@@ -178,10 +175,6 @@ def moved_last(at: int) -> Callable[..., tuple[int, ...]]:
     return moved
 
 
-_COST_OF_A_FUNCTION: Final = 8
-"""Operations that a function such as the exponential is worth, and a division."""
-
-
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
     """How many lanes of the widest type that a block computes with fill a register, at least 2.
 
@@ -202,7 +195,7 @@ def cost_of(pattern: BlockPattern) -> int:
     """About how many operations on lanes an instance is; in blocks that loop, those of all iterations."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
-    return 1 + sum(_COST_OF_A_FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
+    return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
 
 
 _UNKNOWN_EXTENT: Final = 64
@@ -253,4 +246,4 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
         if pattern.instances is None:
             return True
         total += pattern.instances * cost_of(pattern)
-    return ELEMENT * total >= threads_pay_from(target.processor)
+    return fitted.ELEMENT * total >= threads_pay_from(target.processor)

@@ -8,13 +8,11 @@ from functools import partial
 from math import ceil
 from typing import Final
 
+from weft.plans import fitted
 from weft.plans.cost import step
-from weft.plans.fitted import BLOCKS, FILTERS, FLAT_ROWS, PRODUCTS, WINDOWS
 from weft.support.processors import Processor
 
 MOST_ROWS: Final = 14
-_PROCESSOR: Final = Processor()
-"""All families of the table have as many multiply-adds in flight and as many streams."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +61,16 @@ def register_tiles(
     ]
 
 
-def best_tile(tiles: Sequence[RegisterTile], rows: int | None, columns: int | None) -> RegisterTile:
+def best_tile(
+    tiles: Sequence[RegisterTile], rows: int | None, columns: int | None, processor: Processor
+) -> RegisterTile:
     """The tile of a matrix product with the least cost; the largest of equals. The remainder of the rows is a smaller
     tile, that of the columns has masked lanes."""
 
     def merit(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
         rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
-        return results / step(PRODUCTS, results, tile.vectors, tile.rows, _PROCESSOR) * rest, results
+        return results / step(fitted.PRODUCTS, results, tile.vectors, tile.rows, processor) * rest, results
 
     return max(tiles, key=merit)
 
@@ -109,8 +109,6 @@ _FEW_ROWS: Final = 2
 _SHARING_ROWS: Final = 4
 """Rows whose windows share data: of 3 x 3, a column of the windows loads 6 vectors for 12 multiply-adds, and they stay
 in 16 registers with the results. More rows save little and leave more over at the end of an image."""
-_SHORT_ROW: Final = 448
-"""Bytes up to which a row is no stream of its own for the prefetchers of the processor."""
 
 
 def tiles_for(rows: int, columns: int, lanes: int, registers: int) -> list[RegisterTile]:
@@ -124,13 +122,13 @@ def tiles_for(rows: int, columns: int, lanes: int, registers: int) -> list[Regis
     ]
 
 
-def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int) -> RegisterTile:
+def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int, processor: Processor) -> RegisterTile:
     """The tile of a convolution whose lanes are pixels with the least cost and little left over at the ends."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
-        speed = results / step(WINDOWS, results, tile.vectors, tile.rows, _PROCESSOR)
-        rest = 1.0 if columns % tile.columns == 0 else 1 / WINDOWS.remainder * utilization(columns, tile.columns)
+        speed = results / step(fitted.WINDOWS, results, tile.vectors, tile.rows, processor)
+        rest = 1.0 if columns % tile.columns == 0 else 1 / fitted.WINDOWS.remainder * utilization(columns, tile.columns)
         return speed * utilization(rows, tile.rows) ** 2 * rest
 
     return max(tiles, key=merit)
@@ -169,31 +167,27 @@ def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
     return len({pixel * step + place for pixel in range(pixels) for place in window})
 
 
-def best_filter_tile(tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int]) -> FilterTile:
+def best_filter_tile(
+    tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int], processor: Processor
+) -> FilterTile:
     """The tile of a convolution whose lanes are filters with the least cost for all columns."""
 
     def time(tile: FilterTile, pixels: int) -> float:
         elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)
-        products = step(FILTERS, pixels * tile.vectors, tile.vectors, 0, _PROCESSOR)
-        return products * len(window) + FILTERS.element * elements
+        products = step(fitted.FILTERS, pixels * tile.vectors, tile.vectors, 0, processor)
+        return products * len(window) + fitted.FILTERS.element * elements
 
     def time_of_row(tile: FilterTile) -> float:
-        return _in_tiles(columns, tile.rows, partial(time, tile), FILTERS.remainder) / tile.vectors
+        return _in_tiles(columns, tile.rows, partial(time, tile), fitted.FILTERS.remainder) / tile.vectors
 
     return min(tiles, key=time_of_row)
 
 
-def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int) -> int:
+def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int, processor: Processor) -> int:
     """How many whole rows of pixels a tile of one vector of filters takes: two where a row is so short that `tile`, the
     best one of a row, has too few results to keep the units busy, and both are in registers."""
-    least = _PROCESSOR.fmas_in_flight
+    least = processor.fmas_in_flight
     return 2 if tile.rows * tile.vectors <= least and rows > 1 and least < 2 * columns <= registers - 2 else 1
-
-
-_FLAT_ROWS: Final = 1.03
-"""What it takes that the places of the pixels of a tile are not a stride apart."""
-_LONG_ROW: Final = 32
-"""Pixels from which the remainder of a row is a small part of it."""
 
 
 def most_pixels(vectors: int, registers: int) -> int:
@@ -201,22 +195,22 @@ def most_pixels(vectors: int, registers: int) -> int:
     return max((registers - vectors - 1) // vectors, 1)
 
 
-def pixel_tile(rows: int, columns: int, vectors: int, registers: int) -> tuple[int, bool]:
+def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor: Processor) -> tuple[int, bool]:
     """How many pixels a tile takes with so many vectors of filters, and whether tiles go on from row to row."""
 
     def time(pixels: int) -> float:
-        return step(BLOCKS, pixels * vectors, vectors, pixels, _PROCESSOR)
+        return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
 
     def best(extent: int, most: int) -> tuple[float, int]:
-        times = ((_in_tiles(extent, pixels, time, BLOCKS.remainder), pixels) for pixels in range(1, most + 1))
+        times = ((_in_tiles(extent, pixels, time, fitted.BLOCKS.remainder), pixels) for pixels in range(1, most + 1))
         return min(times)
 
     most = most_pixels(vectors, registers)
     of_row, pixels = best(columns, min(most, columns))
-    if rows == 1 or columns >= _LONG_ROW:
+    if rows == 1 or columns >= fitted.LONG_ROW:
         return pixels, False
     flat, of_flat = best(rows * columns, most)
-    return (of_flat, True) if flat * FLAT_ROWS < rows * of_row else (pixels, False)
+    return (of_flat, True) if flat * fitted.FLAT_ROWS < rows * of_row else (pixels, False)
 
 
 _PIXELS_OF_CHANNELS: Final = 7
@@ -228,13 +222,13 @@ def channel_tile(columns: int) -> int:
     return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
-def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int) -> RegisterTile:
+def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int, processor: Processor) -> RegisterTile:
     """A vector of each of a few rows, which share what their windows have in common. A row of its own: some of its
     vectors, as many as divide it and registers take with the window's elements beside."""
     lanes = min(lanes, columns)
     if rows > 1 or columns % lanes:
         # Streams of `n` rows of results are `n`, and `n + 2` of data.
-        sharing = _SHARING_ROWS if row_bytes <= _SHORT_ROW else (_PROCESSOR.prefetched_streams - 2) // 2
+        sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else (processor.prefetched_streams - 2) // 2
         return RegisterTile(min(sharing, rows), 1, lanes)
     return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.ir import SSAValue
 
@@ -21,13 +20,11 @@ from weft.autoschedule.rules import (
 )
 from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, strip_rows
 from weft.dialects.element_types import bytes_of
+from weft.plans import fitted
 from weft.plans.tile_plan import Result, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-
-_PART_OF_CACHE: Final = 2
-"""Which part of the second cache the transformed data of a strip take."""
 
 
 def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -191,7 +188,7 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
     most = most_pixels(vectors, target.vector_registers)
     rows = Sampled(sch).size(_rows(stages, most, target), stages.rows)
     tiles = rows * stages.columns
-    pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers)
+    pixels, _ = pixel_tile(1, tiles, vectors, target.vector_registers, target.processor)
     return _Plan(filters, channels, rows, Sampled(sch).choose(range(1, min(most, tiles) + 1), pixels))
 
 
@@ -208,7 +205,7 @@ def _rows(stages: _Stages, pixels: int, target: Target) -> int:
     although their data, beyond it, too, are read for each block of filters."""
     tile = stages.size**2 * stages.all_channels * stages.element_bytes  # and so much for the kernels of a filter
     row, kernels = tile * stages.columns, tile * stages.blocks * stages.filters
-    most = max(target.l2_bytes // _PART_OF_CACHE // row, 1)
+    most = max(target.l2_bytes // fitted.L2_PER_TRANSFORMED // row, 1)
     if kernels > target.l2_bytes:
         is_less = kernels + row * stages.rows * stages.blocks <= kernels * -(-stages.rows // most)
         if most >= stages.rows or is_less:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from weft.plans.fitted import FUNCTION, LOOP_ENTRY, OVERLAP, THREADS_PAY, TileCosts
-from weft.plans.traffic import Nest, bytes_from_beyond, caches, pages_from_beyond
+from weft.plans import fitted
+from weft.plans.traffic import LoopNest, bytes_from_beyond, caches, pages_from_beyond
 
 if TYPE_CHECKING:
     from weft.support.processors import Processor
@@ -34,7 +34,7 @@ class Work:
     """Length of the longest chain of dependent operations, such as the updates of one sum."""
     loop_entries: float = 0.0
     """Executions of innermost loops."""
-    nest: Nest = field(default_factory=Nest)
+    nest: LoopNest = field(default_factory=LoopNest)
     threads: float = 1.0
     """Busy threads, on average."""
 
@@ -77,20 +77,20 @@ def cost(work: Work, target: Target) -> Cost:
     pages = pages_from_beyond(work.nest, cpu)
     instructions = work.operations + work.functions + work.loads + work.stores
     bounds = (
-        work.operations / cpu.fma_ports + FUNCTION * work.functions,
+        work.operations / cpu.fma_ports + fitted.FUNCTION * work.functions,
         work.loads / cpu.load_ports,
         work.stores / cpu.store_ports,
         (instructions + 2.0 * work.iterations) / cpu.issue_width,
         cpu.fma_latency * work.chained,
     )
-    cycles = OVERLAP * sum(bounds) + LOOP_ENTRY * work.loop_entries + cpu.tlb_cycles * pages
+    cycles = fitted.OVERLAP * sum(bounds) + fitted.LOOP_ENTRY * work.loop_entries + cpu.tlb_cycles * pages
     if work.threads > 1:
         cycles = cycles / work.threads + cpu.waking_cycles
     transfer = sum(count / rate for count, rate in zip(moved, cpu.bytes_per_cycle, strict=True))
     return Cost(cycles, second, third, memory, pages, *bounds, transfer)
 
 
-def step(costs: TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
+def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
     """The cost of one step of a reduction over a register tile, in multiply-adds of vectors.
 
     The step does `products` multiply-adds, and loads `vectors` vectors and `elements` elements. Fewer multiply-adds
@@ -104,7 +104,7 @@ def step(costs: TileCosts, products: int, vectors: int, elements: float, process
 def threads_pay_from(processor: Processor) -> int:
     """The least number of scalar multiply-adds for which it pays to wake other threads. Cores do them at the peak rate
     of vectors of 32 bytes."""
-    return int(THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
+    return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 
 _LANES: Final = 8

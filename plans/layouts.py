@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from weft.plans.fitted import (
-    CONVERSION,
-    FEW_CHANNELS,
-    FILTERING_PAYS,
-    KERNEL_ELEMENT,
-    PLAIN_DATA,
-    PLAIN_INTEGERS,
-    PLAIN_POINTS,
-    PLAIN_STRIDED_CHANNELS,
-    PLAIN_WINDOWS,
-    TRANSFORM,
-)
+from weft.plans import fitted
 
 
 def conversion(elements: int) -> float:
     """Cost of a change of the layout of an image."""
-    return CONVERSION * elements
+    return fitted.CONVERSION * elements
 
 
 def plain_data(work: int, channels: int) -> float:
     """Cost of data that are not in blocks, for a convolution in blocks with `work` multiply-adds."""
-    return PLAIN_DATA * work if channels > FEW_CHANNELS else 0.0
+    return fitted.PLAIN_DATA * work if channels > fitted.FEW_CHANNELS else 0.0
 
 
 def saved_by_blocks(
@@ -34,12 +23,12 @@ def saved_by_blocks(
 ) -> float:
     """Multiply-adds that blocks of channels save of a convolution with `work` multiply-adds."""
     if is_depthwise and is_strided:
-        return PLAIN_STRIDED_CHANNELS * work
+        return fitted.PLAIN_STRIDED_CHANNELS * work
     if is_integer:
-        return PLAIN_INTEGERS * work
+        return fitted.PLAIN_INTEGERS * work
     if is_depthwise:
         return 0.0
-    return (PLAIN_POINTS if prod(window) == 1 else PLAIN_WINDOWS) * work
+    return (fitted.PLAIN_POINTS if prod(window) == 1 else fitted.PLAIN_WINDOWS) * work
 
 
 def saved_by_filtering(
@@ -51,13 +40,13 @@ def saved_by_filtering(
     `extents` are rows and columns of the results, `tiles` the sides of tiles of results to choose from. A tile of side
     `t` needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
     """
-    kernels = KERNEL_ELEMENT * channels * filters
+    kernels = fitted.KERNEL_ELEMENT * channels * filters
     direct = window**2 * (images * prod(extents) * filters * channels + kernels)
 
     def cost(tile: int) -> float:
         count = images * prod(-(-extent // tile) for extent in extents)
-        products = count * (channels * filters + TRANSFORM * (channels + filters))
+        products = count * (channels * filters + fitted.TRANSFORM * (channels + filters))
         return (tile + window - 1) ** 2 * (products + kernels)
 
     tile = min(tiles, key=cost)
-    return (tile, direct - cost(tile)) if cost(tile) < FILTERING_PAYS * direct else (0, 0.0)
+    return (tile, direct - cost(tile)) if cost(tile) < fitted.FILTERING_PAYS * direct else (0, 0.0)

@@ -23,7 +23,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Nest:
+class LoopNest:
     """Loops, outermost first, and what their body accesses. Loops that are vectorized or unrolled are innermost."""
 
     loops: Sequence[int] = ()
@@ -47,7 +47,7 @@ def caches(target: Target) -> tuple[Cache, Cache, Cache]:
     return Cache(target.l1_bytes, min(target.processor.page_bytes, target.l1_bytes)), second, third
 
 
-def bytes_from_beyond(nest: Nest, cache: Cache, processor: Processor) -> list[float]:
+def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> list[float]:
     """Bytes, in whole lines, that a nest moves from beyond a cache for each operand.
 
     The largest inner part of the nest whose operands fit in the cache moves them once. It runs as often as the loops
@@ -63,7 +63,7 @@ def bytes_from_beyond(nest: Nest, cache: Cache, processor: Processor) -> list[fl
     return _moved(nest, cache.bytes, lambda box: box.bytes(line), room)
 
 
-def pages_from_beyond(nest: Nest, processor: Processor) -> float:
+def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
     """Pages whose translation a nest requests from beyond the first-level TLB."""
 
     def pages(box: _Box) -> float:
@@ -72,7 +72,9 @@ def pages_from_beyond(nest: Nest, processor: Processor) -> float:
     return sum(_moved(nest, processor.l1_tlb_pages, pages, pages))
 
 
-def _moved(nest: Nest, capacity: float, amount: Callable[[_Box], float], room: Callable[[_Box], float]) -> list[float]:
+def _moved(
+    nest: LoopNest, capacity: float, amount: Callable[[_Box], float], room: Callable[[_Box], float]
+) -> list[float]:
     """Amounts for each operand that a nest moves from beyond something of a capacity."""
 
     def touched(depth: int) -> list[_Box]:

@@ -43,7 +43,8 @@ class Processor:
     """Whether the prefetchers go on from a page to the next one, and keep up with streams that are read; software
     prefetches of such streams then only cost time (docs/decisions/0025-prefetching.md)."""
     memory_streams: int = 4
-    """Rows that one core reads fastest side by side from memory. (docs/decisions/0030-rows-from-memory.md)"""
+    """Rows that one core reads fastest side by side from memory, a power of two.
+    (docs/decisions/0030-rows-from-memory.md)"""
     share_of_memory: float = 0.5
     """Share of the memory bandwidth of the machine that one core draws; with 1, arrays beyond the caches are bound by
     bytes, and with less by lines that a core can have under way. (docs/decisions/0028-streaming-stores.md)"""
@@ -63,7 +64,7 @@ class Processor:
 
 
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
-_PROCESSORS: Final = {
+PROCESSORS: Final = {
     **dict.fromkeys(("znver1", "znver2", "znver3"), _ZEN),
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
@@ -74,4 +75,4 @@ _OTHER: Final = Processor()
 
 def processor(cpu: str) -> Processor:
     """The family of a CPU, by LLVM's name of it."""
-    return _PROCESSORS.get(cpu, _OTHER)
+    return PROCESSORS.get(cpu, _OTHER)

@@ -9,7 +9,7 @@ warp accesses is that of the first one, in the first iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
 from math import ceil, log2, prod
@@ -35,8 +35,9 @@ from weft.passes.lower_tir_to_low import outline_kernels
 from weft.passes.tir.tir_reuse_shared import ACCESSES
 from weft.passes.tir.tir_unroll_registers import LARGEST_IN_REGISTERS
 from weft.plans.cost import Work, cost
-from weft.plans.traffic import Nest, Operand
+from weft.plans.traffic import LoopNest, Operand
 from weft.support.errors import CompileError, ScheduleError, Violation
+from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target
 
 _UNKNOWN: Final = 8
@@ -118,13 +119,13 @@ NAMES: Final = tuple(field.name for field in fields(Counts))
 def counts_of(module: ModuleOp, target: Target) -> Counts:
     """The counts of the functions of a module at tir level, for a target. Raises `ScheduleError` for kernels beyond the
     limits of the target; of those that cannot be lowered there are none."""
-    if target.has_kernels:
+    if target.gpu is not None:
         lowered = copy_of(module)
         try:
             outline_kernels(lowered, target)
         except CompileError:
             return Counts()  # who builds it says why
-        return _kernel_counts(lowered)
+        return _kernel_counts(lowered, target.gpu)
     total = Counts()
     sizes: dict[SSAValue, float] = {}
     by_block: dict[BlockOp, list[Access]] = {}
@@ -318,14 +319,14 @@ def places_of(found: Sequence[Access]) -> list[Access]:
     return list({(access.buffer, access.indices): access for access in found}.values())
 
 
-def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> Nest:
+def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
     """A nest with an operand for each access."""
 
     def operand(access: Access) -> Operand:
         boxes = [_box(access, loops[depth:]) for depth in range(len(loops) + 1)]
         return Operand(_shape(access.buffer), _element_bytes(access.buffer), boxes)
 
-    return Nest([_extent(loop) for loop in loops], [operand(access) for access in found])
+    return LoopNest([_extent(loop) for loop in loops], [operand(access) for access in found])
 
 
 def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
@@ -342,15 +343,7 @@ def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
     return tuple(extents)
 
 
-_WARP: Final = 32
-_SECTOR: Final = 32
-"""Bytes of device memory that come together."""
-_WORD: Final = 4
-_BANKS: Final = 32
-"""Words of shared memory that are accessed at a time, one in each."""
-
-
-def _kernel_counts(module: ModuleOp) -> Counts:
+def _kernel_counts(module: ModuleOp, gpu: GpuMachine) -> Counts:
     """The counts of a module of kernels (`outline_kernels`)."""
     total = Counts()
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
@@ -366,30 +359,32 @@ def _kernel_counts(module: ModuleOp) -> Counts:
                 times = _iterations([loop for loop in ancestors(op) if isinstance(loop, ForOp)])
                 grid = [Index.of(extent) for extent in op.grid]
                 blocks = prod(extent.constant if extent.is_constant else _UNKNOWN for extent in grid)
-                _add_kernel(total, *kernels[op.kernel.string_value()], blocks, times)
+                _add_kernel(total, *kernels[op.kernel.string_value()], blocks, times, gpu)
     total.distinct_bytes += total.temporary_bytes
     return total
 
 
-def _add_kernel(total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float) -> None:
+def _add_kernel(
+    total: Counts, function: FuncOp, kernel: KernelAttr, blocks: int, launches: float, gpu: GpuMachine
+) -> None:
     """Add what the launches of a kernel do."""
     temporaries = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
     shared = sum(_size(buffer) for buffer in temporaries if space_of(buffer.type) == "shared")
-    kept = sum(_words(buffer) for buffer in temporaries if space_of(buffer.type) == "local")
+    kept = sum(_words(buffer, gpu) for buffer in temporaries if space_of(buffer.type) == "local")
     threads = kernel.threads_per_block
     total.launches += launches
     total.block_threads = max(total.block_threads, float(threads))
     total.device_threads += blocks * threads * launches
     total.shared_bytes = max(total.shared_bytes, float(shared))
     total.registers = max(total.registers, kept)
-    lanes = _lanes(function, kernel.threads_per_axis)
+    lanes = _lanes(function, kernel.threads_per_axis, gpu.warp_size)
     for op, times in _executed(function.body.block, float(blocks * threads * launches)):
         if isinstance(op, BarrierOp):
             total.barriers += times
         elif isinstance(op, ForOp):
             total.loop_iterations += times
         elif isinstance(op, ACCESSES):
-            _add_access(total, op, times, lanes)
+            _add_access(total, op, times, lanes, gpu)
         elif op.name.startswith(_COMPUTING) and not op.name.startswith(_FREE) and op.results:
             type_ = op.results[0].type
             if type_ not in (IndexType(), i1):
@@ -416,9 +411,9 @@ def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
             yield op, times
 
 
-def _lanes(function: FuncOp, threads: tuple[int, int, int]) -> list[dict[SSAValue, int]]:
+def _lanes(function: FuncOp, threads: tuple[int, int, int], warp: int) -> list[dict[SSAValue, int]]:
     """The indices of each thread of the first warp."""
-    places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), _WARP)]
+    places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), warp)]
     axes = {op.result: op.axis.data for op in function.walk() if isinstance(op, ThreadIdOp)}
     own = {value: THREAD_AXES.index(axis) for value, axis in axes.items() if axis in THREAD_AXES}
     return [{value: place[at] for value, at in own.items()} for place in places]
@@ -433,7 +428,9 @@ def _place(op: Operation) -> tuple[SSAValue, Index, int]:
     return buffer, Index.of(place), max(counts, default=1)
 
 
-def _add_access(total: Counts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]]) -> None:
+def _add_access(
+    total: Counts, op: Operation, times: float, lanes: Sequence[Mapping[SSAValue, int]], gpu: GpuMachine
+) -> None:
     buffer, index, count = _place(op)
     space, size = space_of(buffer.type), _element_bytes(buffer)
     if space == "local":
@@ -442,15 +439,18 @@ def _add_access(total: Counts, op: Operation, times: float, lanes: Sequence[Mapp
     setattr(total, name, getattr(total, name) + times)
     starts = {index.evaluate(lambda value, at=lane: at.get(value, 0)) * size for lane in lanes}
     if space == "shared":
-        words = {word for at in starts for word in range(at // _WORD, -(-(at + count * size) // _WORD))}
-        banks = [word % _BANKS for word in words]
+        banks = [word % gpu.banks for word in _pieces(starts, count * size, gpu.word_bytes)]
         total.shared_waves += times / len(lanes) * max(map(banks.count, set(banks)))
     else:
-        sectors = {at for start in starts for at in range(start // _SECTOR, (start + count * size - 1) // _SECTOR + 1)}
-        total.sectors += times / len(lanes) * len(sectors)
+        total.sectors += times / len(lanes) * len(_pieces(starts, count * size, gpu.sector_bytes))
 
 
-def _words(buffer: SSAValue) -> float:
+def _pieces(starts: Iterable[int], size: int, piece: int) -> set[int]:
+    """The pieces of memory, of `piece` bytes, that accesses of `size` bytes have a part in."""
+    return {at for start in starts for at in range(start // piece, (start + size - 1) // piece + 1)}
+
+
+def _words(buffer: SSAValue, gpu: GpuMachine) -> float:
     """The words of a buffer of a thread that registers have to hold; none where it stays in memory, since it is large
     or its indices are no constants in unrolled loops."""
     elements = prod(_shape(buffer))
@@ -468,4 +468,4 @@ def _words(buffer: SSAValue) -> float:
             if not unrolled.keys() >= values:
                 return 0.0
             picked[index] = max(picked.get(index, 0.0), count * _iterations([unrolled[value] for value in values]))
-    return min(sum(picked.values()), float(elements)) * max(_element_bytes(buffer) / _WORD, 1.0)
+    return min(sum(picked.values()), float(elements)) * max(_element_bytes(buffer) / gpu.word_bytes, 1.0)

@@ -29,23 +29,18 @@ from weft.passes.graph.blocked_operators import (
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.operators import detached_ops, extents_of
+from weft.plans import fitted
 from weft.plans.layouts import conversion, plain_data
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 
 _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "operators that work on blocks of channels")
 
-_VECTORS: Final = (2, 3, 5, 1)
-"""Vectors of channels that make a block, the best first: with two or three, weights and elements of the data arrive as
-fast as they are multiplied, and enough sums are in registers."""
-_LANES: Final = 8
-"""Lanes that a vector of channels has at least where not all channels fill whole vectors of the machine."""
-
 
 def width_of(channels: int, lanes: int) -> int | None:
     """How many of a number of channels make a block: whole vectors. None where no vectors divide the number."""
-    for wide in dict.fromkeys((lanes, min(lanes, _LANES))):
-        for vectors in _VECTORS:
+    for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
+        for vectors in fitted.BLOCK_VECTORS:
             if channels % (vectors * wide) == 0:
                 return vectors * wide
     return None
