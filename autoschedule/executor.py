@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Final, Protocol
 
@@ -29,7 +29,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
-from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map
+from weft.plans.tile_plan import Loop, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -419,7 +419,10 @@ class _Execution:
         if staged.layout and not (staged.produced or staged.reindexed):
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=0)
         if staged.prefetches:
-            annotate_prefetches(sch, copy, staged.prefetches)
+            # Padding gives the block an iterator for each dimension of the layout.
+            follows = len(op_of(sch, copy).iter_vars) == len(staged.layout)
+            packed = [replace(p, shifts=packed_shifts(p.shifts, staged.layout)) for p in staged.prefetches]
+            annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
         order = self._cut_copy(copy, staged.nest)
         if self.source is not None and staged.source is not None and order:
             # Outside of the two parts that each of both loops has.
