@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import i1
 from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing
-from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, op_of, pays_threads
+from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, pays_threads
 from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, pieces_for, row_tile, tiles_for
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
@@ -26,17 +26,19 @@ _MUCH_UNROLLED: Final = 2
 """Factor of these limits up to which a search may unroll."""
 
 
-def split_groups(sch: Schedule, block: BlockHandle) -> None:
-    """Make the groups of channels, which a quotient of an iterator chooses, a separate iterator, if there are any."""
-    found = group_of(pattern_of(op_of(sch, block)))
+def split_groups(sch: Schedule, block: BlockHandle, pattern: BlockPattern) -> bool:
+    """Make the groups of channels, which a quotient of an iterator chooses, a separate iterator; returns whether there
+    are any."""
+    found = group_of(pattern)
     if found is None:
-        return
+        return False
     at, size = found
 
     def grouped(*indices: int) -> tuple[int, ...]:
         return (*indices[:at], indices[at] // size, indices[at] % size, *indices[at + 1 :])
 
     sch.transform_block_layout(block, grouped)
+    return True
 
 
 @planned(split_groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -46,27 +46,35 @@ class PlanOf(Protocol):
     def __call__(self, pattern: BlockPattern, target: Target, decisions: Decisions, /) -> TilePlan | None: ...
 
 
+Normalize: TypeAlias = Callable[[Schedule, BlockHandle, BlockPattern], bool]
+"""Rewrites a block before a rule matches it; returns whether it did."""
+
+
 @dataclass(frozen=True)
 class PlannedRule:
     """A rule that carries out the plan of a function on a block, which `normalize` rewrites before."""
 
     plan: PlanOf
-    normalize: Callable[[Schedule, BlockHandle], object] | None = None
+    normalize: Normalize | None = None
 
     @property
     def __name__(self) -> str:
         return self.plan.__name__
 
     def __call__(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        if self.normalize is not None:
-            self.normalize(sch, block)
-        plan = self.plan(pattern_of(op_of(sch, block)), target, Sampled(sch))
+        return self.schedule(sch, block, pattern_of(op_of(sch, block)), target)
+
+    def schedule(self, sch: Schedule, block: BlockHandle, pattern: BlockPattern, target: Target) -> bool:
+        """Schedule a block whose pattern is known; returns whether the rule applies."""
+        if self.normalize is not None and self.normalize(sch, block, pattern):
+            pattern = pattern_of(op_of(sch, block))
+        plan = self.plan(pattern, target, Sampled(sch))
         if plan is not None:
             execute(sch, block, plan, target)
         return plan is not None
 
 
-def planned(normalize: Callable[[Schedule, BlockHandle], object] | None = None) -> Callable[[PlanOf], PlannedRule]:
+def planned(normalize: Normalize | None = None) -> Callable[[PlanOf], PlannedRule]:
     """Make a rule of a function that computes plans."""
     return lambda plan: PlannedRule(plan, normalize)
 
